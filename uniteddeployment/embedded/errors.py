@@ -1,0 +1,95 @@
+"""Errors of the API as Kubernetes words them: each becomes a ``Status`` object in the answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that is wrong with an object.
+
+    ``reason`` is a FieldValue… reason (or FieldManagerConflict); ``message`` is complete, as the real server says it,
+    e.g. ``Invalid value: -1: must be greater than or equal to 0``; ``field`` is a dotted path.
+    """
+
+    reason: str
+    message: str
+    field: str
+
+
+class StatusError(Exception):
+    """An answer that is not a success."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after = retry_after
+
+    def body(self) -> dict[str, Any]:
+        """The Status object of this error."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            status["reason"] = self.reason
+        details = dict(self.details or {})
+        if self.retry_after is not None:
+            details["retryAfterSeconds"] = self.retry_after
+        if details:
+            status["details"] = details
+        status["code"] = self.code
+        return status
+
+
+def qualified(plural: str, group: str) -> str:
+    """``statefulsets.apps``: a resource as messages name it."""
+    return f"{plural}.{group}" if group else plural
+
+
+def not_found(plural: str, group: str, name: str) -> StatusError:
+    details = {"name": name, "group": group, "kind": plural} if group else {"name": name, "kind": plural}
+    return StatusError(404, "NotFound", f'{qualified(plural, group)} "{name}" not found', details=details)
+
+
+def already_exists(plural: str, group: str, name: str) -> StatusError:
+    details = {"name": name, "group": group, "kind": plural} if group else {"name": name, "kind": plural}
+    return StatusError(409, "AlreadyExists", f'{qualified(plural, group)} "{name}" already exists', details=details)
+
+
+def conflict(plural: str, group: str, name: str, why: str) -> StatusError:
+    details = {"name": name, "group": group, "kind": plural} if group else {"name": name, "kind": plural}
+    message = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
+    return StatusError(409, "Conflict", message, details=details)
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 with its causes. One cause stands in the message as it is, several in brackets."""
+    texts = [f"{cause.field}: {cause.message}" for cause in causes]
+    said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    details: dict[str, Any] = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    details["kind"] = kind
+    details["causes"] = [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
+    subject = f'{qualified(kind, group)} "{name}"'
+    return StatusError(422, "Invalid", f"{subject} is invalid: {said}", details=details)
