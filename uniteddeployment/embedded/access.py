@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.resources import Obj, Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,14 @@ class Access(Protocol):
     that come back are shared: copy before changing. Writes go through defaulting, validation, generation and
     managedFields like any other; an update that changes nothing commits nothing; an update whose
     ``metadata.resourceVersion`` is not the stored one is a Conflict.
+
+    Subresources of ``update`` are those that store the whole object: ``status``, ``finalize`` (a namespace's
+    spec.finalizers) and ``binding`` (a pod with its spec.nodeName, its PodScheduled condition and the topology labels
+    of its node, which nobody comes to own in managedFields).
     """
+
+    def resources(self) -> Sequence[Resource]:
+        """What is served now, each resource in the version that controllers see."""
 
     def get(self, resource: str, namespace: str, name: str) -> Obj | None: ...
 
@@ -54,6 +61,8 @@ class Access(Protocol):
 
     def subscribe(self, resource: str, handler: Callable[[Change], None]) -> Callable[[], None]:
         """Call ``handler`` after each commit, in order, in the same turn; gives the function that ends it.
+
+        The resource ``*`` means all of them, also those that come to be served later.
 
         A handler must not write: it notes a key and comes back later (see ``controllers.base``).
         """
