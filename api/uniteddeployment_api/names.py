@@ -1,0 +1,72 @@
+"""The names that this project gives to things in clusters: group, kinds, labels, annotations, finalizers, workloads.
+
+Everything here is a constant or a pure function of its arguments, so that a retry, a restart or another process
+arrives at the same names and never makes a second object.
+"""
+
+import hashlib
+from typing import Final
+
+GROUP: Final = "uniteddeployment.io"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+API_PATH: Final = f"/apis/{GROUP}/{VERSION}"
+
+UNITED_DEPLOYMENT_KIND: Final = "UnitedDeployment"
+UNITED_DEPLOYMENT_PLURAL: Final = "uniteddeployments"
+CLUSTER_KIND: Final = "Cluster"
+CLUSTER_PLURAL: Final = "clusters"
+
+LABEL_NAME: Final = f"{GROUP}/name"
+"""On workloads, their pods and revisions: the UnitedDeployment (as :func:`label_value` writes it)."""
+LABEL_SUBSET: Final = f"{GROUP}/subset"
+"""On workloads and their pods: the subset."""
+LABEL_REVISION: Final = f"{GROUP}/revision"
+"""On workloads that exist once per revision, and on revisions: the revision."""
+
+ANNOTATION_OWNER: Final = f"{GROUP}/owner"
+"""On workloads: ``namespace/name`` of the UnitedDeployment, in full."""
+ANNOTATION_OWNER_UID: Final = f"{GROUP}/owner-uid"
+"""On workloads: the uid of the UnitedDeployment; owner references do not cross clusters."""
+ANNOTATION_APPLIED: Final = f"{GROUP}/applied"
+"""On workloads: the hash of what was applied last. With the generation that it got, it tells whether they are in sync."""
+
+FINALIZER: Final = f"{GROUP}/workloads"
+"""Keeps a UnitedDeployment until its workloads in all clusters are gone."""
+FIELD_MANAGER: Final = "uniteddeployment"
+
+LABEL_LIMIT: Final = 63
+STATEFUL_SET_LIMIT: Final = 52
+"""A StatefulSet's pods carry the label controller-revision-hash, ``<name>-<10 characters>``: 63 in all."""
+DEPLOYMENT_LIMIT: Final = 46
+"""A Deployment's pods are named ``<name>-<10 characters>-<5 characters>``: 63 in all, so host names stay whole."""
+
+_HASH_LENGTH = 10
+
+
+def label_value(name: str) -> str:
+    """A label value that stands for ``name``: the name itself, or, if it is too long, its start and a hash of all of it."""
+    if len(name) <= LABEL_LIMIT:
+        return name
+    return _shortened(name, LABEL_LIMIT, name)
+
+
+def workload_name(united_deployment: str, subset: str, revision: str | None = None) -> str:
+    """The name of a subset's workload: ``<ud>-<subset>``, and with a revision ``<ud>-<subset>-<revision>``.
+
+    With a revision it has to fit a Deployment, without one a StatefulSet. A name that is too long, or that has dots
+    (which a pod's host name cannot have), is shortened and gets a hash of the full names instead, the revision kept.
+    """
+    suffix = f"-{revision}" if revision else ""
+    limit = (DEPLOYMENT_LIMIT if revision else STATEFUL_SET_LIMIT) - len(suffix)
+    plain = f"{united_deployment}-{subset}"
+    if len(plain) <= limit and "." not in plain:
+        return plain + suffix
+    # The slash cannot be part of a name, so no two pairs of names are hashed from the same text.
+    return _shortened(plain.replace(".", "-"), limit, f"{united_deployment}/{subset}") + suffix
+
+
+def _shortened(text: str, limit: int, identity: str) -> str:
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]
+    head = text[: limit - _HASH_LENGTH - 1].rstrip("-._")
+    return f"{head}-{digest}"
