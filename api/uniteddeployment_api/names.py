@@ -23,11 +23,18 @@ LABEL_SUBSET: Final = f"{GROUP}/subset"
 """On workloads and their pods: the subset."""
 LABEL_REVISION: Final = f"{GROUP}/revision"
 """On workloads that exist once per revision, and on revisions: the revision."""
+LABEL_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+"""On workloads: :data:`MANAGER`, for people and tools that look for who made an object."""
+MANAGER: Final = "uniteddeployment"
 
 ANNOTATION_OWNER: Final = f"{GROUP}/owner"
 """On workloads: ``namespace/name`` of the UnitedDeployment, in full."""
 ANNOTATION_OWNER_UID: Final = f"{GROUP}/owner-uid"
 """On workloads: the uid of the UnitedDeployment; owner references do not cross clusters."""
+ANNOTATION_SUBSET_REVISIONS: Final = f"{GROUP}/subset-revisions"
+"""On revisions: the revision of each subset that had a patch, as JSON."""
+ANNOTATION_TEMPLATE_REVISION: Final = f"{GROUP}/template-revision"
+"""On revisions: the revision of the pod template alone, which subsets without a patch have."""
 ANNOTATION_APPLIED: Final = f"{GROUP}/applied"
 """On workloads: the hash of what was applied last. With the generation that it got, it tells whether they are in sync."""
 
@@ -36,6 +43,7 @@ FINALIZER: Final = f"{GROUP}/workloads"
 FIELD_MANAGER: Final = "uniteddeployment"
 
 LABEL_LIMIT: Final = 63
+NAME_LIMIT: Final = 253
 STATEFUL_SET_LIMIT: Final = 52
 """A StatefulSet's pods carry the label controller-revision-hash, ``<name>-<10 characters>``: 63 in all."""
 DEPLOYMENT_LIMIT: Final = 46
@@ -64,6 +72,15 @@ def workload_name(united_deployment: str, subset: str, revision: str | None = No
         return plain + suffix
     # The slash cannot be part of a name, so no two pairs of names are hashed from the same text.
     return _shortened(plain.replace(".", "-"), limit, f"{united_deployment}/{subset}") + suffix
+
+
+def revision_name(united_deployment: str, revision: str) -> str:
+    """The name of a ControllerRevision: ``<ud>-<revision>``, shortened where an object's name would be too long."""
+    limit = NAME_LIMIT - len(revision) - 1
+    head = united_deployment
+    if len(head) > limit:
+        head = _shortened(united_deployment, limit, united_deployment)
+    return f"{head}-{revision}"
 
 
 def _shortened(text: str, limit: int, identity: str) -> str:
