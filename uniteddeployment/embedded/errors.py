@@ -83,8 +83,9 @@ def bad_request(message: str) -> StatusError:
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422 with its causes. One cause stands in the message as it is, several in brackets."""
+    """422 with its causes. One stands in the message as it is, several in brackets, the same twice only once."""
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
+    texts = list(dict.fromkeys(texts))
     said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details: dict[str, Any] = {"name": name} if name else {}
     if group:

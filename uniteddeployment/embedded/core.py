@@ -1,0 +1,41 @@
+"""What every part of the request path works with: the store, what is served, the clock, and chance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import msgspec
+
+from uniteddeployment.embedded.clock import Clock
+from uniteddeployment.embedded.registry import Registry
+from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.store import Store
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """One cluster without its doors."""
+
+    store: Store
+    registry: Registry
+    clock: Clock
+    random: Random
+
+
+@dataclass(slots=True)
+class Call:
+    """How a write is asked for, and what the server wants to say besides its answer."""
+
+    manager: str
+    dry_run: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+def clone(obj: Mapping[str, Any]) -> Obj:
+    """A private deep copy of a JSON object (several times faster than ``copy.deepcopy``)."""
+    copied: Obj = _unpack(_pack(obj))
+    return copied

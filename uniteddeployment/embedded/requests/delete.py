@@ -1,0 +1,139 @@
+"""Deleting objects: preconditions, grace, finalizers, and what a collection is asked for at once.
+
+Contract: :func:`delete` gives the last state of the object and whether it is gone. What waits for dependents is only
+marked here (``orphan`` and ``foregroundDeletion``); the garbage collector, a controller, does the rest.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from uniteddeployment.embedded import meta
+from uniteddeployment.embedded.core import Call, Core, clone
+from uniteddeployment.embedded.errors import StatusError, conflict
+from uniteddeployment.embedded.requests.write import NAMESPACES, Target, live, unchanged
+from uniteddeployment.embedded.resources import Obj, Resource
+
+PODS = "pods"
+PROTECTED = frozenset({"default", "kube-system", "kube-public"})
+"""Namespaces that stay."""
+
+_COLLECTED = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """What a deletion may ask for."""
+
+    grace_seconds: int | None = None
+    propagation: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """``obj`` is the last state; ``gone`` says that it is no longer stored."""
+
+    obj: Obj
+    gone: bool
+
+
+def delete(core: Core, target: Target, options: DeleteOptions, call: Call) -> Deleted:
+    """Delete one object, or mark it for those that hold it."""
+    before = live(core, target)
+    if before is None:
+        raise target.missing()
+    resource = target.resource
+    if resource.key == NAMESPACES and target.name in PROTECTED:
+        raise StatusError(
+            403,
+            "Forbidden",
+            f'namespaces "{target.name}" is forbidden: this namespace may not be deleted',
+            details={"name": target.name, "kind": NAMESPACES},
+        )
+    _check_preconditions(target, before, options)
+    new = clone(before)
+    _set_finalizers(new["metadata"], options)
+    held = _end_namespace(core, new) if resource.key == NAMESPACES else _mark(core, resource, new, options)
+    if held:
+        if not call.dry_run and not unchanged(new, before):
+            new = _replace(core, target, new)
+        return Deleted(new, gone=False)
+    if not call.dry_run:
+        core.store.remove(core.registry.table(resource), target.key, core.registry.hide(resource, new))
+    return Deleted(new, gone=True)
+
+
+def _replace(core: Core, target: Target, new: Obj) -> Obj:
+    core.store.replace(core.registry.table(target.resource), target.key, core.registry.hide(target.resource, new))
+    stored = live(core, target)
+    return new if stored is None else stored
+
+
+def _check_preconditions(target: Target, before: Obj, options: DeleteOptions) -> None:
+    """What the client says it means must be what is there."""
+    metadata, resource = before["metadata"], target.resource
+    if options.uid is not None and options.uid != metadata["uid"]:
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise conflict(resource.kind, resource.group, target.name, why)
+    if options.resource_version is not None and options.resource_version != metadata["resourceVersion"]:
+        why = (
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({metadata['resourceVersion']}). The object might have been modified"
+        )
+        raise conflict(resource.kind, resource.group, target.name, why)
+
+
+def _set_finalizers(metadata: Obj, options: DeleteOptions) -> None:
+    """Set or take back the finalizers that stand for a way of treating dependents."""
+    if options.propagation is None:
+        return
+    wanted = _COLLECTED.get(options.propagation)
+    finalizers = [name for name in metadata.get("finalizers", ()) if name not in _COLLECTED.values()]
+    if wanted:
+        finalizers.append(wanted)
+    metadata["finalizers"] = finalizers
+    meta.tidy(metadata)
+
+
+def _end_namespace(core: Core, new: Obj) -> bool:
+    """A namespace terminates; its controller empties it and takes its spec.finalizers away."""
+    metadata = new["metadata"]
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = meta.timestamp(core.clock.now())
+        new.setdefault("status", {})["phase"] = "Terminating"
+    return bool(new.get("spec", {}).get("finalizers") or metadata.get("finalizers"))
+
+
+def _mark(core: Core, resource: Resource, new: Obj, options: DeleteOptions) -> bool:
+    """Set or shorten the time of deletion; gives whether the object stays for now."""
+    metadata = new["metadata"]
+    grace = _grace(resource, new, options)
+    known = metadata.get("deletionGracePeriodSeconds")
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = meta.timestamp(core.clock.now() + timedelta(seconds=grace))
+        metadata["deletionGracePeriodSeconds"] = grace
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+    elif options.grace_seconds is not None and known and grace < known:
+        # It may only end sooner than was said, never later.
+        due = meta.parse_timestamp(metadata["deletionTimestamp"]) - timedelta(seconds=known - grace)
+        metadata["deletionTimestamp"] = meta.timestamp(due)
+        metadata["deletionGracePeriodSeconds"] = grace
+    return bool(metadata["deletionGracePeriodSeconds"] or metadata.get("finalizers"))
+
+
+def _grace(resource: Resource, obj: Obj, options: DeleteOptions) -> int:
+    """Seconds until the object goes: only a pod that runs somewhere gets any."""
+    if resource.key != PODS:
+        return 0
+    spec = obj.get("spec", {})
+    if not spec.get("nodeName") or obj.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return 0
+    asked = options.grace_seconds
+    if asked is None:
+        asked = spec.get("terminationGracePeriodSeconds", 30)
+    return int(asked) if asked >= 0 else 1

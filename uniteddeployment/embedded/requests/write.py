@@ -1,0 +1,288 @@
+"""Creating and changing objects: default, check, own, commit. Doors and controllers all come through here.
+
+Contract: callers hand over private objects in the form of the resource's version, decoded and conforming to its schema;
+what comes back is shared. The order of the steps is the real server's, because it decides which of several errors a
+client sees.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from uniteddeployment.embedded import meta
+from uniteddeployment.embedded.core import Call, Core
+from uniteddeployment.embedded.errors import (
+    Cause,
+    StatusError,
+    already_exists,
+    bad_request,
+    conflict,
+    invalid,
+    not_found,
+    qualified,
+)
+from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.store import Table
+
+try:
+    from uniteddeployment.embedded.patch import managed
+except ImportError:
+    managed = None
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+NAMESPACES = "namespaces"
+NAME_ATTEMPTS = 8
+VERSION_REQUIRED = frozenset(
+    {"leases.coordination.k8s.io", "poddisruptionbudgets.policy", "customresourcedefinitions.apiextensions.k8s.io"}
+)
+"""Built-in resources whose updates must say which version they are based on; all custom resources do."""
+
+UNOWNED = frozenset({"binding"})
+"""Subresources whose changes nobody comes to own."""
+
+_canonical = msgspec.json.Encoder(order="deterministic").encode
+
+Change = Callable[[Obj], Obj]
+"""Gives the new object for the live one, which it must not touch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One object, existing or not."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    subresource: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+    def missing(self) -> StatusError:
+        return not_found(self.resource.plural, self.resource.group, self.name)
+
+    def invalid(self, name: str, causes: list[Cause]) -> StatusError:
+        return invalid(self.resource.kind, self.resource.group, name, causes)
+
+
+def live(core: Core, target: Target) -> Obj | None:
+    """The object as its version shows it, or None; shared."""
+    table = core.registry.table(target.resource)
+    entry = table.entries.get(target.key)
+    return None if entry is None else core.registry.show(target.resource, core.store.obj(table, entry))
+
+
+# Creating
+
+
+def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = True) -> Obj:
+    """Store a new object. ``owned`` is False when its managedFields are right already (server-side apply)."""
+    resource = target.resource
+    metadata = obj.setdefault("metadata", {})
+    _place(target, metadata)
+    if metadata.get("resourceVersion"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    resource.strategy.default(obj)
+    _admit(core, target, metadata)
+    if owned:
+        _own_new(core, resource, obj, call)
+    meta.stamp(obj, core.clock.now(), core.random)
+    resource.strategy.prepare_create(obj)
+    causes = [*meta.check_new(obj, resource.key, custom=resource.custom), *resource.strategy.validate_create(obj)]
+    if causes:
+        raise target.invalid(metadata.get("name", ""), causes)
+    call.warnings += resource.strategy.warnings(obj, None)
+    table = core.registry.table(resource)
+    _find_name(core, target, table, metadata)
+    if call.dry_run:
+        return obj
+    core.store.create(table, (target.namespace, metadata["name"]), core.registry.hide(resource, obj))
+    stored = live(core, Target(resource, target.namespace, metadata["name"]))
+    return obj if stored is None else stored
+
+
+def _place(target: Target, metadata: Obj) -> None:
+    """The namespace of the request is that of the object."""
+    said = metadata.get("namespace") or target.namespace
+    if said != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if target.namespace:
+        metadata["namespace"] = target.namespace
+    else:
+        metadata.pop("namespace", None)
+
+
+def _admit(core: Core, target: Target, metadata: Obj) -> None:
+    """Nothing comes into a namespace that is missing or on its way out."""
+    if not target.namespace or not core.registry.serves(NAMESPACES):
+        return
+    table = core.registry.table(core.registry.main(NAMESPACES))
+    entry = table.entries.get(("", target.namespace))
+    if entry is None:
+        raise not_found(NAMESPACES, "", target.namespace)
+    namespace = core.store.obj(table, entry)
+    if "deletionTimestamp" not in namespace["metadata"]:
+        return
+    resource, name = target.resource, metadata.get("name", "")
+    details: dict[str, Any] = {"name": name} if name else {}
+    if resource.group:
+        details["group"] = resource.group
+    details["kind"] = resource.plural
+    text = f"namespace {target.namespace} is being terminated"
+    details["causes"] = [{"reason": "NamespaceTerminating", "message": text, "field": "metadata.namespace"}]
+    raise StatusError(
+        403,
+        "Forbidden",
+        f'{qualified(resource.plural, resource.group)} "{name}" is forbidden: unable to create new content in '
+        f"namespace {target.namespace} because it is being terminated",
+        details=details,
+    )
+
+
+def _own_new(core: Core, resource: Resource, obj: Obj, call: Call) -> None:
+    """Note who set what. A status is not the creator's where it has an endpoint of its own: it is dropped later."""
+    status = obj.pop("status", None) if resource.status else None
+    own(core, Target(resource, "", ""), None, obj, call)
+    if status is not None:
+        obj["status"] = status
+
+
+def own(core: Core, target: Target, before: Obj | None, obj: Obj, call: Call) -> None:
+    """Write managedFields for an update by ``call.manager``."""
+    if managed is None:
+        return
+    managed.update(
+        before,
+        obj,
+        manager=call.manager,
+        api_version=target.resource.api_version,
+        subresource=target.subresource,
+        now=core.clock.now(),
+        node=core.registry.node(target.resource),
+    )
+
+
+def _find_name(core: Core, target: Target, table: Table, metadata: Obj) -> None:
+    """Refuse a name that is taken; a generated one is drawn again a few times."""
+    prefix = metadata.get("generateName")
+    for _ in range(NAME_ATTEMPTS if prefix else 1):
+        if (target.namespace, metadata["name"]) not in table.entries:
+            return
+        if not prefix or not metadata["name"].startswith(prefix[:58]):
+            break
+        metadata["name"] = meta.generate_name(prefix, core.random)
+    raise already_exists(target.resource.plural, target.resource.group, metadata["name"])
+
+
+# Changing
+
+
+def update(
+    core: Core, target: Target, change: Change, call: Call, *, owned: bool = True, versioned: bool = False
+) -> Obj:
+    """Store a new state of an object: nothing if nothing changed, its end if it was waiting for this.
+
+    ``versioned`` says that the new object came from a client as a whole (PUT), so that its resourceVersion and uid are
+    what it was based on; ``owned`` is as in :func:`create`.
+    """
+    strategy = target.resource.strategy
+    before = live(core, target)
+    if before is None:
+        raise target.missing()
+    new = change(before)
+    metadata = new["metadata"]
+    _place(target, metadata)
+    _check_version(target, metadata, before, versioned=versioned)
+    meta.keep(new, before)
+    strategy.prepare_update(new, before, target.subresource)
+    new["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+    if owned and target.subresource not in UNOWNED:
+        own(core, target, before, new, call)
+    causes = [*meta.check_update(new, before), *strategy.validate_update(new, before, target.subresource)]
+    if causes:
+        raise target.invalid(target.name, causes)
+    call.warnings += strategy.warnings(new, before)
+    return commit(core, target, new, before, call)
+
+
+def _check_version(target: Target, metadata: Obj, before: Obj, *, versioned: bool) -> None:
+    resource, known = target.resource, before["metadata"]
+    said = metadata.get("resourceVersion") or ""
+    if versioned and metadata.get("uid") and metadata["uid"] != known["uid"]:
+        raise _other_uid(target, metadata["uid"], known["uid"])
+    if not said or said == "0":
+        if versioned and (resource.custom or resource.key in VERSION_REQUIRED):
+            cause = Cause(
+                "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
+            )
+            raise invalid(resource.plural, resource.group, target.name, [cause])
+    elif said != known["resourceVersion"]:
+        raise conflict(resource.plural, resource.group, target.name, MODIFIED)
+
+
+def _other_uid(target: Target, said: str, known: str) -> StatusError:
+    resource = target.resource
+    path = "/".join(
+        part for part in ("/registry", resource.group, resource.plural, target.namespace, target.name) if part
+    )
+    return conflict(
+        resource.plural,
+        resource.group,
+        target.name,
+        f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {said}, UID in object meta: {known}",
+    )
+
+
+def commit(core: Core, target: Target, new: Obj, before: Obj, call: Call) -> Obj:
+    """Write a checked new state: nothing if it says the same, the end of the object if nothing holds it any more."""
+    table = core.registry.table(target.resource)
+    if released(target.resource, new):
+        if not call.dry_run:
+            core.store.remove(table, target.key, core.registry.hide(target.resource, new))
+        return new
+    if unchanged(new, before):
+        return before
+    if call.dry_run:
+        return new
+    core.store.replace(table, target.key, core.registry.hide(target.resource, new))
+    stored = live(core, target)
+    return new if stored is None else stored
+
+
+def released(resource: Resource, obj: Obj) -> bool:
+    """Whether an object was deleted before and nothing holds it any more."""
+    metadata = obj["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return False
+    if resource.key == NAMESPACES:
+        return not obj.get("spec", {}).get("finalizers")
+    return not metadata.get("deletionGracePeriodSeconds")
+
+
+def unchanged(new: Obj, before: Obj) -> bool:
+    """Whether two states say the same. Later times in managedFields alone say nothing."""
+    if new.keys() != before.keys():
+        return False
+    fresh, known = new["metadata"], before["metadata"]
+    if any(new[field] != before[field] for field in new if field != "metadata"):
+        return False
+    if fresh.keys() != known.keys():
+        return False
+    if any(fresh[field] != known[field] for field in fresh if field != "managedFields"):
+        return False
+    if _timeless(fresh) != _timeless(known):
+        return False
+    # Python takes 1, 1.0 and True for the same, JSON does not.
+    return _canonical(_bare(new)) == _canonical(_bare(before))
+
+
+def _timeless(metadata: Obj) -> list[Obj]:
+    return [{k: v for k, v in entry.items() if k != "time"} for entry in metadata.get("managedFields", ())]
+
+
+def _bare(obj: Obj) -> Obj:
+    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
