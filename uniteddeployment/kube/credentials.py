@@ -1,0 +1,236 @@
+"""How to reach one API server and who we are there: ``Connection``, and the ways to get one.
+
+A ``Connection`` is complete: nothing is read from files or the environment after it was made, except by a token
+provider whose job that is. Secrets stand in no ``repr`` and in no error (I12).
+"""
+
+import base64
+import binascii
+import contextlib
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import yaml
+
+
+class CredentialsError(Exception):
+    """What was given does not say how to reach a cluster; one line that says why."""
+
+
+class TokenProvider(Protocol):
+    """Gives bearer tokens that may change while we run."""
+
+    async def token(self, *, refused: str | None = None) -> str:
+        """A token that should work. ``refused`` is the one that the server has just refused, if it has."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StaticToken:
+    """A token that stays what it is."""
+
+    value: str = field(repr=False)
+
+    async def token(self, *, refused: str | None = None) -> str:  # noqa: ARG002  # there is no other to give
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One API server and our credentials there.
+
+    ``ca`` are PEM certificates; without them the system's are trusted. ``insecure`` checks no certificate at all.
+    ``name`` is how messages call the server.
+    """
+
+    server: str
+    ca: bytes | None = field(default=None, repr=False)
+    tokens: TokenProvider | None = field(default=None, repr=False)
+    client_cert: bytes | None = field(default=None, repr=False)
+    client_key: bytes | None = field(default=None, repr=False)
+    insecure: bool = False
+    tls_server_name: str | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.server:
+            raise CredentialsError("the address of the API server is missing")
+        parts = urlsplit(self.server)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise CredentialsError("the address of the API server must be a URL such as https://host:6443")
+        if parts.username or parts.password:
+            raise CredentialsError("the address of the API server must not have a user or a password in it")
+        if (self.client_cert is None) != (self.client_key is None):
+            raise CredentialsError("a client certificate and its key only work together")
+        if not self.name:
+            object.__setattr__(self, "name", parts.netloc)
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """The TLS settings; ``None`` for a plain HTTP server."""
+        if not self.server.startswith("https:"):
+            return None
+        context = ssl.create_default_context()
+        # From 3.13 on Python demands extensions that Kubernetes' own tools do not put into a cluster's CA.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        try:
+            if self.ca is not None:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.load_verify_locations(cadata=self.ca.decode("ascii"))
+        except (ssl.SSLError, UnicodeDecodeError, ValueError):
+            raise CredentialsError(f"{self.name}: the CA bundle holds no readable PEM certificate") from None
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.client_cert is not None and self.client_key is not None:
+            try:
+                with _as_file(self.client_cert + b"\n" + self.client_key) as path:
+                    context.load_cert_chain(path)
+            except (ssl.SSLError, ValueError):
+                raise CredentialsError(f"{self.name}: the client certificate and key do not load") from None
+        return context
+
+
+def from_values(
+    server: str,
+    *,
+    ca: bytes | None = None,
+    token: str | TokenProvider | None = None,
+    client_cert: bytes | None = None,
+    client_key: bytes | None = None,
+    insecure: bool = False,
+    name: str = "",
+) -> Connection:
+    """A connection from plain values, as a Cluster object and its Secret have them."""
+    tokens = StaticToken(_clean_token(token)) if isinstance(token, str) else token
+    return Connection(
+        server, ca=ca, tokens=tokens, client_cert=client_cert, client_key=client_key, insecure=insecure, name=name
+    )
+
+
+_FILES = {
+    "certificate-authority": "certificate-authority-data",
+    "client-certificate": "client-certificate-data",
+    "client-key": "client-key-data",
+    "tokenFile": "token",
+}
+
+
+def from_kubeconfig_bytes(data: bytes, *, context: str | None = None, name: str = "") -> Connection:
+    """A connection from a kubeconfig that came from elsewhere, such as from a Secret.
+
+    Whoever may write the Secret must not thereby run programs or read files where the controller runs, so exec plugins,
+    auth providers and references to files are refused.
+    """
+    document = parse_kubeconfig(data, "the kubeconfig")
+    cluster, user, chosen = pick_context(document, context, "the kubeconfig")
+    for key in ("exec", "auth-provider"):
+        if user.get(key):
+            raise CredentialsError(
+                f"the kubeconfig's user has {key!r}: a kubeconfig in a Secret must not run programs; put a token or a "
+                "client certificate into it"
+            )
+    for key, instead in _FILES.items():
+        if cluster.get(key) or user.get(key):
+            raise CredentialsError(
+                f"the kubeconfig has {key!r}: a kubeconfig in a Secret must not read files; put {instead!r} into it"
+            )
+    if user.get("username"):
+        raise CredentialsError("the kubeconfig has a user name and a password, which Kubernetes has abolished")
+    if cluster.get("proxy-url"):
+        raise CredentialsError("the kubeconfig has 'proxy-url', which is not supported")
+    token = user.get("token")
+    return Connection(
+        str(cluster.get("server") or ""),
+        ca=_decoded(cluster, "certificate-authority-data"),
+        tokens=StaticToken(_clean_token(str(token))) if token else None,
+        client_cert=_decoded(user, "client-certificate-data"),
+        client_key=_decoded(user, "client-key-data"),
+        insecure=cluster.get("insecure-skip-tls-verify") is True,
+        tls_server_name=cluster.get("tls-server-name"),
+        name=name or chosen,
+    )
+
+
+def parse_kubeconfig(data: bytes, what: str) -> dict[str, Any]:
+    """The kubeconfig as a mapping. The parser's own words are left out, since they quote the line, secrets and all."""
+    try:
+        document = yaml.safe_load(data)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark is not None else ""
+        raise CredentialsError(f"{what} is not YAML{where}") from None
+    if not isinstance(document, dict):
+        raise CredentialsError(f"{what} is empty or no kubeconfig")
+    return document
+
+
+def pick_context(
+    document: Mapping[str, Any], context: str | None, what: str
+) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """The cluster, the user and the name of a context, or of the current one."""
+    chosen = context or document.get("current-context")
+    if not chosen:
+        raise CredentialsError(f"{what} has no current-context, and no context was named")
+    entry = _named(document, "contexts", str(chosen), "context", what)
+    cluster_name = entry.get("cluster")
+    if not cluster_name:
+        raise CredentialsError(f"the context {chosen!r} of {what} names no cluster")
+    cluster = _named(document, "clusters", str(cluster_name), "cluster", what)
+    if not cluster.get("server"):
+        raise CredentialsError(f"the cluster {cluster_name!r} of {what} has no server")
+    user_name = entry.get("user")
+    user = _named(document, "users", str(user_name), "user", what) if user_name else {}
+    return cluster, user, str(chosen)
+
+
+def _named(document: Mapping[str, Any], section: str, name: str, key: str, what: str) -> dict[str, Any]:
+    entries = document.get(section) or []
+    if not isinstance(entries, list):
+        raise CredentialsError(f"{section!r} of {what} is not a list")
+    for entry in entries:
+        if isinstance(entry, dict) and entry.get("name") == name:
+            found = entry.get(key)
+            return found if isinstance(found, dict) else {}
+    raise CredentialsError(f"{what} has no {key} {name!r}")
+
+
+def _decoded(section: Mapping[str, Any], key: str) -> bytes | None:
+    value = section.get(key)
+    if not value:
+        return None
+    try:
+        return base64.b64decode(str(value), validate=True)
+    except binascii.Error:
+        raise CredentialsError(f"{key!r} of the kubeconfig is not base64") from None
+
+
+def _clean_token(token: str) -> str:
+    """The token without the line end that files and editors leave; what cannot stand in a header is refused here."""
+    clean = token.strip()
+    if not clean or not clean.isascii() or not clean.isprintable():
+        raise CredentialsError("the token is empty or has characters that no token has")
+    return clean
+
+
+@contextlib.contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """A path to read this from, for OpenSSL takes keys from paths only. In memory where the system can do that."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "pem")
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+            yield str(path)

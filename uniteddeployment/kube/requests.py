@@ -1,0 +1,285 @@
+"""Builds requests and reads answers without any I/O: what the API wants to hear and what its answers mean.
+
+A ``Request`` is data, so a transport may be a socket, an API server in the same process or a list in a test. ``read``
+turns an answer into a struct or raises the typed error; ``read_page`` does the same for one page of a list, object by
+object, so that one odd object never hides the others.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from uniteddeployment.kube import errors
+from uniteddeployment.kube.meta import ListMeta, Status
+from uniteddeployment.kube.resource import Resource
+
+T = TypeVar("T")
+Query = tuple[tuple[str, str], ...]
+
+JSON = "application/json"
+_READ: Mapping[str, str] = {"accept": JSON}
+_WRITE: Mapping[str, str] = {"accept": JSON, "content-type": JSON}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. ``path`` is not percent-encoded and has no query; header names are in lower case.
+
+    ``verb`` and ``resource`` are Kubernetes' names for what is asked; they are for counting and never sent.
+    """
+
+    method: str
+    path: str
+    query: Query = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    verb: str = ""
+    resource: str = ""
+
+
+class PatchType(StrEnum):
+    """The patch dialects, by their content types."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class Propagation(StrEnum):
+    """What happens to the objects that a deleted object owns."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+def get(resource: Resource, name: str, namespace: str | None = None, subresource: str | None = None) -> Request:
+    """Reads one object."""
+    path = resource.path(namespace, name, subresource)
+    return Request("GET", path, (), _READ, verb="get", resource=resource.plural)
+
+
+def list_(
+    resource: Resource,
+    namespace: str | None = None,
+    *,
+    label_selector: str | None = None,
+    field_selector: str | None = None,
+    limit: int | None = None,
+    continue_: str | None = None,
+    resource_version: str | None = None,
+) -> Request:
+    """Reads a page of a collection. A continue token carries its resourceVersion, so then none is sent beside it."""
+    query = _query(
+        labelSelector=label_selector,
+        fieldSelector=field_selector,
+        limit=limit,
+        resourceVersion=None if continue_ else resource_version,
+    )
+    if continue_:
+        query += (("continue", continue_),)
+    return Request("GET", resource.path(namespace), query, _READ, verb="list", resource=resource.plural)
+
+
+def watch(
+    resource: Resource,
+    namespace: str | None = None,
+    *,
+    label_selector: str | None = None,
+    field_selector: str | None = None,
+    resource_version: str | None = None,
+    initial_events: bool = False,
+    timeout_seconds: int | None = None,
+) -> Request:
+    """Follows a collection, with bookmarks. ``initial_events`` asks for a streaming list before the changes."""
+    query = _query(
+        watch="true",
+        allowWatchBookmarks="true",
+        labelSelector=label_selector,
+        fieldSelector=field_selector,
+        resourceVersion=resource_version,
+        sendInitialEvents="true" if initial_events else None,
+        resourceVersionMatch="NotOlderThan" if initial_events else None,
+        timeoutSeconds=timeout_seconds,
+    )
+    return Request("GET", resource.path(namespace), query, _READ, verb="watch", resource=resource.plural)
+
+
+def create(
+    resource: Resource, body: object, namespace: str | None = None, *, field_manager: str | None = None
+) -> Request:
+    """Creates an object."""
+    query = _query(fieldManager=field_manager)
+    encoded = msgspec.json.encode(body)
+    return Request("POST", resource.path(namespace), query, _WRITE, encoded, "create", resource.plural)
+
+
+def replace(
+    resource: Resource,
+    name: str,
+    body: object,
+    namespace: str | None = None,
+    *,
+    subresource: str | None = None,
+    field_manager: str | None = None,
+) -> Request:
+    """Writes a whole object; with a resourceVersion in it, only over that version."""
+    path = resource.path(namespace, name, subresource)
+    query = _query(fieldManager=field_manager)
+    return Request("PUT", path, query, _WRITE, msgspec.json.encode(body), "update", resource.plural)
+
+
+def patch(
+    resource: Resource,
+    name: str,
+    body: object,
+    namespace: str | None = None,
+    *,
+    patch_type: PatchType,
+    subresource: str | None = None,
+    field_manager: str | None = None,
+    force: bool | None = None,
+    dry_run: bool = False,
+) -> Request:
+    """Changes parts of an object. ``APPLY`` needs the field manager; its ``force`` takes fields from others."""
+    if patch_type is PatchType.APPLY and not field_manager:
+        raise ValueError("server-side apply needs a field manager")
+    query = _query(
+        fieldManager=field_manager,
+        force=None if force is None else str(force).lower(),
+        dryRun="All" if dry_run else None,
+    )
+    headers = {"accept": JSON, "content-type": patch_type.value}
+    verb = "apply" if patch_type is PatchType.APPLY else "patch"
+    path = resource.path(namespace, name, subresource)
+    return Request("PATCH", path, query, headers, msgspec.json.encode(body), verb, resource.plural)
+
+
+def scale(
+    resource: Resource, name: str, replicas: int, namespace: str | None = None, *, resource_version: str | None = None
+) -> Request:
+    """Sets the replicas through the scale subresource, the cheapest write there is for it."""
+    body: dict[str, Any] = {"spec": {"replicas": replicas}}
+    if resource_version:
+        body["metadata"] = {"resourceVersion": resource_version}
+    return patch(resource, name, body, namespace, patch_type=PatchType.MERGE, subresource="scale")
+
+
+def delete(
+    resource: Resource,
+    name: str,
+    namespace: str | None = None,
+    *,
+    uid: str | None = None,
+    resource_version: str | None = None,
+    propagation: Propagation | None = None,
+    grace_period_seconds: int | None = None,
+) -> Request:
+    """Deletes an object, if it still is the one with this uid and this resourceVersion."""
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    preconditions = {
+        key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None
+    }
+    if preconditions:
+        options["preconditions"] = preconditions
+    if propagation is not None:
+        options["propagationPolicy"] = propagation.value
+    if grace_period_seconds is not None:
+        options["gracePeriodSeconds"] = grace_period_seconds
+    encoded = msgspec.json.encode(options)
+    return Request("DELETE", resource.path(namespace, name), (), _WRITE, encoded, "delete", resource.plural)
+
+
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
+    """The decoder of a type. They are kept, since building one costs more than using it; types are few."""
+    found = _DECODERS.get(type_)
+    if found is None:
+        found = _DECODERS[type_] = msgspec.json.Decoder(type_)
+    return found
+
+
+def read(status: int, headers: Mapping[str, str], body: bytes, type_: type[T]) -> T:
+    """The object in an answer, or the error that the answer is."""
+    if not 200 <= status < 300:
+        raise failure(status, headers, body)
+    try:
+        return decoder(type_).decode(body)
+    except msgspec.MsgspecError as error:
+        raise errors.Malformed(status, "Malformed", f"the answer is not as expected: {error}") from None
+
+
+def failure(status: int, headers: Mapping[str, str], body: bytes) -> errors.ApiError:
+    """The typed error for an answer that is not a success, whether or not its body is a ``Status``."""
+    try:
+        said = msgspec.json.decode(body, type=Status)
+    except msgspec.MsgspecError:
+        said = Status()
+    details = dict(said.details or {})
+    waiting = headers.get("retry-after", headers.get("Retry-After", ""))
+    if waiting.isdecimal():
+        details.setdefault("retryAfterSeconds", int(waiting))
+    return errors.from_status(status, said.reason, said.message, details)
+
+
+@dataclass(slots=True)
+class Page(Generic[T]):
+    """One page of a list. ``malformed`` are the objects that could not be decoded, as one sentence each."""
+
+    items: list[T]
+    resource_version: str
+    continue_: str
+    malformed: list[str]
+
+
+class _Items(msgspec.Struct):
+    """A list, with the objects left as bytes."""
+
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
+    items: list[msgspec.Raw] | None = None
+
+
+def read_page(status: int, headers: Mapping[str, str], body: bytes, type_: type[T]) -> Page[T]:
+    """One page of a list, or the error that the answer is."""
+    page = read(status, headers, body, _Items)
+    items: list[T] = []
+    malformed: list[str] = []
+    decode = decoder(type_).decode
+    for raw in page.items or ():
+        try:
+            items.append(decode(raw))
+        except msgspec.MsgspecError as error:
+            malformed.append(f"{name_of(raw)}: {error}")
+    return Page(items, page.metadata.resource_version, page.metadata.continue_, malformed)
+
+
+class _NameOnly(msgspec.Struct):
+    name: str = "?"
+    namespace: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _NameOnly = msgspec.field(default_factory=_NameOnly)
+
+
+def name_of(raw: bytes | msgspec.Raw) -> str:
+    """``namespace/name`` of an object that does not decode otherwise, as far as it can be told."""
+    try:
+        meta = msgspec.json.decode(raw, type=_Named).metadata
+    except msgspec.MsgspecError:
+        return "an unreadable object"
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+def _query(**options: str | int | None) -> Query:
+    return tuple(_present(options.items()))
+
+
+def _present(options: Iterable[tuple[str, str | int | None]]) -> Iterable[tuple[str, str]]:
+    return ((name, str(value)) for name, value in options if value is not None and value != "")

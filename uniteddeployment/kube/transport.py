@@ -1,0 +1,221 @@
+"""How requests reach an API server: the seam, and the one that uses sockets.
+
+``Transport`` is all that clients know of a connection. It carries requests and answers and never looks into them;
+what it raises is ``Unreachable``, for any reason for which there was no answer. An answer of any status is an answer.
+"""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from yarl import URL
+
+from uniteddeployment.kube import credentials
+from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.kube.requests import Request
+
+CONNECT_SECONDS = 5.0
+MAX_CONNECTIONS = 128
+"""Connections to one server: more than requests in flight (see ``limiter``), since each watch keeps one for itself."""
+
+_USER_AGENT = "uniteddeployment"
+_READ_BUFFER = 1 << 18
+_KEEPALIVE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer whose body comes piece by piece; where a piece ends means nothing."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+
+class Transport(Protocol):
+    """Carries requests to one API server."""
+
+    async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the request
+        """The answer, or ``Unreachable`` if there is none within ``timeout`` seconds."""
+        ...
+
+    def stream(self, request: Request, *, timeout: float) -> contextlib.AbstractAsyncContextManager[Stream]:
+        """The same, with the body as it comes; ``timeout`` is for the answer to begin."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of every connection."""
+        ...
+
+
+class AiohttpTransport:
+    """HTTP/1.1 over aiohttp: one session for one cluster, its TLS and token from the ``Connection``.
+
+    HTTP/2 is left out on purpose: API servers cap its streams, and decoding its frames costs Python more than
+    connections do. Redirects are not followed, so that no token goes to an address that nobody named.
+    """
+
+    def __init__(self, connection: credentials.Connection, *, connect_timeout: float = CONNECT_SECONDS) -> None:
+        self._connection = connection
+        self._connect_timeout = connect_timeout
+        self._server = connection.server.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # aiohttp keeps it itself
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=self._connect_timeout)
+        with self._translated(timeout):
+            response = await self._open(request, limits)
+            try:
+                return Answer(response.status, response.headers, await response.read())
+            finally:
+                response.release()
+
+    @contextlib.asynccontextmanager
+    async def stream(self, request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # see send
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout)
+        with self._translated(timeout):
+            async with asyncio.timeout(timeout):
+                response = await self._open(request, limits)
+        try:
+            yield Stream(response.status, response.headers, self._chunks(response))
+        finally:
+            response.close()
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._session is not None:
+            await self._session.close()
+
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        while True:
+            with self._translated(None):
+                chunk = await response.content.readany()
+            if not chunk:
+                return
+            yield chunk
+
+    async def _open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        """Sends the request; a refused token is replaced once, if whoever gave it can give another."""
+        tokens = self._connection.tokens
+        token = await tokens.token() if tokens is not None else None
+        response = await self._request(request, token, limits)
+        if response.status != 401 or tokens is None:
+            return response
+        fresh = await tokens.token(refused=token)
+        if fresh == token:
+            return response
+        response.release()
+        return await self._request(request, fresh, limits)
+
+    async def _request(
+        self, request: Request, token: str | None, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        headers = dict(request.headers)
+        if token is not None:
+            headers["authorization"] = f"Bearer {token}"
+        return await self._opened().request(
+            request.method,
+            self._url(request),
+            headers=headers,
+            data=request.body or None,
+            timeout=limits,
+            allow_redirects=False,
+            server_hostname=self._connection.tls_server_name or None,
+        )
+
+    def _url(self, request: Request) -> URL:
+        path = quote(request.path, safe="/:@")
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        return URL(f"{self._server}{path}{query}", encoded=True)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """The session. It is made at the first request, since it belongs to the event loop that runs then."""
+        if self._closed:
+            raise Unreachable(self._connection.name, "this connection was closed")
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                ssl=self._connection.tls_context() or False,
+                limit=MAX_CONNECTIONS,
+                keepalive_timeout=_KEEPALIVE_SECONDS,
+                socket_factory=_socket,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                # A compressed list costs the server and us more than the network between most clusters would.
+                headers={"user-agent": _USER_AGENT, "accept-encoding": "identity"},
+                read_bufsize=_READ_BUFFER,
+            )
+        return self._session
+
+    @contextlib.contextmanager
+    def _translated(self, timeout: float | None) -> Iterator[None]:
+        """Turns everything that a socket can raise into ``Unreachable``, with a reason in words and without secrets."""
+        try:
+            yield
+        except TimeoutError:
+            why = "the connection timed out" if timeout is None else f"no answer within {timeout:g} s"
+            raise Unreachable(self._connection.name, why) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(self._connection.name, _why(error)) from None
+        except credentials.CredentialsError as error:
+            raise Unreachable(self._connection.name, str(error)) from None
+
+
+def _why(error: aiohttp.ClientError | OSError) -> str:
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return f"TLS: {_tls_reason(error.certificate_error)}"
+        case aiohttp.ClientConnectorDNSError():
+            return f"no such host: {error.host}"
+        case aiohttp.ClientConnectorSSLError():
+            return f"TLS: {_tls_reason(error.os_error)}"
+        case aiohttp.ClientConnectorError():
+            return f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or 'refused'}"
+        case aiohttp.ServerDisconnectedError() | ConnectionResetError() | BrokenPipeError():
+            return "the server closed the connection"
+        case aiohttp.ClientPayloadError():
+            return "the answer broke off"
+        case ssl.SSLError():
+            return f"TLS: {_tls_reason(error)}"
+        case aiohttp.InvalidURL():
+            return "the server's address is not a URL"
+        case OSError():
+            return error.strerror or type(error).__name__
+        case _:
+            return type(error).__name__
+
+
+def _tls_reason(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return error.verify_message
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    return "the handshake failed"
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket that notices within about 30 s that the other side is gone, also while it only listens to a watch."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 30_000)):
+        if hasattr(socket, option):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return made

@@ -1,0 +1,272 @@
+"""The work queue of a controller, with the semantics of client-go's, as coroutines.
+
+Three sets make it: ``queue`` has the keys in their order, ``dirty`` every key that needs to be processed,
+``processing`` those that a worker has now. A key that is added while it is dirty is the same work and is not queued
+twice; a key that is added while it is being processed becomes dirty only, and is queued again at ``done``. So no two
+workers ever have the same key (I1), and a burst of events becomes one pass.
+
+On top of client-go's: priorities. A higher number goes first, within one it is first come, first served, and adding a
+key again with a higher priority raises it. All times are the event loop's, so the queue runs under virtual time.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from uniteddeployment.kube.ratelimit import RateLimiter, default_rate_limiter
+
+K = TypeVar("K", bound=Hashable)
+
+
+class ShutDown(Exception):  # noqa: N818  # the end of work is no error
+    """The queue is shut down and empty: the worker that asked may go home."""
+
+
+class QueueMetrics(Protocol):
+    """Is told what happens in a queue, so that it can be measured. Called often; must be cheap."""
+
+    def added(self) -> None:
+        """A key became dirty."""
+
+    def depth(self, waiting: int) -> None:
+        """This many keys wait for a worker now."""
+
+    def waited(self, seconds: float) -> None:
+        """A key was in the queue for this long."""
+
+    def worked(self, seconds: float) -> None:
+        """A worker had a key for this long."""
+
+    def retried(self) -> None:
+        """A key was added with a delay."""
+
+
+class _NoMetrics:
+    """Measures nothing."""
+
+    def added(self) -> None:
+        """Nothing."""
+
+    def depth(self, waiting: int) -> None:
+        """Nothing."""
+
+    def waited(self, seconds: float) -> None:
+        """Nothing."""
+
+    def worked(self, seconds: float) -> None:
+        """Nothing."""
+
+    def retried(self) -> None:
+        """Nothing."""
+
+
+@dataclass(slots=True)
+class _Dirty:
+    """What is known of a key that needs processing: how urgent it is and since when it waits."""
+
+    priority: int
+    since: float
+
+
+@dataclass(slots=True)
+class _Delayed:
+    """A key that will be added later."""
+
+    due: float
+    priority: int
+    timer: asyncio.TimerHandle
+
+
+class WorkQueue(Generic[K]):
+    """Hands out keys to workers: ``key = await get()``, work, ``forget(key)`` if all is well, always ``done(key)``."""
+
+    def __init__(self, *, limiter: RateLimiter[K] | None = None, metrics: QueueMetrics | None = None) -> None:
+        self._limiter: RateLimiter[K] = limiter if limiter is not None else default_rate_limiter()
+        self._metrics: QueueMetrics = metrics or _NoMetrics()
+        self._lines: dict[int, OrderedDict[K, None]] = {}
+        self._order: list[int] = []
+        self._length = 0
+        self._dirty: dict[K, _Dirty] = {}
+        self._processing: dict[K, float] = {}
+        self._delayed: dict[K, _Delayed] = {}
+        self._getters: deque[asyncio.Future[None]] = deque()
+        self._idle: list[asyncio.Future[None]] = []
+        self._shut = False
+
+    def __len__(self) -> int:
+        """How many keys wait for a worker; those being processed and those delayed do not count."""
+        return self._length
+
+    @property
+    def shutting_down(self) -> bool:
+        """Whether new keys are refused."""
+        return self._shut
+
+    def processing(self) -> frozenset[K]:
+        """The keys that workers have now."""
+        return frozenset(self._processing)
+
+    def delayed(self) -> int:
+        """How many keys wait for their time."""
+        return len(self._delayed)
+
+    def unfinished(self) -> float:
+        """Seconds that the keys now being processed have taken so far, together."""
+        now = self._now()
+        return sum(now - since for since in self._processing.values())
+
+    def longest_running(self) -> float:
+        """Seconds that the oldest of the keys being processed has taken so far."""
+        return self._now() - min(self._processing.values()) if self._processing else 0.0
+
+    def add(self, key: K, priority: int = 0) -> None:
+        """Marks a key as in need of processing."""
+        if self._shut:
+            return
+        known = self._dirty.get(key)
+        if known is not None:
+            if priority > known.priority:
+                self._raise(key, known, priority)
+            return
+        self._metrics.added()
+        self._dirty[key] = _Dirty(priority, self._now())
+        if key not in self._processing:
+            self._push(key, priority)
+
+    async def get(self) -> K:
+        """The next key, as soon as there is one. Raises ``ShutDown`` when there will be none any more."""
+        while not self._length:
+            if self._shut:
+                raise ShutDown
+            await self._wait_for_key()
+        key = self._pop()
+        now = self._now()
+        self._metrics.waited(now - self._dirty.pop(key).since)
+        self._processing[key] = now
+        return key
+
+    def done(self, key: K) -> None:
+        """The worker has finished with the key. If it became dirty in the meantime, it is queued again."""
+        started = self._processing.pop(key, None)
+        if started is not None:
+            self._metrics.worked(self._now() - started)
+        known = self._dirty.get(key)
+        if started is not None and known is not None:
+            self._push(key, known.priority)
+        if not self._processing:
+            self._wake_idle()
+
+    def add_after(self, key: K, delay: float, priority: int = 0) -> None:
+        """Adds the key after ``delay`` seconds. Of two delays for one key the shorter wins, and the higher priority."""
+        if self._shut:
+            return
+        self._metrics.retried()
+        if delay <= 0:
+            self.add(key, priority)
+            return
+        due = self._now() + delay
+        waiting = self._delayed.get(key)
+        if waiting is not None:
+            waiting.priority = max(waiting.priority, priority)
+            if waiting.due <= due:
+                return
+            waiting.timer.cancel()
+            priority = waiting.priority
+        timer = asyncio.get_running_loop().call_later(delay, self._due, key)
+        self._delayed[key] = _Delayed(due, priority, timer)
+
+    def add_rate_limited(self, key: K, priority: int = 0) -> None:
+        """Adds the key after as long as the rate limiter says, which grows with each call until ``forget``."""
+        self.add_after(key, self._limiter.when(key), priority)
+
+    def forget(self, key: K) -> None:
+        """The key is fine: its next failure is its first again. Does not take it out of anything."""
+        self._limiter.forget(key)
+
+    def num_requeues(self, key: K) -> int:
+        """How often the key was added rate limited since it was last forgotten."""
+        return self._limiter.num_requeues(key)
+
+    def shut_down(self) -> None:
+        """Refuses new keys and drops delayed ones. Workers get what is queued and then ``ShutDown``."""
+        self._shut = True
+        for waiting in self._delayed.values():
+            waiting.timer.cancel()
+        self._delayed.clear()
+        for getter in self._getters:
+            if not getter.done():
+                getter.set_result(None)
+        self._getters.clear()
+
+    async def shut_down_with_drain(self) -> None:
+        """Shuts down, and returns when no worker has a key any more."""
+        self.shut_down()
+        while self._processing:
+            idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle.append(idle)
+            await idle
+
+    def _due(self, key: K) -> None:
+        self.add(key, self._delayed.pop(key).priority)
+
+    def _raise(self, key: K, known: _Dirty, priority: int) -> None:
+        line = self._lines.get(known.priority)
+        known.priority = priority
+        if line is not None and key in line:
+            del line[key]
+            self._line(priority)[key] = None
+
+    def _push(self, key: K, priority: int) -> None:
+        self._line(priority)[key] = None
+        self._length += 1
+        self._metrics.depth(self._length)
+        self._wake_getter()
+
+    def _pop(self) -> K:
+        for priority in self._order:
+            line = self._lines[priority]
+            if line:
+                key, _ = line.popitem(last=False)
+                self._length -= 1
+                self._metrics.depth(self._length)
+                return key
+        raise LookupError("the queue is empty")
+
+    def _line(self, priority: int) -> OrderedDict[K, None]:
+        line = self._lines.get(priority)
+        if line is None:
+            line = self._lines[priority] = OrderedDict()
+            self._order = sorted(self._lines, reverse=True)
+        return line
+
+    async def _wait_for_key(self) -> None:
+        getter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._getters.append(getter)
+        try:
+            await getter
+        except asyncio.CancelledError:
+            if getter.done() and not getter.cancelled():
+                # Woken for a key and cancelled in the same moment: the next is woken, or the key would lie there.
+                if self._length:
+                    self._wake_getter()
+            else:
+                self._getters.remove(getter)
+            raise
+
+    def _wake_getter(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
+
+    def _wake_idle(self) -> None:
+        for idle in self._idle:
+            if not idle.done():
+                idle.set_result(None)
+        self._idle.clear()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
