@@ -7,11 +7,11 @@ the work that it is about goes on.
 """
 
 from collections import OrderedDict
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from uniteddeployment.embedded.access import Access
 from uniteddeployment.embedded.clock import Clock
+from uniteddeployment.embedded.controllers.times import micro_timestamp, timestamp
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.resources import Obj
 
@@ -47,7 +47,7 @@ class _Known(NamedTuple):
 
     name: str
     namespace: str
-    count: int
+    times: int
 
 
 class _Similar(NamedTuple):
@@ -58,16 +58,6 @@ class _Similar(NamedTuple):
 class _Bucket(NamedTuple):
     tokens: float
     filled: float
-
-
-def timestamp(moment: datetime) -> str:
-    """A time as objects have it: whole seconds, UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def micro_timestamp(moment: datetime) -> str:
-    """A time with microseconds, as leases and series events have it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def object_reference(obj: Obj) -> Obj:
@@ -150,13 +140,13 @@ class Recorder:
             return None
         event = stored | {"message": message}
         now = self._clock.now()
-        count = known.count + 1
+        count = known.times + 1
         if component in SERIES_COMPONENTS:
             event["series"] = {"count": count, "lastObservedTime": micro_timestamp(now)}
         else:
             event |= {"count": count, "lastTimestamp": timestamp(now)}
         self._access.update("events", event, manager=MANAGERS.get(component, "kube-controller-manager"))
-        return known._replace(count=count)
+        return known._replace(times=count)
 
     def _write(self, obj: Obj, type_: str, reason: str, message: str, component: str) -> _Known:
         namespace = obj["metadata"].get("namespace") or "default"

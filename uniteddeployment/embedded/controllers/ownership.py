@@ -1,0 +1,176 @@
+"""Who owns what: controller references, label selectors, adoption and release.
+
+:class:`OwningController` is the base of the controllers that own objects of another kind. It finds out by events which
+owner an object concerns and which objects have no owner, so that a sync looks at what its own object owns and at the
+few ownerless objects of its namespace, never at all objects.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar, Final
+
+from uniteddeployment.embedded.access import Access, Change
+from uniteddeployment.embedded.clock import Clock
+from uniteddeployment.embedded.controllers.base import Controller, EventSink
+from uniteddeployment.embedded.resources import Obj
+
+MANAGER: Final = "kube-controller-manager"
+"""The field manager of everything that these controllers write."""
+
+
+def controller_reference(owner: Obj) -> Obj:
+    """The owner reference that makes ``owner`` the controller of an object."""
+    metadata = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def controller_of(obj: Obj) -> Obj | None:
+    """The reference to the controller of ``obj``, if it has one."""
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            found: Obj = reference
+            return found
+    return None
+
+
+def labels_of(obj: Obj) -> dict[str, str]:
+    """The labels of an object, empty if it has none."""
+    return obj["metadata"].get("labels") or {}
+
+
+def is_deleting(obj: Obj) -> bool:
+    """Whether the object's deletion was asked for."""
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a LabelSelector matches: none matches nothing, an empty one everything."""
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_satisfied(requirement, labels) for requirement in selector.get("matchExpressions") or ())
+
+
+def _satisfied(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement["key"])
+    match requirement["operator"]:
+        case "In":
+            return value is not None and value in requirement["values"]
+        case "NotIn":
+            return value is None or value not in requirement["values"]
+        case "Exists":
+            return value is not None
+        case _:  # DoesNotExist; admission lets no fifth operator in
+            return value is None
+
+
+class OwningController(Controller):
+    """A controller whose objects own objects of other resources through a label selector in ``spec.selector``."""
+
+    resource: ClassVar[str]
+    """The resource of the owners."""
+
+    kind: ClassVar[str]
+    """The kind of the owners, as owner references name it."""
+
+    def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
+        super().__init__(access, clock, random, events)
+        # Objects without a controller: resource -> namespace -> names in the order in which they were seen.
+        self._orphans: dict[str, dict[str, dict[str, None]]] = {}
+
+    def watch_owners(self) -> None:
+        """Enqueue each owner that is there and each that changes."""
+        self.watch(self.resource, lambda obj: (obj["metadata"]["namespace"], obj["metadata"]["name"]))
+
+    def watch_dependents(self, resource: str) -> None:
+        """Enqueue the owner of each object of ``resource`` that changes, and keep account of those without one."""
+        orphans: dict[str, dict[str, None]] = {}
+        self._orphans[resource] = orphans
+
+        def note(change: Change) -> None:
+            metadata = change.obj["metadata"]
+            namespace, name = metadata["namespace"], metadata["name"]
+            self._enqueue_controller(change.obj)
+            if change.old is not None:
+                self._enqueue_controller(change.old)
+            if change.type == "DELETED" or controller_of(change.obj) is not None:
+                orphans.get(namespace, {}).pop(name, None)
+                return
+            orphans.setdefault(namespace, {})[name] = None
+            if change.old is None or _changed_hands(change.old, change.obj):
+                self._enqueue_suitors(change.obj)
+
+        self._unsubscribe.append(self.access.subscribe(resource, note))
+        for obj in self.access.list(resource):
+            note(Change("ADDED", resource, obj, None))
+
+    def claim(self, resource: str, owner: Obj, *, fits: Callable[[Obj], bool] | None = None) -> list[Obj]:
+        """What ``owner`` controls, in the order of names; adopts what matches its selector, releases what does not.
+
+        ``fits`` says which objects may be adopted at all. An owner that is going away neither adopts nor releases.
+        """
+        namespace = owner["metadata"]["namespace"]
+        selector = owner["spec"].get("selector")
+        claimed = []
+        for obj in controlled(self.access, resource, owner):
+            if selects(selector, labels_of(obj)):
+                claimed.append(obj)
+            elif not is_deleting(owner):
+                self._release(resource, obj, owner)
+        if not is_deleting(owner):
+            for name in list(self._orphans.get(resource, {}).get(namespace, ())):
+                orphan = self.access.get(resource, namespace, name)
+                if orphan is None or is_deleting(orphan) or not selects(selector, labels_of(orphan)):
+                    continue
+                if fits is None or fits(orphan):
+                    claimed.append(self._adopt(resource, orphan, owner))
+        return sorted(claimed, key=lambda obj: obj["metadata"]["name"])
+
+    def _enqueue_controller(self, obj: Obj) -> None:
+        reference = controller_of(obj)
+        if reference is not None and reference["kind"] == self.kind:
+            self.enqueue((obj["metadata"]["namespace"], reference["name"]))
+
+    def _enqueue_suitors(self, orphan: Obj) -> None:
+        namespace = orphan["metadata"]["namespace"]
+        for owner in self.access.list(self.resource, namespace):
+            if selects(owner["spec"].get("selector"), labels_of(orphan)):
+                self.enqueue((namespace, owner["metadata"]["name"]))
+
+    def _adopt(self, resource: str, obj: Obj, owner: Obj) -> Obj:
+        references = [*(obj["metadata"].get("ownerReferences") or ()), controller_reference(owner)]
+        return self.access.update(resource, with_metadata(obj, ownerReferences=references), manager=MANAGER)
+
+    def _release(self, resource: str, obj: Obj, owner: Obj) -> None:
+        uid = owner["metadata"]["uid"]
+        references = [r for r in obj["metadata"]["ownerReferences"] if r["uid"] != uid]
+        self.access.update(resource, with_metadata(obj, ownerReferences=references), manager=MANAGER)
+
+
+def controlled(access: Access, resource: str, owner: Obj) -> Sequence[Obj]:
+    """The objects whose controller is ``owner``."""
+    metadata = owner["metadata"]
+    uid = metadata["uid"]
+    return [
+        obj
+        for obj in access.owned(resource, metadata["namespace"], uid)
+        if (reference := controller_of(obj)) is not None and reference["uid"] == uid
+    ]
+
+
+def with_metadata(obj: Obj, **fields: Any) -> Obj:
+    """A copy of ``obj`` with these fields of its metadata; an empty value removes the field."""
+    metadata = {**obj["metadata"], **fields}
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if key not in fields or value}}
+
+
+def _changed_hands(old: Obj, new: Obj) -> bool:
+    return controller_of(old) is not None or labels_of(old) != labels_of(new)
