@@ -78,9 +78,7 @@ Labels = Annotated[dict[str, LabelValue], Field(max_length=128)]
 Annotations = dict[str, str]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 """A point in time as RFC 3339 text, as Kubernetes writes it."""
-FreeForm = Annotated[
-    dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-]
+FreeForm = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
 """An object that we carry without looking into it: every field of it is preserved."""
 
 

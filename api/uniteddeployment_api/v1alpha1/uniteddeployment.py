@@ -214,9 +214,9 @@ class UnitedDeploymentSpec(Model):
     """How a new template is rolled out."""
     paused: StrictBool = False
     """While true, nothing but the status is changed."""
-    revision_history_limit: Annotated[
-        int, Field(strict=True, ge=0, le=1000, json_schema_extra={"format": "int32"})
-    ] = 10
+    revision_history_limit: Annotated[int, Field(strict=True, ge=0, le=1000, json_schema_extra={"format": "int32"})] = (
+        10
+    )
     """How many revisions that nothing runs any more are kept, to go back to."""
 
 

@@ -1,0 +1,226 @@
+"""The models as CustomResourceDefinitions: structural schemas, CEL rules, printer columns, subresources.
+
+pydantic writes a JSON schema; :func:`_structural` turns it into what an API server takes: references inlined, no titles,
+Optional as "not required", int-or-string as its extension. What only an API server needs (defaults of whole objects,
+list-map keys, rules) is laid over it by path. ``config/crd/crds.yaml`` is :func:`to_yaml`'s output.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from uniteddeployment_api.names import CLUSTER_KIND, CLUSTER_PLURAL, GROUP, UNITED_DEPLOYMENT_KIND
+from uniteddeployment_api.names import UNITED_DEPLOYMENT_PLURAL as UD_PLURAL
+from uniteddeployment_api.names import VERSION
+from uniteddeployment_api.rules import RULES, Rule
+from uniteddeployment_api.v1alpha1.cluster import Cluster
+from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
+
+Schema = dict[str, Any]
+
+_KEPT_KEYWORDS: Final = (
+    "description",
+    "type",
+    "format",
+    "enum",
+    "pattern",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "required",
+    "default",
+)
+
+_OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
+    UNITED_DEPLOYMENT_KIND: {
+        # Rules may rely on these being there.
+        "spec.topology": {"default": {}},
+        "spec.topology.subsets": {
+            "default": [],
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+        },
+        "spec.updateStrategy": {"default": {}},
+        "spec.topology.clusterRegistry.namespaces": {"x-kubernetes-list-type": "set"},
+        "spec.selector": {"x-kubernetes-map-type": "atomic"},
+        "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        "status.subsetStatuses": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    },
+    CLUSTER_KIND: {
+        "spec.taints": {"x-kubernetes-list-type": "atomic"},
+        "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    },
+}
+
+
+def custom_resource_definitions() -> list[dict[str, Any]]:
+    """The CRDs of the group, ready to be sent to an API server."""
+    ready = '.status.conditions[?(@.type=="Ready")].reason'
+    united_deployment = _definition(
+        UnitedDeployment,
+        {"kind": UNITED_DEPLOYMENT_KIND, "plural": UD_PLURAL, "singular": "uniteddeployment", "shortNames": ["ud"]},
+        columns=[
+            _column("Desired", "integer", ".spec.replicas", "Pods in total as asked for"),
+            _column("Current", "integer", ".status.replicas", "Pods that there are"),
+            _column("Updated", "integer", ".status.updatedReplicas", "Pods at the updated revision"),
+            _column("Ready", "integer", ".status.readyReplicas", "Pods that are ready"),
+            _column("Status", "string", ready, "The reason of the condition Ready"),
+            _column("Revision", "string", ".status.updatedRevision", "The revision of the template", priority=1),
+            _column("Age", "date", ".metadata.creationTimestamp"),
+        ],
+    )
+    united_deployment["spec"]["versions"][0]["subresources"]["scale"] = {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.labelSelector",
+    }
+    cluster = _definition(
+        Cluster,
+        {"kind": CLUSTER_KIND, "plural": CLUSTER_PLURAL, "singular": "cluster", "shortNames": ["udc"]},
+        columns=[
+            _column("Phase", "string", ".status.phase", "Whether the cluster can be worked with"),
+            _column("Version", "string", ".status.kubernetesVersion", "The version of its API server"),
+            _column("Server", "string", ".spec.server", "The URL of its API server", priority=1),
+            _column("Age", "date", ".metadata.creationTimestamp"),
+        ],
+    )
+    return [cluster, united_deployment]
+
+
+def to_yaml() -> str:
+    """The CRDs as one YAML file, the same text every time."""
+    import yaml  # noqa: PLC0415  only the generator needs it; importing the API stays cheap
+
+    header = "# Generated from the models by `make generate`. Do not edit.\n"
+    return header + yaml.safe_dump_all(
+        custom_resource_definitions(), sort_keys=False, width=120, explicit_start=True, allow_unicode=True
+    )
+
+
+def schema_of(model: type[BaseModel]) -> Schema:
+    """The structural schema of a kind, with its rules."""
+    raw = model.model_json_schema(by_alias=True)
+    kind = model.__name__
+    structural = _structural(raw, raw.get("$defs", {}))
+    properties = structural["properties"]
+    properties["apiVersion"] = {"type": "string"}
+    properties["kind"] = {"type": "string"}
+    properties["metadata"] = {"type": "object"}
+    # A default in a status would be written by every status update that leaves the field out.
+    _drop_defaults(properties["status"])
+    for path, extra in _OVERLAYS[kind].items():
+        _node(structural, path).update(extra)
+    for entry in RULES:
+        if entry.kind == kind and entry.cel:
+            _node(structural, entry.at).setdefault("x-kubernetes-validations", []).append(_validation(entry))
+    return structural
+
+
+def _definition(model: type[BaseModel], names: dict[str, Any], columns: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{names['plural']}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "names": names | {"listKind": f"{names['kind']}List"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema_of(model)},
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": columns,
+                }
+            ],
+        },
+    }
+
+
+def _column(name: str, kind: str, path: str, description: str = "", priority: int = 0) -> dict[str, Any]:
+    column: dict[str, Any] = {"name": name, "type": kind, "jsonPath": path}
+    if description:
+        column["description"] = description
+    if priority:
+        column["priority"] = priority
+    return column
+
+
+def _validation(entry: Rule) -> dict[str, Any]:
+    validation: dict[str, Any] = {"rule": entry.cel, "message": entry.message}
+    if entry.field_path:
+        validation["fieldPath"] = entry.field_path
+    if entry.optional_old_self:
+        validation["optionalOldSelf"] = True
+    return validation
+
+
+def _structural(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
+    """``schema`` in the form that a CRD may have; raises ValueError for what has no such form."""
+    schema = _resolved(schema, defs)
+    out: Schema = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
+    out.update({key: value for key, value in schema.items() if key.startswith("x-kubernetes-")})
+    if "description" in out:
+        out["description"] = " ".join(out["description"].split())
+    if out.get("default", ...) in (None, "", [], {}) or isinstance(out.get("default"), dict):
+        # Absent says the same, and an object that nobody filled in stays as its author wrote it.
+        del out["default"]
+    if "const" in schema:
+        out["enum"] = [schema["const"]]
+    if schema.get("x-kubernetes-int-or-string"):
+        out["anyOf"] = schema["anyOf"]
+    elif "anyOf" in schema or "oneOf" in schema or "allOf" in schema:
+        raise ValueError(f"a union has no structural schema: {schema}")
+    if "properties" in schema:
+        out["properties"] = {name: _structural(value, defs) for name, value in schema["properties"].items()}
+    elif isinstance(schema.get("additionalProperties"), Mapping):
+        out["additionalProperties"] = _structural(schema["additionalProperties"], defs)
+    if "maxProperties" not in out and out.get("type") == "object" and "maxItems" in out:
+        out["maxProperties"] = out.pop("maxItems")
+    if "items" in schema:
+        out["items"] = _structural(schema["items"], defs)
+    return out
+
+
+def _resolved(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``schema`` with its reference followed and with ``| None`` taken off; what stands beside them wins."""
+    while True:
+        if "$ref" in schema:
+            target = defs[schema["$ref"].rsplit("/", 1)[-1]]
+            beside = {key: value for key, value in schema.items() if key != "$ref"}
+        elif "anyOf" in schema and {"type": "null"} in schema["anyOf"]:
+            rest = [option for option in schema["anyOf"] if option != {"type": "null"}]
+            target = rest[0] if len(rest) == 1 else {"anyOf": rest}
+            beside = {key: value for key, value in schema.items() if key != "anyOf"}
+        else:
+            return schema
+        schema = {**target, **beside}
+
+
+def _drop_defaults(schema: Schema) -> None:
+    for node in _nodes(schema):
+        node.pop("default", None)
+
+
+def _nodes(schema: Schema) -> Iterator[Schema]:
+    yield schema
+    for child in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(child, dict):
+            yield from _nodes(child)
+
+
+def _node(schema: Schema, path: str) -> Schema:
+    """The schema node at a dotted path; ``[]`` after a name goes to the items of that list."""
+    for step in path.split("."):
+        schema = schema["properties"][step.removesuffix("[]")]
+        if step.endswith("[]"):
+            schema = schema["items"]
+    return schema
