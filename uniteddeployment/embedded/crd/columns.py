@@ -1,0 +1,142 @@
+"""The columns of the Tables of custom resources: ``additionalPrinterColumns``, or name and age."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from uniteddeployment.embedded.crd.fielderror import number
+from uniteddeployment.embedded.crd.jsonpath import JSONPathError, compile_path
+from uniteddeployment.embedded.resources import Column, Obj
+
+NAME_DESCRIPTION: Final = (
+    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
+    "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
+    "idempotence and configuration definition. Cannot be updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+)
+CREATED_DESCRIPTION: Final = (
+    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed "
+    "to be set in happens-before order across separate operations. Clients may not set this value. It is represented "
+    "in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+)
+CUSTOM_DESCRIPTION: Final = "Custom resource definition column (in JSONPath format): "
+
+_AGE: Final = {
+    "name": "Age",
+    "type": "date",
+    "description": CREATED_DESCRIPTION,
+    "jsonPath": ".metadata.creationTimestamp",
+}
+
+
+def columns_of(version: Mapping[str, Any]) -> tuple[Column, ...]:
+    """The columns of one version of a custom resource; the name is always the first."""
+    printed = version.get("additionalPrinterColumns") or [_AGE]
+    name = Column(name="Name", type="string", format="name", description=NAME_DESCRIPTION, cell=_name)
+    return (name, *(_column(column) for column in printed))
+
+
+def created_at_columns() -> tuple[Column, ...]:
+    """Name and time of creation: what definitions themselves show."""
+    name = Column(name="Name", type="string", format="name", description=NAME_DESCRIPTION, cell=_name)
+    created = Column(name="Created At", type="date", description=CREATED_DESCRIPTION, cell=_created)
+    return (name, created)
+
+
+def _name(obj: Obj, _now: datetime) -> Any:
+    return obj["metadata"]["name"]
+
+
+def _created(obj: Obj, _now: datetime) -> Any:
+    return obj["metadata"].get("creationTimestamp")
+
+
+def _column(spec: Mapping[str, Any]) -> Column:
+    path = spec["jsonPath"]
+    return Column(
+        name=spec["name"],
+        type=spec["type"],
+        format=spec.get("format") or "",
+        description=spec.get("description") or f"{CUSTOM_DESCRIPTION}{path}",
+        priority=int(spec.get("priority") or 0),
+        cell=_cell(path, spec["type"]),
+    )
+
+
+def _cell(path: str, type_: str) -> Callable[[Obj, datetime], Any]:
+    try:
+        find = compile_path(path)
+    except JSONPathError:
+        return lambda _obj, _now: None
+
+    def cell(obj: Obj, now: datetime) -> Any:
+        found = find(obj)
+        if not found or found[0] is None:
+            return None
+        if type_ == "string":
+            return ",".join(_text(value) for value in found)
+        return _convert(found[0], type_, now)
+
+    return cell
+
+
+def _convert(value: Any, type_: str, now: datetime) -> Any:
+    """One value in the type of its column; None where it is something else."""
+    if type_ == "integer":
+        return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if type_ == "number":
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if type_ == "boolean":
+        return value if isinstance(value, bool) else None
+    if type_ == "date":
+        return _age(value, now)
+    return None
+
+
+def _text(value: Any) -> str:
+    """A value as Go prints it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, list):
+        return f"[{' '.join(_text(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{_text(value[key])}' for key in sorted(value))}]"
+    return "<nil>" if value is None else str(value)
+
+
+def _age(value: Any, now: datetime) -> str:
+    try:
+        then = datetime.fromisoformat(str(value))
+    except ValueError:
+        return "<invalid>"
+    seconds = int((now - then).total_seconds())
+    return human_duration(seconds) if seconds > -2 else "<invalid>"
+
+
+def human_duration(seconds: int) -> str:
+    """``0s``, ``3m20s``, ``5h12m``, ``3d4h``, ``2y30d``: how kubectl shows ages."""
+    seconds = max(seconds, 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    years = days // 365
+    return _two(years, "y", days % 365, "d") if years < 8 else f"{years}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"

@@ -1,0 +1,211 @@
+"""The strategy of custom resources, and the resources that a definition makes the cluster serve."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from uniteddeployment.embedded.crd import fielderror as fe
+from uniteddeployment.embedded.crd.columns import columns_of
+from uniteddeployment.embedded.crd.fielderror import Path
+from uniteddeployment.embedded.crd.jsonpath import simple_path
+from uniteddeployment.embedded.crd.objectmeta import with_meta
+from uniteddeployment.embedded.crd.schema import CompiledSchema, compiled
+from uniteddeployment.embedded.errors import Cause, StatusError
+from uniteddeployment.embedded.resources import Obj, RawSchema, Resource, ScalePaths
+
+VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+_MAX_INT32: Final = 2**31 - 1
+
+
+def condition(crd: Obj, type_: str) -> Mapping[str, Any]:
+    """A condition of a definition; empty when it has none of that type."""
+    for item in (crd.get("status") or {}).get("conditions") or ():
+        if item.get("type") == type_:
+            return item  # type: ignore[no-any-return]  # decoded JSON
+    return {}
+
+
+def is_true(crd: Obj, type_: str) -> bool:
+    """Whether a condition of a definition holds."""
+    return condition(crd, type_).get("status") == "True"
+
+
+def resources_of(crd: Obj) -> list[Resource]:
+    """The resources of a definition that is established, one for each served version; none before that."""
+    if not is_true(crd, "Established"):
+        return []
+    return [_resource(crd, version) for version in crd["spec"]["versions"] if version.get("served")]
+
+
+def _resource(crd: Obj, version: Mapping[str, Any]) -> Resource:
+    spec = crd["spec"]
+    names = crd["status"]["acceptedNames"]
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {"x-kubernetes-preserve-unknown-fields": True}
+    subresources = version.get("subresources") or {}
+    scale = _scale(subresources.get("scale"))
+    terminating = is_true(crd, "Terminating")
+    strategy = CustomStrategy(
+        group=spec["group"],
+        plural=names["plural"],
+        schema=compiled(schema),
+        status="status" in subresources,
+        scale=scale,
+        terminating=terminating,
+    )
+    extra: dict[str, Any] = {"listKind": names.get("listKind") or f"{names['kind']}List", "terminating": terminating}
+    if version.get("deprecated"):
+        said = f"{spec['group']}/{version['name']} {names['kind']} is deprecated"
+        extra["deprecation"] = version.get("deprecationWarning") or said
+    return Resource(
+        group=spec["group"],
+        version=version["name"],
+        kind=names["kind"],
+        plural=names["plural"],
+        singular=names.get("singular", ""),
+        strategy=strategy,
+        schema=with_meta(schema),
+        resolve=_no_references,
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        verbs=VERBS,
+        status="status" in subresources,
+        scale=scale,
+        columns=columns_of(version),
+        field_selectors={
+            field["jsonPath"].removeprefix("."): _selectable(field["jsonPath"])
+            for field in version.get("selectableFields") or ()
+        },
+        custom=True,
+        extra=extra,
+    )
+
+
+def _scale(paths: Mapping[str, str] | None) -> ScalePaths | None:
+    if paths is None:
+        return None
+    return ScalePaths(
+        replicas=paths["specReplicasPath"],
+        status_replicas=paths["statusReplicasPath"],
+        selector=paths.get("labelSelectorPath"),
+    )
+
+
+def _selectable(path: str) -> Any:
+    get = simple_path(path)
+
+    def text(obj: Obj) -> str:
+        value = get(obj)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return "" if value is None else str(value)
+
+    return text
+
+
+def _no_references(reference: str) -> RawSchema:
+    raise KeyError(reference)
+
+
+class CustomStrategy:
+    """What one version of a definition says about its objects: a strategy as ``embedded.resources`` has it."""
+
+    def __init__(
+        self,
+        *,
+        group: str,
+        plural: str,
+        schema: CompiledSchema,
+        status: bool,
+        scale: ScalePaths | None,
+        terminating: bool = False,
+    ) -> None:
+        self._group = group
+        self._plural = plural
+        self._schema = schema
+        self._status = status
+        self._scale = scale
+        self._terminating = terminating
+
+    def conform(self, obj: Obj) -> Sequence[str]:
+        """Prune; the answer names each field that was dropped."""
+        return [f'unknown field "{path}"' for path in self._schema.prune(obj)]
+
+    def default(self, obj: Obj) -> None:
+        """Fill in the defaults of the schema."""
+        self._schema.default(obj)
+
+    def prepare_create(self, obj: Obj) -> None:
+        """The first generation, without a status where that is a subresource."""
+        metadata = obj["metadata"]
+        if self._terminating:
+            raise self._refused(metadata.get("name", ""))
+        if self._status:
+            obj.pop("status", None)
+        metadata["generation"] = 1
+
+    def _refused(self, name: str) -> StatusError:
+        why = "create not allowed while custom resource definition is terminating"
+        details = {"name": name, "group": self._group, "kind": self._plural}
+        said = f'{self._plural}.{self._group} "{name}" is forbidden: {why}'
+        return StatusError(403, "Forbidden", said, details=details)
+
+    def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
+        """The status subresource changes the status and nothing else; the rest counts generations."""
+        if subresource == "status":
+            self._only_status(new, old)
+            return
+        if self._status:
+            _take(new, old, "status")
+        generation = old["metadata"].get("generation", 1)
+        new["metadata"]["generation"] = generation + (_content(new) != _content(old))
+
+    def _only_status(self, new: Obj, old: Obj) -> None:
+        kept = {key: value for key, value in old.items() if key not in {"apiVersion", "kind", "metadata", "status"}}
+        metadata = dict(old["metadata"])
+        for key in ("managedFields", "resourceVersion"):
+            if key in new["metadata"]:
+                metadata[key] = new["metadata"][key]
+        for key in [key for key in new if key not in {"apiVersion", "kind", "metadata", "status"}]:
+            del new[key]
+        new.update(kept)
+        new["metadata"] = metadata
+
+    def validate_create(self, obj: Obj) -> Sequence[Cause]:
+        """Schema, scale, duplicates and rules."""
+        return self._schema.errors(obj, scale=self._scale_errors)
+
+    def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
+        """The same for a change; what was wrong before and did not change is let through."""
+        return self._schema.errors(new, old, subresource=subresource, scale=self._scale_errors)
+
+    def _scale_errors(self, obj: Obj) -> list[Cause]:
+        """Replicas that an autoscaler could not have meant."""
+        if self._scale is None:
+            return []
+        found: list[Cause] = []
+        for dotted in (self._scale.replicas, self._scale.status_replicas):
+            value = simple_path(dotted)(obj)
+            path: Path = (None, dotted)
+            if isinstance(value, int) and value < 0:
+                found.append(fe.invalid(path, value, "should be a non-negative integer"))
+            elif isinstance(value, int) and value > _MAX_INT32:
+                found.append(fe.invalid(path, value, f"should be less than or equal to {_MAX_INT32}"))
+        return found
+
+    def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:  # noqa: ARG002  # what the protocol gives
+        """Custom resources warn of nothing but unknown fields."""
+        return ()
+
+
+def _take(new: Obj, old: Obj, key: str) -> None:
+    """Give ``new`` what ``old`` has at ``key``."""
+    if key in old:
+        new[key] = old[key]
+    else:
+        new.pop(key, None)
+
+
+def _content(obj: Obj) -> dict[str, Any]:
+    """What counts for the generation."""
+    return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind", "metadata"}}

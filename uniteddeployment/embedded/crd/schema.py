@@ -1,0 +1,111 @@
+"""A structural schema, compiled: everything that a custom resource needs done to it, as functions.
+
+Compiling is lazy (a schema nobody writes to costs its parsing) and shared: the same schema in several definitions,
+clusters or generations is compiled once.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+
+from uniteddeployment.embedded.crd import fielderror as fe
+from uniteddeployment.embedded.crd.defaults import Defaulter, compile_defaulter
+from uniteddeployment.embedded.crd.listtype import Check as ListCheck
+from uniteddeployment.embedded.crd.listtype import compile_list_types
+from uniteddeployment.embedded.crd.prune import compile_pruner
+from uniteddeployment.embedded.crd.structural import NOTHING, Node, parse
+from uniteddeployment.embedded.crd.validate import Check, compile_validator
+from uniteddeployment.embedded.errors import Cause
+from uniteddeployment.embedded.resources import Obj, RawSchema
+
+_BLOCKING = frozenset(
+    {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
+)
+_NOT_CHECKED = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+def compiled(schema: RawSchema) -> "CompiledSchema":
+    """The compiled form of a schema."""
+    return _compiled(json.dumps(schema))
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> "CompiledSchema":
+    return CompiledSchema(parse(json.loads(text)))
+
+
+class CompiledSchema:
+    """What can be done by one schema. All functions are pure; ``prune`` and ``default`` change the object given."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @cached_property
+    def prune(self) -> Callable[[Obj], list[str]]:
+        """Drops unknown fields and gives their paths."""
+        return compile_pruner(self.node)
+
+    @cached_property
+    def default(self) -> Defaulter:
+        """Fills in defaults and drops nulls that mean absence."""
+        return compile_defaulter(self.node)
+
+    @cached_property
+    def _validate(self) -> Check:
+        return compile_validator(self.node)
+
+    @cached_property
+    def _validate_status(self) -> Check | None:
+        status = self.node.properties.get("status")
+        return compile_validator(status) if status is not None else None
+
+    @cached_property
+    def _list_types(self) -> ListCheck | None:
+        return compile_list_types(self.node)
+
+    def errors(
+        self,
+        new: Obj,
+        old: Obj | None = None,
+        *,
+        subresource: str = "",
+        scale: Callable[[Obj], list[Cause]] | None = None,
+    ) -> list[Cause]:
+        """Everything that is wrong with a new object or with a change; ``scale`` checks what the scale shows."""
+        found: list[Cause] = []
+        if subresource == "status":
+            found += self._status_errors(new, old)
+        else:
+            self._validate(new, NOTHING if old is None else old, None, found)
+        if scale is not None:
+            found += scale(new)
+        found += self._duplicates(new, old)
+        return found
+
+    def _status_errors(self, new: Obj, old: Obj | None) -> list[Cause]:
+        """The status alone is checked; the real server words these errors relative to the status."""
+        if self._validate_status is None or "status" not in new:
+            return []
+        found: list[Cause] = []
+        self._validate_status(new["status"], (old or {}).get("status", NOTHING), None, found)
+        return [Cause(c.reason, c.message, "status" if c.field == "<nil>" else f"status.{c.field}") for c in found]
+
+    def _duplicates(self, new: Obj, old: Obj | None) -> list[Cause]:
+        """Duplicates in sets and maps; what had some before may keep them."""
+        if self._list_types is None:
+            return []
+        found: list[Cause] = []
+        if old is not None:
+            self._list_types(old, None, found)
+            if found:
+                return []
+        self._list_types(new, None, found)
+        return found
+
+
+def blocking(found: list[Cause]) -> Cause | None:
+    """The error that says that rules were not evaluated, when ``found`` holds what makes them meaningless."""
+    return fe.invalid(None, None, _NOT_CHECKED) if any(cause.reason in _BLOCKING for cause in found) else None
