@@ -1,8 +1,8 @@
 """Dropping what a schema does not know.
 
 :func:`compile_pruner` turns a schema into one function. It changes an object in place and gives the paths of what it
-dropped, or None when there was nothing: the usual case costs no text at all. Numbers are brought to their canonical form
-on the way, as the real server stores ``2.0`` as ``2``.
+dropped, or None when there was nothing: the usual case costs no text at all. Numbers are brought to their canonical
+form on the way, as the real server stores ``2.0`` as ``2``.
 """
 
 from collections.abc import Callable
