@@ -38,11 +38,27 @@ class ObjectMeta(msgspec.Struct, gc=False, rename="camel", omit_defaults=True):
     owner_references: tuple[OwnerReference, ...] | None = None
 
 
+class Identified(Protocol):
+    """The part of ``metadata`` that says which object this is, and which state of it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def uid(self) -> str: ...
+
+    @property
+    def resource_version(self) -> str: ...
+
+
 class HasMeta(Protocol):
     """Anything with ``metadata``: what reflectors and stores require of a type."""
 
     @property
-    def metadata(self) -> ObjectMeta: ...
+    def metadata(self) -> Identified: ...
 
 
 class PartialObject(msgspec.Struct, gc=False, rename="camel", omit_defaults=True):
