@@ -1,0 +1,84 @@
+"""What users write: the kinds of the group uniteddeployment.io, their rules, and the names given to things in clusters.
+
+Depends on pydantic and on nothing else of this project, so that other programs can import it by itself.
+"""
+
+from uniteddeployment_api.errors import FieldError, InvalidObject
+from uniteddeployment_api.names import API_VERSION, GROUP, VERSION, label_value, workload_name
+from uniteddeployment_api.selectors import selector_matches, selector_text
+from uniteddeployment_api.shares import held_back, percent_of, scaled
+from uniteddeployment_api.v1alpha1.cluster import Cluster, ClusterSpec, ClusterStatus, Credentials, SecretReference
+from uniteddeployment_api.v1alpha1.meta import (
+    Condition,
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    ObjectMeta,
+    Taint,
+    Toleration,
+)
+from uniteddeployment_api.v1alpha1.uniteddeployment import (
+    ClusterRegistry,
+    ClusterType,
+    DeploymentTemplate,
+    ManualUpdate,
+    StatefulSetTemplate,
+    Subset,
+    SubsetStatus,
+    TargetCluster,
+    TemplateMeta,
+    Topology,
+    UnitedDeployment,
+    UnitedDeploymentSpec,
+    UnitedDeploymentStatus,
+    UpdateStrategy,
+    WorkloadTemplate,
+)
+from uniteddeployment_api.validation import parse_cluster, parse_united_deployment, validate_united_deployment
+
+__all__ = [
+    "API_VERSION",
+    "GROUP",
+    "VERSION",
+    "Cluster",
+    "ClusterRegistry",
+    "ClusterSpec",
+    "ClusterStatus",
+    "ClusterType",
+    "Condition",
+    "Credentials",
+    "DeploymentTemplate",
+    "FieldError",
+    "InvalidObject",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "ManualUpdate",
+    "NodeSelectorRequirement",
+    "NodeSelectorTerm",
+    "ObjectMeta",
+    "SecretReference",
+    "StatefulSetTemplate",
+    "Subset",
+    "SubsetStatus",
+    "Taint",
+    "TargetCluster",
+    "TemplateMeta",
+    "Toleration",
+    "Topology",
+    "UnitedDeployment",
+    "UnitedDeploymentSpec",
+    "UnitedDeploymentStatus",
+    "UpdateStrategy",
+    "WorkloadTemplate",
+    "held_back",
+    "label_value",
+    "parse_cluster",
+    "parse_united_deployment",
+    "percent_of",
+    "scaled",
+    "selector_matches",
+    "selector_text",
+    "validate_united_deployment",
+    "workload_name",
+]

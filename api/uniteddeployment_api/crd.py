@@ -1,7 +1,7 @@
 """The models as CustomResourceDefinitions: structural schemas, CEL rules, printer columns, subresources.
 
-pydantic writes a JSON schema; :func:`_structural` turns it into what an API server takes: references inlined, no titles,
-Optional as "not required", int-or-string as its extension. What only an API server needs (defaults of whole objects,
+pydantic writes a JSON schema; :func:`_structural` turns it into what an API server takes: references inlined, no
+titles, Optional as "not required", int-or-string as its extension. What only an API server needs (defaults of whole objects,
 list-map keys, rules) is laid over it by path. ``config/crd/crds.yaml`` is :func:`to_yaml`'s output.
 """
 
@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from uniteddeployment_api.names import CLUSTER_KIND, CLUSTER_PLURAL, GROUP, UNITED_DEPLOYMENT_KIND
+from uniteddeployment_api.names import CLUSTER_KIND, CLUSTER_PLURAL, GROUP, UNITED_DEPLOYMENT_KIND, VERSION
 from uniteddeployment_api.names import UNITED_DEPLOYMENT_PLURAL as UD_PLURAL
-from uniteddeployment_api.names import VERSION
 from uniteddeployment_api.rules import RULES, Rule
 from uniteddeployment_api.v1alpha1.cluster import Cluster
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment

@@ -36,7 +36,7 @@ ANNOTATION_SUBSET_REVISIONS: Final = f"{GROUP}/subset-revisions"
 ANNOTATION_TEMPLATE_REVISION: Final = f"{GROUP}/template-revision"
 """On revisions: the revision of the pod template alone, which subsets without a patch have."""
 ANNOTATION_APPLIED: Final = f"{GROUP}/applied"
-"""On workloads: the hash of what was applied last. With the generation that it got, it tells whether they are in sync."""
+"""On workloads: the hash of what was applied last; with the generation that it got, it tells "in sync"."""
 
 FINALIZER: Final = f"{GROUP}/workloads"
 """Keeps a UnitedDeployment until its workloads in all clusters are gone."""
@@ -53,7 +53,7 @@ _HASH_LENGTH = 10
 
 
 def label_value(name: str) -> str:
-    """A label value that stands for ``name``: the name itself, or, if it is too long, its start and a hash of all of it."""
+    """A label value for ``name``: the name itself, or, if it is too long, its start and a hash of all of it."""
     if len(name) <= LABEL_LIMIT:
         return name
     return _shortened(name, LABEL_LIMIT, name)

@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool
 
-from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND
 from uniteddeployment_api.v1alpha1.meta import (
     Condition,
     DnsSubdomain,
@@ -66,8 +65,8 @@ class ClusterStatus(StatusModel):
 class Cluster(Model):
     """A member cluster: where it is, and the Secret with the credentials for it."""
 
-    api_version: Literal["uniteddeployment.io/v1alpha1"] = API_VERSION
-    kind: Literal["Cluster"] = CLUSTER_KIND
+    api_version: Literal["uniteddeployment.io/v1alpha1"] = "uniteddeployment.io/v1alpha1"
+    kind: Literal["Cluster"] = "Cluster"
     metadata: ObjectMeta = ObjectMeta()
     spec: ClusterSpec
     """How to reach the cluster."""

@@ -94,8 +94,8 @@ class ObjectMeta(BaseModel):
     generation: int = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
 
 
@@ -113,7 +113,7 @@ class LabelSelectorRequirement(Model):
 class LabelSelector(Model):
     """Selects objects by their labels; all conditions have to hold."""
 
-    match_labels: Labels = {}
+    match_labels: Labels = Field(default_factory=dict)
     """Labels that the object has to have with exactly these values."""
     match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], Field(max_length=64)] = ()
     """Further conditions on labels."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, WithJsonSchema
 
-from uniteddeployment_api.names import API_VERSION, UNITED_DEPLOYMENT_KIND
+from uniteddeployment_api.names import API_VERSION
 from uniteddeployment_api.v1alpha1.meta import (
     Annotations,
     Condition,
@@ -86,9 +86,9 @@ DeploymentSpec = Annotated[
 class TemplateMeta(Model):
     """Metadata that every workload of the application gets."""
 
-    labels: Labels = {}
+    labels: Labels = Field(default_factory=dict)
     """Labels of the workloads."""
-    annotations: Annotations = {}
+    annotations: Annotations = Field(default_factory=dict)
     """Annotations of the workloads."""
 
 
@@ -133,7 +133,7 @@ class ClusterRegistry(Model):
 
     namespaces: Annotated[tuple[DnsLabel, ...], Field(max_length=64)] = ()
     """Namespaces of Cluster objects that may be targeted; the UnitedDeployment's own if empty."""
-    selector: Labels = {}
+    selector: Labels = Field(default_factory=dict)
     """Labels that a Cluster has to have to be targeted."""
     cluster_type: ClusterType | None = None
     """The kind of object that stands for a cluster; Cluster of this group if not set."""
@@ -184,7 +184,7 @@ class Topology(Model):
 class ManualUpdate(Model):
     """How many pods stay at the old revision."""
 
-    partitions: Annotated[dict[str, IntOrPercent], Field(max_length=MAX_SUBSETS)] = {}
+    partitions: Annotated[dict[str, IntOrPercent], Field(max_length=MAX_SUBSETS, default_factory=dict)]
     """For each subset by name: how many of its pods stay at the old revision, as a number or a percentage."""
     partition: IntOrPercent = 0
     """The partition of the subsets that partitions does not name; "100%" holds every new template back."""
@@ -281,8 +281,8 @@ class UnitedDeploymentStatus(StatusModel):
 class UnitedDeployment(Model):
     """One application over many clusters and zones."""
 
-    api_version: Literal["uniteddeployment.io/v1alpha1"] = API_VERSION
-    kind: Literal["UnitedDeployment"] = UNITED_DEPLOYMENT_KIND
+    api_version: Literal["uniteddeployment.io/v1alpha1"] = "uniteddeployment.io/v1alpha1"
+    kind: Literal["UnitedDeployment"] = "UnitedDeployment"
     metadata: ObjectMeta = ObjectMeta()
     spec: UnitedDeploymentSpec
     """What the application is to be."""
