@@ -1,8 +1,8 @@
 """The models as CustomResourceDefinitions: structural schemas, CEL rules, printer columns, subresources.
 
 pydantic writes a JSON schema; :func:`_structural` turns it into what an API server takes: references inlined, no
-titles, Optional as "not required", int-or-string as its extension. What only an API server needs (defaults of whole objects,
-list-map keys, rules) is laid over it by path. ``config/crd/crds.yaml`` is :func:`to_yaml`'s output.
+titles, Optional as "not required", int-or-string as its extension. What only an API server needs (defaults of whole
+objects, list-map keys, rules) is laid over it by path. ``config/crd/crds.yaml`` is :func:`to_yaml`'s output.
 """
 
 from collections.abc import Iterator, Mapping

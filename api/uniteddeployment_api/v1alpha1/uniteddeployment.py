@@ -184,7 +184,7 @@ class Topology(Model):
 class ManualUpdate(Model):
     """How many pods stay at the old revision."""
 
-    partitions: Annotated[dict[str, IntOrPercent], Field(max_length=MAX_SUBSETS, default_factory=dict)]
+    partitions: Annotated[dict[str, IntOrPercent], Field(max_length=MAX_SUBSETS)] = Field(default_factory=dict)
     """For each subset by name: how many of its pods stay at the old revision, as a number or a percentage."""
     partition: IntOrPercent = 0
     """The partition of the subsets that partitions does not name; "100%" holds every new template back."""
