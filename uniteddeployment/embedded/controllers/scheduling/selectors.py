@@ -1,0 +1,99 @@
+"""Which labels, nodes and taints a pod's rules speak of."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+Labels = Mapping[str, str]
+Rule = Mapping[str, Any]
+"""A selector, a term, a toleration or a taint as an object has it."""
+
+
+def _compared(value: str | None, bound: str, *, greater: bool) -> bool:
+    try:
+        left, right = int(value or ""), int(bound)
+    except ValueError:
+        return False
+    return left > right if greater else left < right
+
+
+_OPERATORS: Final[dict[str, Callable[[str | None, Sequence[str]], bool]]] = {
+    "In": lambda value, values: value is not None and value in values,
+    "NotIn": lambda value, values: value is None or value not in values,
+    "Exists": lambda value, _: value is not None,
+    "DoesNotExist": lambda value, _: value is None,
+    "Gt": lambda value, values: _compared(value, values[0], greater=True),
+    "Lt": lambda value, values: _compared(value, values[0], greater=False),
+}
+
+
+def _expression(rule: Rule, labels: Labels) -> bool:
+    check = _OPERATORS.get(rule.get("operator", ""))
+    return check is not None and check(labels.get(rule["key"]), rule.get("values") or ())
+
+
+def matches_labels(selector: Rule | None, labels: Labels) -> bool:
+    """A LabelSelector: an absent one matches nothing, an empty one everything."""
+    if selector is None:
+        return False
+    wanted = selector.get("matchLabels") or {}
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        return False
+    return all(_expression(rule, labels) for rule in selector.get("matchExpressions") or ())
+
+
+def matches_term(term: Rule, name: str, labels: Labels) -> bool:
+    """A NodeSelectorTerm: all of its expressions and fields; an empty one matches no node."""
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    return all(_expression(rule, labels) for rule in expressions) and all(
+        _expression(rule, {"metadata.name": name}) for rule in fields
+    )
+
+
+def matches_terms(terms: Iterable[Rule], name: str, labels: Labels) -> bool:
+    """A NodeSelector: any of its terms."""
+    return any(matches_term(term, name, labels) for term in terms)
+
+
+def named_nodes(terms: Sequence[Rule]) -> frozenset[str] | None:
+    """The only nodes that terms with ``metadata.name`` fields allow; None when they do not narrow the choice."""
+    names: frozenset[str] = frozenset()
+    for term in terms:
+        allowed: frozenset[str] | None = None
+        for field in term.get("matchFields") or ():
+            if field.get("key") == "metadata.name" and field.get("operator") == "In":
+                values = frozenset(field.get("values") or ())
+                allowed = values if allowed is None else allowed & values
+        if allowed is None:
+            return None
+        names |= allowed
+    return names if terms else None
+
+
+def tolerates(tolerations: Iterable[Rule], taint: Rule) -> Rule | None:
+    """The first toleration for a taint, or None."""
+    for toleration in tolerations:
+        effect, key = toleration.get("effect"), toleration.get("key")
+        if effect and effect != taint.get("effect"):
+            continue
+        if key and key != taint.get("key"):
+            continue
+        if toleration.get("operator") == "Exists":
+            return toleration
+        if key and toleration.get("value", "") == taint.get("value", ""):
+            return toleration
+    return None
+
+
+def untolerated(tolerations: Sequence[Rule], taints: Iterable[Rule], effects: Sequence[str]) -> list[Rule]:
+    """The taints of these effects that nothing tolerates."""
+    return [taint for taint in taints if taint.get("effect") in effects and tolerates(tolerations, taint) is None]
+
+
+def with_label_keys(selector: Rule | None, keys: Iterable[str], mismatched: Iterable[str], labels: Labels) -> Rule:
+    """A selector narrowed to pods that have (or have not) the values that a pod's own labels have."""
+    rules = list((selector or {}).get("matchExpressions") or ())
+    rules += [{"key": key, "operator": "In", "values": [labels[key]]} for key in keys if key in labels]
+    rules += [{"key": key, "operator": "NotIn", "values": [labels[key]]} for key in mismatched if key in labels]
+    return {"matchLabels": (selector or {}).get("matchLabels") or {}, "matchExpressions": rules}
