@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from uniteddeployment.kube import errors
-from uniteddeployment.kube.meta import ListMeta, Status
+from uniteddeployment.kube import collector, errors
+from uniteddeployment.kube.meta import ListMeta, PartialObject, Status
 from uniteddeployment.kube.resource import Resource
 
 T = TypeVar("T")
@@ -228,14 +228,23 @@ def failure(status: int, headers: Mapping[str, str], body: bytes) -> errors.ApiE
     return errors.from_status(status, said.reason, said.message, details)
 
 
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An object of a list that does not decode, as far as it can be named."""
+
+    namespace: str
+    name: str
+    why: str
+
+
 @dataclass(slots=True)
 class Page(Generic[T]):
-    """One page of a list. ``malformed`` are the objects that could not be decoded, as one sentence each."""
+    """One page of a list; ``skipped`` are the objects that could not be decoded."""
 
     items: list[T]
     resource_version: str
     continue_: str
-    malformed: list[str]
+    skipped: list[Skipped]
 
 
 class _Items(msgspec.Struct):
@@ -249,32 +258,23 @@ def read_page(status: int, headers: Mapping[str, str], body: bytes, type_: type[
     """One page of a list, or the error that the answer is."""
     page = read(status, headers, body, _Items)
     items: list[T] = []
-    malformed: list[str] = []
+    skipped: list[Skipped] = []
     decode = decoder(type_).decode
-    for raw in page.items or ():
-        try:
-            items.append(decode(raw))
-        except msgspec.MsgspecError as error:
-            malformed.append(f"{name_of(raw)}: {error}")
-    return Page(items, page.metadata.resource_version, page.metadata.continue_, malformed)
+    with collector.paused():
+        for raw in page.items or ():
+            try:
+                items.append(decode(raw))
+            except msgspec.MsgspecError as error:
+                skipped.append(_skipped(raw, str(error)))
+    return Page(items, page.metadata.resource_version, page.metadata.continue_, skipped)
 
 
-class _NameOnly(msgspec.Struct):
-    name: str = "?"
-    namespace: str = ""
-
-
-class _Named(msgspec.Struct):
-    metadata: _NameOnly = msgspec.field(default_factory=_NameOnly)
-
-
-def name_of(raw: bytes | msgspec.Raw) -> str:
-    """``namespace/name`` of an object that does not decode otherwise, as far as it can be told."""
+def _skipped(raw: msgspec.Raw, why: str) -> Skipped:
     try:
-        meta = msgspec.json.decode(raw, type=_Named).metadata
+        meta = msgspec.json.decode(raw, type=PartialObject).metadata
     except msgspec.MsgspecError:
-        return "an unreadable object"
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+        return Skipped("", "", why)
+    return Skipped(meta.namespace, meta.name, why)
 
 
 def _query(**options: str | int | None) -> Query:

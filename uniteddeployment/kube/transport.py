@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote, urlencode
@@ -92,17 +92,19 @@ class AiohttpTransport:
         with self._translated(timeout):
             async with asyncio.timeout(timeout):
                 response = await self._open(request, limits)
+        chunks = self._chunks(response)
         try:
-            yield Stream(response.status, response.headers, self._chunks(response))
+            yield Stream(response.status, response.headers, chunks)
         finally:
             response.close()
+            await chunks.aclose()
 
     async def close(self) -> None:
         self._closed = True
         if self._session is not None:
             await self._session.close()
 
-    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
         while True:
             with self._translated(None):
                 chunk = await response.content.readany()

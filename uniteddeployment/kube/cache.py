@@ -1,0 +1,120 @@
+"""The copy of a collection that a reflector keeps, and how changes and lists go into it.
+
+No I/O and no time: what comes in are decoded events and lists, what goes out are calls of ``on_change`` with old and
+new. An object that does not decode is noted in ``malformed`` and its last good state stays, for what we knew is
+better than nothing (I8).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import structlog
+
+from uniteddeployment.kube.meta import HasMeta
+from uniteddeployment.kube.watch import DELETED, Change, Key
+
+T = TypeVar("T", bound=HasMeta)
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Snapshot(Generic[T]):
+    """A list as it comes in."""
+
+    objects: dict[Key, T] = field(default_factory=dict)
+    odd: dict[Key, str] = field(default_factory=dict)
+    version: str = ""
+
+    def take(self, event: Change[T]) -> None:
+        meta = event.object.metadata
+        key = (meta.namespace, meta.name)
+        self.odd.pop(key, None)
+        if event.type == DELETED:
+            self.objects.pop(key, None)
+        else:
+            self.objects[key] = event.object
+
+    def skip(self, kind: str, key: Key, why: str) -> None:
+        if kind == DELETED:
+            self.objects.pop(key, None)
+            self.odd.pop(key, None)
+        else:
+            self.odd[key] = why
+
+
+class Cache(Generic[T]):
+    """The objects by namespace and name. ``what`` is how log lines call the collection."""
+
+    def __init__(self, on_change: Callable[[T | None, T | None], None], what: dict[str, str]) -> None:
+        self.store: dict[Key, T] = {}
+        self.malformed: dict[Key, str] = {}
+        self.malformed_total = 0
+        self._on_change = on_change
+        self._what = what
+
+    def take(self, events: list[Change[T]]) -> None:
+        """The hot path: many changes, each to the copy and to whoever listens."""
+        store, malformed, tell = self.store, self.malformed, self._tell
+        for event in events:
+            new = event.object
+            meta = new.metadata
+            key = (meta.namespace, meta.name)
+            if malformed:
+                malformed.pop(key, None)
+            if event.type == DELETED:
+                old = store.pop(key, None)
+                if old is not None:
+                    tell(old, None)
+            else:
+                old = store.get(key)
+                store[key] = new
+                if old is None or old.metadata.resource_version != meta.resource_version:
+                    tell(old, new)
+
+    def skip(self, kind: str, key: Key, why: str) -> None:
+        """An object that does not decode: its last good state stays, unless it was deleted."""
+        self.malformed_total += 1
+        if kind != DELETED:
+            self._note_malformed(key, why)
+            return
+        self.malformed.pop(key, None)
+        old = self.store.pop(key, None)
+        if old is not None:
+            self._tell(old, None)
+
+    def replace(self, snapshot: Snapshot[T]) -> None:
+        """Makes the copy what the list says. The whole copy is new before the first difference is told."""
+        store, fresh = self.store, snapshot.objects
+        gone = [key for key in store if key not in fresh and key not in snapshot.odd]
+        told: list[tuple[T | None, T | None]] = [(store.pop(key), None) for key in gone]
+        for key, new in fresh.items():
+            old = store.get(key)
+            if old is None or not _same(old, new):
+                told.append((old, new))
+            store[key] = new
+        self.malformed_total += len(snapshot.odd)
+        self.malformed = {key: why for key, why in self.malformed.items() if key in snapshot.odd}
+        for key, why in snapshot.odd.items():
+            self._note_malformed(key, why)
+        for old, changed in told:
+            self._tell(old, changed)
+
+    def _tell(self, old: T | None, new: T | None) -> None:
+        try:
+            self._on_change(old, new)
+        except Exception:  # noqa: BLE001  # a listener's mistake about one object must not hide all others from it
+            _log.exception("a listener failed", **self._what)
+
+    def _note_malformed(self, key: Key, why: str) -> None:
+        if key not in self.malformed:
+            _log.warning(
+                "an object cannot be read and is skipped", namespace=key[0], object=key[1], why=why, **self._what
+            )
+        self.malformed[key] = why
+
+
+def _same(old: HasMeta, new: HasMeta) -> bool:
+    was, now = old.metadata, new.metadata
+    return was.resource_version == now.resource_version and was.uid == now.uid

@@ -1,0 +1,298 @@
+"""Keeps a copy of a collection: everything there is, and from then on every change.
+
+A reflector lists, watches, and when the watch ends goes on from where it was; when the server has forgotten that
+place it lists again and finds what was missed, deletions included, by comparing. Where the server has streaming lists
+it uses them, else it pages. It never gives up: it says in ``connected`` and ``last_error`` how it is, keeps what it
+knew, and tries again with growing pauses.
+
+What it tells (``on_change``) is what changed in its copy, from old to new; how it came to know is nobody's business.
+``old`` and ``new`` may be two objects of one name with different uids, when a deletion in between was missed.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import structlog
+
+from uniteddeployment.kube import collector, errors, requests
+from uniteddeployment.kube.backoff import Backoff
+from uniteddeployment.kube.cache import Cache, Snapshot
+from uniteddeployment.kube.client import PAGE_SIZE, Client
+from uniteddeployment.kube.meta import HasMeta
+from uniteddeployment.kube.resource import Resource
+from uniteddeployment.kube.watch import Bookmark, Changes, Failure, Found, Key, Odd, WatchDecoder
+
+T = TypeVar("T", bound=HasMeta)
+
+IDLE_SECONDS = 90.0
+"""Servers send a bookmark about once a minute; a stream that is silent for longer is taken for half open."""
+INITIAL_SECONDS = 15.0
+"""How long a streaming list may be silent before paging is tried: some servers ignore the option without a word."""
+_WATCH_SECONDS = 300.0
+_SHORT = 1.0
+_GONE_AGAIN = 60.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Reflector(Generic[T]):
+    """One collection of one API server, as typed structs. ``run`` does the work until it is cancelled.
+
+    ``store`` is the copy: read it at will, write it never. ``synced`` is set once the first list is complete.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        type_: type[T],
+        *,
+        on_change: Callable[[T | None, T | None], None],
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        on_synced: Callable[[], None] | None = None,
+        on_state: Callable[[bool], None] | None = None,
+        idle_timeout: float = IDLE_SECONDS,
+        initial_timeout: float = INITIAL_SECONDS,
+        backoff: Backoff | None = None,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.synced = asyncio.Event()
+        self.connected = False
+        self.last_contact: float | None = None
+        self.last_error = ""
+        self.relists = 0
+        self._names = {"cluster": client.name, "resource": resource.plural}
+        self._cache: Cache[T] = Cache(on_change, self._names)
+        self._client = client
+        self._resource = resource
+        self._type = type_
+        self._namespace = namespace
+        self._labels = label_selector
+        self._fields = field_selector
+        self._on_synced = on_synced
+        self._on_state = on_state
+        self._idle = idle_timeout
+        self._initial_idle = initial_timeout
+        self._backoff = backoff or Backoff(chance=chance)
+        self._chance = chance
+        self._version: str | None = None
+        self._streaming = True
+        self._last_gone: float | None = None
+        self._nudge = asyncio.Event()
+
+    @property
+    def store(self) -> dict[Key, T]:
+        """The copy, by namespace and name."""
+        return self._cache.store
+
+    @property
+    def malformed(self) -> dict[Key, str]:
+        """The objects that do not decode, and why."""
+        return self._cache.malformed
+
+    @property
+    def malformed_total(self) -> int:
+        """How often an object did not decode."""
+        return self._cache.malformed_total
+
+    @property
+    def resource_version(self) -> str | None:
+        """The version up to which the copy is complete; ``None`` before the first list and after a 410."""
+        return self._version
+
+    def retry_now(self) -> None:
+        """Cuts the present pause short, for those who know that the server is back."""
+        self._nudge.set()
+
+    async def run(self) -> None:
+        """Lists and watches until cancelled."""
+        clock = asyncio.get_running_loop().time
+        try:
+            while True:
+                started = clock()
+                try:
+                    await self._round()
+                    pause = self._backoff.pause() if clock() - started < _SHORT else 0.0
+                except errors.Gone:
+                    self._version = None
+                    self.relists += 1
+                    pause = self._pause_after_gone()
+                except errors.KubeError as error:
+                    self._failed(error)
+                    pause = self._backoff.pause()
+                await self._rest(pause)
+        finally:
+            self._set_connected(False)
+
+    async def _round(self) -> None:
+        """One watch, with a list before it if the copy has no version to go on from."""
+        if self._version is None:
+            if self._streaming and await self._streaming_list():
+                return
+            await self._paged_list()
+        await self._follow(self._watch_request(), None)
+
+    async def _streaming_list(self) -> bool:
+        """A list and the watch after it in one stream; ``False`` if this server has to be asked for pages instead."""
+        try:
+            await self._follow(self._watch_request(initial=True), Snapshot())
+        except (errors.BadRequest, errors.Invalid, errors.Forbidden, _NotStreamingError) as error:
+            if self._version is not None:
+                raise  # the list was complete and the watch after it failed: no reason to ask differently
+            # What is forbidden may be the option or the watch; the paged list that comes now will tell.
+            self._streaming = isinstance(error, errors.Forbidden)
+            _log.info("no streaming list, paging instead", why=str(error), **self._names)
+            return False
+        return True
+
+    async def _paged_list(self) -> None:
+        try:
+            snapshot = await self._pages(PAGE_SIZE)
+        except errors.Gone:
+            # The pages took longer than the server's memory; all in one piece cannot be overtaken.
+            snapshot = await self._pages(None)
+        self._listed(snapshot)
+
+    async def _pages(self, limit: int | None) -> Snapshot[T]:
+        snapshot: Snapshot[T] = Snapshot()
+        pages = self._client.list_pages(
+            self._resource,
+            self._type,
+            namespace=self._namespace,
+            label_selector=self._labels,
+            field_selector=self._fields,
+            limit=limit,
+        )
+        async for page in pages:
+            self._heard()
+            snapshot.version = page.resource_version
+            for item in page.items:
+                snapshot.objects[item.metadata.namespace, item.metadata.name] = item
+            for skipped in page.skipped:
+                snapshot.odd[skipped.namespace, skipped.name] = skipped.why
+        return snapshot
+
+    async def _follow(self, request: requests.Request, initial: Snapshot[T] | None) -> None:
+        """Reads one stream to its end; ``initial`` gathers the list that comes first, if one does."""
+        decoder = WatchDecoder(self._type)
+        async with self._client.stream(request) as stream:
+            if initial is None:
+                self._set_connected(True)
+            while True:
+                try:
+                    async with asyncio.timeout(self._idle if initial is None else self._initial_idle):
+                        chunk = await anext(stream.chunks, None)
+                except TimeoutError:
+                    if initial is not None:
+                        raise _NotStreamingError(0, "", "the streaming list fell silent") from None
+                    return
+                if chunk is None:
+                    break
+                self._heard()
+                if initial is None:
+                    self._digest(decoder.feed(chunk))
+                else:
+                    with collector.paused():
+                        initial = self._gather(decoder.feed(chunk), initial)
+        if initial is not None:
+            raise errors.Unreachable(self._client.name, "the streaming list broke off")
+
+    def _gather(self, found: list[Found[T]], initial: Snapshot[T]) -> Snapshot[T] | None:
+        """Takes in a part of the initial list; ``None`` when it is complete and the copy has it."""
+        for position, item in enumerate(found):
+            match item:
+                case Changes(events):
+                    for event in events:
+                        initial.take(event)
+                case Odd(type=kind, key=key, why=why):
+                    initial.skip(kind, key, why)
+                case Bookmark(resource_version=version, initial_end=True):
+                    initial.version = version
+                    self._listed(initial)
+                    self._digest(found[position + 1 :])
+                    return None
+                case Bookmark():
+                    raise _NotStreamingError(0, "", "a bookmark came before the end of the initial list")
+                case Failure(error):
+                    raise error
+        return initial
+
+    def _digest(self, found: list[Found[T]]) -> None:
+        """Takes in changes after the list."""
+        for item in found:
+            match item:
+                case Changes(events):
+                    self._cache.take(events)
+                    self._version = events[-1].object.metadata.resource_version or self._version
+                case Bookmark(resource_version=version):
+                    self._version = version or self._version
+                case Odd(type=kind, key=key, resource_version=version, why=why):
+                    self._version = version or self._version
+                    self._cache.skip(kind, key, why)
+                case Failure(error):
+                    raise error
+
+    def _listed(self, snapshot: Snapshot[T]) -> None:
+        """The list is complete: the copy becomes what it says, and the watch goes on from there."""
+        self._version = snapshot.version
+        self._set_connected(True)
+        self._cache.replace(snapshot)
+        if not self.synced.is_set():
+            self.synced.set()
+            if self._on_synced is not None:
+                self._on_synced()
+
+    def _watch_request(self, *, initial: bool = False) -> requests.Request:
+        return requests.watch(
+            self._resource,
+            self._namespace,
+            label_selector=self._labels,
+            field_selector=self._fields,
+            resource_version=None if initial else self._version,
+            initial_events=initial,
+            # Watches of one age would all end, and begin again, at the same moment.
+            timeout_seconds=int(_WATCH_SECONDS * (1.0 + self._chance())),
+        )
+
+    def _pause_after_gone(self) -> float:
+        """Nothing the first time, for the copy is stale; more if the server goes on forgetting."""
+        now = asyncio.get_running_loop().time()
+        again = self._last_gone is not None and now - self._last_gone < _GONE_AGAIN
+        self._last_gone = now
+        return self._backoff.pause() if again else 0.0
+
+    async def _rest(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        self._nudge.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._nudge.wait()
+
+    def _failed(self, error: errors.KubeError) -> None:
+        text = str(error)
+        if text != self.last_error:
+            _log.warning("cannot follow", why=text, **self._names)
+        self.last_error = text
+        self._set_connected(False)
+
+    def _set_connected(self, connected: bool) -> None:
+        if connected:
+            self._heard()
+            self.last_error = ""
+        if connected is not self.connected:
+            self.connected = connected
+            if self._on_state is not None:
+                self._on_state(connected)
+
+    def _heard(self) -> None:
+        self.last_contact = asyncio.get_running_loop().time()
+
+
+class _NotStreamingError(errors.ApiError):
+    """The server took the option of streaming lists and did not act on it."""

@@ -1,0 +1,147 @@
+"""Turns the bytes of a watch into events, without I/O.
+
+A watch is one JSON document to a line. The usual case is decoded by the block: every complete line of a chunk at
+once, straight into the wanted type. A block with anything unusual in it (a bookmark, an error, an object that does
+not fit the type) is gone through line by line, so that one odd object costs time but neither the stream nor its
+neighbours.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from uniteddeployment.kube import errors
+from uniteddeployment.kube.meta import HasMeta, ObjectMeta, PartialObject, Status
+from uniteddeployment.kube.requests import decoder
+
+T = TypeVar("T", bound=HasMeta)
+Key = tuple[str, str]
+"""Namespace (empty for what lives in none) and name."""
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+_CHANGES = frozenset((ADDED, MODIFIED, DELETED))
+_INITIAL_END = "k8s.io/initial-events-end"
+
+
+@dataclass(slots=True)
+class Changes(Generic[T]):
+    """Consecutive changes, as structs with ``type`` and ``object``."""
+
+    events: "list[Change[T]]"
+
+
+class Change(msgspec.Struct, Generic[T], gc=False):
+    """One change. What arrives has the concrete type of the watch in place of ``T``."""
+
+    type: str
+    object: T
+
+
+@dataclass(slots=True)
+class Bookmark:
+    """The server has told everything up to this version; ``initial_end`` when that was the whole initial list."""
+
+    resource_version: str
+    initial_end: bool
+
+
+@dataclass(slots=True)
+class Odd:
+    """A change whose object does not decode. ``why`` quotes no content, only the path and what was expected there."""
+
+    type: str
+    key: Key
+    resource_version: str
+    why: str
+
+
+@dataclass(slots=True)
+class Failure:
+    """The server ends the stream and says why."""
+
+    error: errors.ApiError
+
+
+Found: TypeAlias = Changes[T] | Bookmark | Odd | Failure
+
+
+class _Raw(msgspec.Struct, gc=False):
+    type: str = ""
+    object: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class WatchDecoder(Generic[T]):
+    """Decodes one stream: feed it chunks, in order."""
+
+    def __init__(self, type_: type[T]) -> None:
+        event = msgspec.defstruct("Change", [("type", str), ("object", type_)], gc=False)
+        self._block: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event)
+        self._object = decoder(type_)
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[Found[T]]:
+        """What the complete lines up to here say; the rest is kept for the next chunk."""
+        data = self._rest + chunk if self._rest else chunk
+        cut = data.rfind(b"\n") + 1
+        self._rest = data[cut:]
+        if not cut:
+            return []
+        block = data if cut == len(data) else data[:cut]
+        try:
+            events = self._block.decode_lines(block)
+        except msgspec.MsgspecError:
+            return self._line_by_line(block)
+        for event in events:
+            if event.type not in _CHANGES:
+                return self._line_by_line(block)
+        return [Changes(events)]
+
+    def _line_by_line(self, block: bytes) -> list[Found[T]]:
+        found: list[Found[T]] = []
+        run: list[Change[T]] = []
+        for line in block.split(b"\n"):
+            if not line.strip():
+                continue
+            one = self._one(line)
+            if isinstance(one, Change):
+                if not run:
+                    found.append(Changes(run))
+                run.append(one)
+            else:
+                found.append(one)
+                run = []
+        return found
+
+    def _one(self, line: bytes) -> Change[T] | Bookmark | Odd | Failure:
+        try:
+            raw = msgspec.json.decode(line, type=_Raw)
+        except msgspec.MsgspecError as error:
+            # A line that is not JSON means that we have lost our place in the stream; only a new one helps.
+            return Failure(errors.Malformed(200, "Malformed", f"the watch sent what is no event: {error}"))
+        if raw.type == "BOOKMARK":
+            meta = _meta(raw.object)
+            ended = (meta.annotations or {}).get(_INITIAL_END) == "true"
+            return Bookmark(meta.resource_version, ended)
+        if raw.type in _CHANGES:
+            try:
+                return Change(raw.type, self._object.decode(raw.object))
+            except msgspec.MsgspecError as error:
+                meta = _meta(raw.object)
+                return Odd(raw.type, (meta.namespace, meta.name), meta.resource_version, str(error))
+        return Failure(_refusal(raw))
+
+
+def _meta(raw: msgspec.Raw) -> ObjectMeta:
+    try:
+        return msgspec.json.decode(raw, type=PartialObject).metadata
+    except msgspec.MsgspecError:
+        return ObjectMeta()
+
+
+def _refusal(raw: _Raw) -> errors.ApiError:
+    try:
+        said = msgspec.json.decode(raw.object, type=Status)
+    except msgspec.MsgspecError:
+        said = Status(message="the watch ended with an error that cannot be read")
+    return errors.from_status(said.code or 500, said.reason, said.message, said.details)
