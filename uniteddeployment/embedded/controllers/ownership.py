@@ -1,17 +1,18 @@
-"""Who owns what: controller references, label selectors, adoption and release.
+"""Who owns what: controller references, adoption and release.
 
 :class:`OwningController` is the base of the controllers that own objects of another kind. It finds out by events which
 owner an object concerns and which objects have no owner, so that a sync looks at what its own object owns and at the
 few ownerless objects of its namespace, never at all objects.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, ClassVar, Final
 
 from uniteddeployment.embedded.access import Access, Change
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller, EventSink
+from uniteddeployment.embedded.controllers.scheduling.selectors import matches_labels
 from uniteddeployment.embedded.resources import Obj
 
 MANAGER: Final = "kube-controller-manager"
@@ -48,28 +49,6 @@ def labels_of(obj: Obj) -> dict[str, str]:
 def is_deleting(obj: Obj) -> bool:
     """Whether the object's deletion was asked for."""
     return bool(obj["metadata"].get("deletionTimestamp"))
-
-
-def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector matches: none matches nothing, an empty one everything."""
-    if selector is None:
-        return False
-    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
-        return False
-    return all(_satisfied(requirement, labels) for requirement in selector.get("matchExpressions") or ())
-
-
-def _satisfied(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    value = labels.get(requirement["key"])
-    match requirement["operator"]:
-        case "In":
-            return value is not None and value in requirement["values"]
-        case "NotIn":
-            return value is None or value not in requirement["values"]
-        case "Exists":
-            return value is not None
-        case _:  # DoesNotExist; admission lets no fifth operator in
-            return value is None
 
 
 class OwningController(Controller):
@@ -121,14 +100,14 @@ class OwningController(Controller):
         selector = owner["spec"].get("selector")
         claimed = []
         for obj in controlled(self.access, resource, owner):
-            if selects(selector, labels_of(obj)):
+            if matches_labels(selector, labels_of(obj)):
                 claimed.append(obj)
             elif not is_deleting(owner):
                 self._release(resource, obj, owner)
         if not is_deleting(owner):
             for name in list(self._orphans.get(resource, {}).get(namespace, ())):
                 orphan = self.access.get(resource, namespace, name)
-                if orphan is None or is_deleting(orphan) or not selects(selector, labels_of(orphan)):
+                if orphan is None or is_deleting(orphan) or not matches_labels(selector, labels_of(orphan)):
                     continue
                 if fits is None or fits(orphan):
                     claimed.append(self._adopt(resource, orphan, owner))
@@ -142,7 +121,7 @@ class OwningController(Controller):
     def _enqueue_suitors(self, orphan: Obj) -> None:
         namespace = orphan["metadata"]["namespace"]
         for owner in self.access.list(self.resource, namespace):
-            if selects(owner["spec"].get("selector"), labels_of(orphan)):
+            if matches_labels(owner["spec"].get("selector"), labels_of(orphan)):
                 self.enqueue((namespace, owner["metadata"]["name"]))
 
     def _adopt(self, resource: str, obj: Obj, owner: Obj) -> Obj:

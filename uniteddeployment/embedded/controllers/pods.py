@@ -5,6 +5,7 @@ from datetime import datetime
 from math import inf, log2
 from typing import Any, Final
 
+from uniteddeployment.embedded.controllers.conditions import condition_of
 from uniteddeployment.embedded.controllers.ownership import controller_reference, is_deleting
 from uniteddeployment.embedded.controllers.times import seconds_since
 from uniteddeployment.embedded.resources import Obj
@@ -36,19 +37,14 @@ def phase_of(pod: Obj) -> str:
     return (pod.get("status") or {}).get("phase") or "Pending"
 
 
-def condition_of(obj: Obj, type_: str) -> Obj | None:
-    """The status condition of this type."""
-    for condition in (obj.get("status") or {}).get("conditions") or ():
-        if condition["type"] == type_:
-            found: Obj = condition
-            return found
-    return None
-
-
 def is_ready(pod: Obj) -> bool:
     """Whether the pod's Ready condition is true."""
-    ready = condition_of(pod, "Ready")
-    return ready is not None and ready["status"] == "True"
+    return bool(condition_of(pod.get("status"), "Ready").get("status") == "True")
+
+
+def _ready_since(pod: Obj) -> str | None:
+    since: str | None = condition_of(pod.get("status"), "Ready").get("lastTransitionTime")
+    return since
 
 
 def is_finished(pod: Obj) -> bool:
@@ -63,12 +59,11 @@ def is_active(pod: Obj) -> bool:
 
 def seconds_to_available(pod: Obj, min_ready_seconds: int, now: datetime) -> float:
     """How long a pod has to stay ready until it counts as available: 0 when it does, inf when it is not ready."""
-    ready = condition_of(pod, "Ready")
-    if ready is None or ready["status"] != "True":
+    if not is_ready(pod):
         return inf
     if min_ready_seconds == 0:
         return 0.0
-    since = ready.get("lastTransitionTime")
+    since = _ready_since(pod)
     return inf if not since else max(0.0, min_ready_seconds - seconds_since(since, now))
 
 
@@ -100,17 +95,16 @@ _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def _worth(pod: Obj, crowd: dict[str, int], now: datetime) -> tuple[Any, ...]:
-    ready = condition_of(pod, "Ready")
-    ready_since = ready.get("lastTransitionTime") if ready is not None and ready["status"] == "True" else None
+    ready = is_ready(pod)
     metadata = pod["metadata"]
     node = pod["spec"].get("nodeName", "")
     return (
         bool(node),
         _PHASES.get(phase_of(pod), 2),
-        is_ready(pod),
+        ready,
         _deletion_cost(metadata.get("annotations") or {}),
         -crowd.get(node, 0),
-        _age_class(ready_since, now),
+        _age_class(_ready_since(pod) if ready else None, now),
         -_restarts(pod),
         _age_class(metadata.get("creationTimestamp"), now),
         metadata.get("uid", ""),

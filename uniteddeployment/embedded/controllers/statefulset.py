@@ -62,9 +62,9 @@ class StatefulSetController(OwningController):
         revisions = history.resolve(self.access, stateful_set, past)
         failure: StatusError | None = None
         try:
+            self._keep(stateful_set, pods)
             for step in next_steps(self._view(stateful_set, pods, revisions)):
                 self._do(stateful_set, step, revisions)
-            self._keep(stateful_set, pods)
         except StatusError as error:
             failure = error
         pods = list(controlled(self.access, "pods", stateful_set))
