@@ -1,0 +1,155 @@
+"""The catalogue of built-in kinds: ``kinds.json`` made into resources.
+
+Contract: adding a kind is adding an entry there and its definition to ``definitions.json``; only what no data can say
+(computed defaults, validation, allocation) is looked up in the modules beside this one, by the kind's definition.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import resources as package
+from typing import Any
+
+import msgspec
+
+from uniteddeployment.embedded.builtin import conversion, shapes
+from uniteddeployment.embedded.builtin.cells import cell
+from uniteddeployment.embedded.builtin.cells.pods import row_conditions
+from uniteddeployment.embedded.builtin.rules import rules_of
+from uniteddeployment.embedded.builtin.strategy import BuiltinStrategy
+from uniteddeployment.embedded.resources import Column, Obj, Resource, ScalePaths, Strategy
+
+ColumnData = tuple[str, str, str, int, str, str]
+"""Name, type, format, priority, cell, description."""
+
+_ROW_CONDITIONS = {"pod": row_conditions}
+
+
+class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """One entry of ``kinds.json``. ``fields`` are the field selectors beside name and namespace, with what they compare
+    if the field is not there; ``generation`` are the paths whose changes the generation counts."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    definition: str
+    columns: list[ColumnData]
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    namespaced: bool = True
+    verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+    status: bool = False
+    scale: dict[str, str] | None = None
+    generation: tuple[str, ...] = ()
+    fields: dict[str, str] = {}
+    storage: str = ""
+    row_conditions: str = ""
+
+
+class Catalogue(msgspec.Struct):
+    """All of ``kinds.json``; ``descriptions`` are texts that columns name by a word with an ``@``."""
+
+    descriptions: dict[str, str]
+    kinds: list[KindData]
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Catalogue:
+    raw = package.files(__package__).joinpath("kinds.json").read_bytes()
+    return msgspec.json.decode(raw, type=Catalogue)
+
+
+def resources(overrides: Mapping[str, Strategy] | None = None) -> tuple[Resource, ...]:
+    """The built-in kinds, the preferred version of each first.
+
+    ``overrides`` gives other strategies by resource key, e.g. for ``customresourcedefinitions.apiextensions.k8s.io``;
+    the one that it replaces is what :func:`strategy` makes. Each call gives strategies with allocations of their own.
+    """
+    replaced = overrides or {}
+    return tuple(_resource(data, replaced) for data in catalogue().kinds)
+
+
+def strategy(kind: KindData) -> BuiltinStrategy:
+    """The strategy that a kind has by itself."""
+    return BuiltinStrategy(
+        kind.definition,
+        kind=kind.kind,
+        version=kind.version,
+        status=kind.status,
+        generation=kind.generation,
+        rules=rules_of(kind.definition),
+    )
+
+
+def strategy_for(key: str) -> BuiltinStrategy:
+    """The strategy that the resource ``key`` has by itself, for who wraps it in one of their own."""
+    for kind in catalogue().kinds:
+        if key == (f"{kind.plural}.{kind.group}" if kind.group else kind.plural):
+            return strategy(kind)
+    raise KeyError(key)
+
+
+def _resource(data: KindData, overrides: Mapping[str, Strategy]) -> Resource:
+    key = f"{data.plural}.{data.group}" if data.group else data.plural
+    converters = conversion.CONVERTERS.get(data.definition, (None, None))
+    extra: dict[str, Any] = {}
+    if data.row_conditions:
+        extra["row_conditions"] = _ROW_CONDITIONS[data.row_conditions]
+    scale = data.scale
+    return Resource(
+        group=data.group,
+        version=data.version,
+        kind=data.kind,
+        plural=data.plural,
+        singular=data.singular,
+        strategy=overrides.get(key) or strategy(data),
+        schema=shapes.resolve(data.definition),
+        resolve=shapes.resolve,
+        namespaced=data.namespaced,
+        short_names=data.short_names,
+        categories=data.categories,
+        verbs=data.verbs,
+        status=data.status,
+        scale=ScalePaths(scale["replicas"], scale["statusReplicas"], scale.get("selector")) if scale else None,
+        storage=data.storage,
+        columns=_columns(data.columns),
+        field_selectors=_field_selectors(data.fields),
+        decode=converters[0],
+        encode=converters[1],
+        extra=extra,
+    )
+
+
+def _columns(rows: list[ColumnData]) -> tuple[Column, ...]:
+    texts = catalogue().descriptions
+    return tuple(
+        Column(
+            name=name,
+            type=type_,
+            cell=cell(named),
+            description=texts.get(description, description),
+            format=format_,
+            priority=priority,
+        )
+        for name, type_, format_, priority, named, description in rows
+    )
+
+
+def _field_selectors(fields: Mapping[str, str]) -> dict[str, Callable[[Obj], str]]:
+    every = {"metadata.name": "", "metadata.namespace": "", **fields}
+    return {path: _selected(path, otherwise) for path, otherwise in every.items()}
+
+
+def _selected(path: str, otherwise: str) -> Callable[[Obj], str]:
+    steps = conversion.FIELD_PATHS.get(path, path).split(".")
+
+    def value(obj: Obj) -> str:
+        at: Any = obj
+        for step in steps:
+            at = at.get(step) if isinstance(at, dict) else None
+        if at is None:
+            return otherwise
+        return ("true" if at else "false") if isinstance(at, bool) else str(at)
+
+    return value

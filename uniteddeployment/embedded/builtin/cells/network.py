@@ -1,0 +1,99 @@
+"""Cells of services, endpoints and ingresses."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from uniteddeployment.embedded.resources import Obj
+
+_SHOWN = 3
+"""How many of a list are shown before it says how many more there are."""
+
+
+def _spec(obj: Obj) -> Obj:
+    return obj.get("spec") or {}
+
+
+def _first(items: Sequence[str]) -> str:
+    if not items:
+        return "<none>"
+    more = f" + {len(items) - _SHOWN} more..." if len(items) > _SHOWN else ""
+    return ",".join(items[:_SHOWN]) + more
+
+
+def service_cluster_ip(obj: Obj, _now: datetime) -> str:
+    spec = _spec(obj)
+    addresses = spec.get("clusterIPs") or ()
+    return str(addresses[0] if addresses else spec.get("clusterIP") or "<none>")
+
+
+def service_external_ip(obj: Obj, _now: datetime) -> str:
+    spec = _spec(obj)
+    external: list[str] = list(spec.get("externalIPs") or ())
+    kind = spec.get("type")
+    if kind == "ExternalName":
+        return str(spec.get("externalName", ""))
+    if kind != "LoadBalancer":
+        return ",".join(external) or "<none>"
+    balanced = _balanced(obj)
+    return ",".join([*([balanced] if balanced else []), *external]) or "<pending>"
+
+
+def _balanced(obj: Obj) -> str:
+    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return ",".join(dict.fromkeys(one.get("ip") or one.get("hostname") or "" for one in ingress))
+
+
+def service_ports(obj: Obj, _now: datetime) -> str:
+    texts = []
+    for port in _spec(obj).get("ports") or ():
+        node = f":{port['nodePort']}" if port.get("nodePort") else ""
+        texts.append(f"{port.get('port')}{node}/{port.get('protocol', 'TCP')}")
+    return ",".join(texts) or "<none>"
+
+
+def service_selector(obj: Obj, _now: datetime) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted((_spec(obj).get("selector") or {}).items())) or "<none>"
+
+
+def endpoints(obj: Obj, _now: datetime) -> str:
+    shown: list[str] = []
+    for subset in obj.get("subsets") or ():
+        addresses = [one.get("ip", "") for one in subset.get("addresses") or ()]
+        ports = subset.get("ports") or ()
+        shown += [f"{ip}:{port.get('port')}" for port in ports for ip in addresses] if ports else addresses
+    return _first(shown)
+
+
+def slice_ports(obj: Obj, _now: datetime) -> str:
+    ports = obj.get("ports")
+    if not ports:
+        return "<unset>"
+    return _first([str(port["port"]) if port.get("port") is not None else "*" for port in ports])
+
+
+def slice_endpoints(obj: Obj, _now: datetime) -> str:
+    found = [address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()]
+    return _first(found) if found else "<unset>"
+
+
+def ingress_hosts(obj: Obj, _now: datetime) -> str:
+    hosts = [rule["host"] for rule in _spec(obj).get("rules") or () if rule.get("host")]
+    return _first(hosts) if hosts else "*"
+
+
+def ingress_address(obj: Obj, _now: datetime) -> str:
+    return _balanced(obj)
+
+
+def ingress_ports(obj: Obj, _now: datetime) -> str:
+    return "80, 443" if _spec(obj).get("tls") else "80"
+
+
+CELLS: dict[str, Callable[[Obj, datetime], Any]] = {
+    function.__name__: function
+    for function in (
+        service_cluster_ip, service_external_ip, service_ports, service_selector, endpoints, slice_ports,
+        slice_endpoints, ingress_hosts, ingress_address, ingress_ports,
+    )
+}  # fmt: skip

@@ -1,0 +1,28 @@
+"""Defaults of services that depend on other fields: ports, policies of the service's type."""
+
+from collections.abc import Callable
+
+from uniteddeployment.embedded.resources import Obj
+
+_AFFINITY_SECONDS = 10800
+
+
+def _service_spec(spec: Obj) -> None:
+    kind = spec["type"]
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif spec["sessionAffinity"] == "ClientIP":
+        client = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
+        client.setdefault("timeoutSeconds", _AFFINITY_SECONDS)
+    for port in spec.get("ports") or ():
+        if port.get("targetPort") in (None, 0, ""):
+            port["targetPort"] = port.get("port", 0)
+    if kind in ("NodePort", "LoadBalancer") and not spec.get("externalTrafficPolicy"):
+        spec["externalTrafficPolicy"] = "Cluster"
+    if kind in ("ClusterIP", "NodePort", "LoadBalancer") and spec.get("internalTrafficPolicy") is None:
+        spec["internalTrafficPolicy"] = "Cluster"
+    if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
+        spec["allocateLoadBalancerNodePorts"] = True
+
+
+COMPUTED: dict[str, Callable[[Obj], None]] = {"core.v1.ServiceSpec": _service_spec}

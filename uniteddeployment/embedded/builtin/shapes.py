@@ -1,0 +1,147 @@
+"""The definitions of built-in kinds, compiled into what the decoder walks.
+
+Contract: a :class:`Shape` is compiled once, when its kind is first met. Besides the OpenAPI definitions it knows what
+they do not say and what shows in every answer of the real server (``wire.json``): which zero values are written out
+(``zero``: optional scalars that may be 0, false or empty) and what is there even if nobody set it (``always``).
+"""
+
+import copy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final
+
+import msgspec
+
+from uniteddeployment.embedded.resources import RawSchema
+
+STRING: Final = 0
+INTEGER: Final = 1
+BOOLEAN: Final = 2
+NUMBER: Final = 3
+STRUCT: Final = 4
+LIST: Final = 5
+MAP: Final = 6
+ANY: Final = 7
+QUANTITY: Final = 8
+INT_OR_STRING: Final = 9
+TIME: Final = 10
+MICRO_TIME: Final = 11
+BYTES: Final = 12
+
+_NAMED = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": QUANTITY,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": INT_OR_STRING,
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": TIME,
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": MICRO_TIME,
+}
+_SCALARS = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "number": NUMBER}
+_ZERO: dict[int, Any] = {STRING: "", INTEGER: 0, BOOLEAN: False, NUMBER: 0}
+_MISSING_WHEN_REQUIRED = frozenset((STRING, INTEGER, BOOLEAN))
+
+
+@dataclass(slots=True)
+class Field:
+    """What one field holds. ``keep`` says that its zero value is written out; ``go`` is the type that errors name."""
+
+    tag: int
+    go: str
+    keep: bool = False
+    shape: "Shape | None" = None
+    item: "Field | None" = None
+    bits: int = 64
+
+
+@dataclass(slots=True)
+class Shape:
+    """What a JSON object of one definition holds."""
+
+    name: str
+    fields: dict[str, Field] = field(default_factory=dict)
+    always: tuple[tuple[str, Any], ...] = ()
+
+
+@lru_cache(maxsize=1)
+def definitions() -> dict[str, RawSchema]:
+    """All definitions by name, as ``$ref`` names them."""
+    return _load("definitions.json")
+
+
+@lru_cache(maxsize=1)
+def _wire() -> dict[str, dict[str, Any]]:
+    return _load("wire.json")
+
+
+def _load(file: str) -> dict[str, Any]:
+    raw = resources.files(__package__).joinpath(file).read_bytes()
+    decoded: dict[str, Any] = msgspec.json.decode(raw)
+    return decoded
+
+
+def resolve(name: str) -> RawSchema:
+    """The definition that a ``$ref`` names."""
+    return definitions()[name]
+
+
+_compiled: dict[str, Shape] = {}
+
+
+def shape_of(name: str) -> Shape:
+    """The compiled form of a definition with properties."""
+    shape = _compiled.get(name)
+    if shape is not None:
+        return shape
+    definition = resolve(name)
+    shape = _compiled[name] = Shape(name.rpartition(".")[2])
+    wire = _wire().get(".".join(name.split(".")[-3:]), {})
+    required, zero = frozenset(definition.get("required", ())), frozenset(wire.get("zero", ()))
+    for key, schema in definition["properties"].items():
+        made = _field(schema)
+        made.keep = key in required or key in zero or made.tag == STRUCT
+        shape.fields[key] = made
+    absent = {
+        key: _ZERO[made.tag]
+        for key, made in shape.fields.items()
+        if key in required and made.tag in _MISSING_WHEN_REQUIRED
+    }
+    for key, value in wire.get("always", {}).items():
+        nested = shape.fields[key].shape
+        absent[key] = _zero_of(nested) if value == {} and nested is not None else value
+    shape.always = tuple(absent.items())
+    return shape
+
+
+def _zero_of(shape: Shape) -> dict[str, Any]:
+    return {key: copy.deepcopy(value) for key, value in shape.always}
+
+
+def _field(schema: RawSchema) -> Field:
+    name = schema.get("$ref")
+    if name is not None:
+        return _referenced(name)
+    kind = schema.get("type")
+    if kind == "array":
+        item = _field(schema["items"])
+        return Field(LIST, f"[]{item.go}", item=item)
+    if kind == "object" and "additionalProperties" in schema:
+        item = _field(schema["additionalProperties"])
+        return Field(MAP, f"map[string]{item.go}", item=item)
+    if schema.get("format") == "byte":
+        return Field(BYTES, "[]uint8")
+    if kind == "integer":
+        bits = 32 if schema.get("format") == "int32" else 64
+        return Field(INTEGER, f"int{bits}", bits=bits)
+    if kind in _SCALARS:
+        go = {"string": "string", "boolean": "bool", "number": "float64"}[kind]
+        return Field(_SCALARS[kind], go)
+    return Field(ANY, "interface {}")
+
+
+def _referenced(name: str) -> Field:
+    go = ".".join(name.split(".")[-2:])
+    tag = _NAMED.get(name)
+    if tag is not None:
+        return Field(tag, go)
+    if "properties" not in resolve(name):
+        return Field(ANY, go)
+    return Field(STRUCT, go, shape=shape_of(name))
