@@ -1,0 +1,196 @@
+"""The disruption controller: how many pods of a PodDisruptionBudget may be evicted now.
+
+The API counts ``disruptionsAllowed`` down at each eviction and notes the pod; this controller counts again from the
+pods. The total is what the pods' controllers are asked for, not what happens to run.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar, Final, NamedTuple
+
+from uniteddeployment.embedded.access import Change
+from uniteddeployment.embedded.controllers.base import Controller, Key
+from uniteddeployment.embedded.controllers.conditions import with_condition
+from uniteddeployment.embedded.controllers.ownership import MANAGER, controller_of, is_deleting, labels_of
+from uniteddeployment.embedded.controllers.pods import is_ready
+from uniteddeployment.embedded.controllers.rounding import scaled
+from uniteddeployment.embedded.controllers.scheduling.selectors import matches_labels
+from uniteddeployment.embedded.controllers.times import seconds_since, timestamp
+from uniteddeployment.embedded.resources import Obj
+
+BUDGETS: Final = "poddisruptionbudgets.policy"
+EVICTION_WAIT: Final = 120.0
+"""Seconds that an evicted pod counts as away although nobody has deleted it yet."""
+
+SCALED: Final = {
+    ("apps", "ReplicaSet"): "replicasets.apps",
+    ("apps", "StatefulSet"): "statefulsets.apps",
+    ("apps", "Deployment"): "deployments.apps",
+    ("", "ReplicationController"): "replicationcontrollers",
+}
+"""Controllers of pods whose ``spec.replicas`` is the number of pods to expect."""
+
+
+class UncountableError(Exception):
+    """The number of pods to expect cannot be told."""
+
+
+class Numbers(NamedTuple):
+    """What a budget promises: so many pods expected, so many of them healthy at least."""
+
+    expected: int
+    desired: int
+
+
+class DisruptionController(Controller):
+    """Keeps the status of PodDisruptionBudgets."""
+
+    name: ClassVar[str] = "controllermanager"
+
+    def setup(self) -> None:
+        self.watch(BUDGETS, lambda obj: (obj["metadata"]["namespace"], obj["metadata"]["name"]))
+        self._unsubscribe.append(self.access.subscribe("pods", self._note))
+
+    def _note(self, change: Change) -> None:
+        """Enqueue the budgets that the pod counts in, or counted in before."""
+        namespace = change.obj["metadata"]["namespace"]
+        for budget in self.access.list(BUDGETS, namespace):
+            selector = budget["spec"].get("selector")
+            if matches_labels(selector, labels_of(change.obj)) or (
+                change.old is not None and matches_labels(selector, labels_of(change.old))
+            ):
+                self.enqueue((namespace, budget["metadata"]["name"]))
+
+    def sync(self, key: Key) -> None:
+        budget = self.access.get(BUDGETS, *key)
+        if budget is None:
+            return
+        selector = budget["spec"].get("selector")
+        pods = [pod for pod in self._candidates(key[0], selector) if matches_labels(selector, labels_of(pod))]
+        if not pods:
+            self._tell(budget, "Normal", "NoPods", "No matching pods found")
+        try:
+            numbers = self._numbers(budget, pods)
+        except UncountableError as error:
+            reason = "CalculateExpectedPodCountFailed"
+            self._tell(budget, "Warning", reason, f"Failed to calculate the number of expected pods: {error}")
+            self._fail_safe(budget, str(error))
+            return
+        disrupted = self._still_disrupted(budget, pods)
+        healthy = sum(
+            is_ready(pod) and not is_deleting(pod) and pod["metadata"]["name"] not in disrupted for pod in pods
+        )
+        self._report(budget, numbers, healthy, disrupted)
+
+    def _candidates(self, namespace: str, selector: Obj | None) -> Iterable[Obj]:
+        return self.access.list("pods", namespace, labels=(selector or {}).get("matchLabels") or None)
+
+    def _numbers(self, budget: Obj, pods: list[Obj]) -> Numbers:
+        spec = budget["spec"]
+        if spec.get("maxUnavailable") is not None:
+            expected = self._expected(budget, pods)
+            return Numbers(expected, max(0, expected - scaled(spec["maxUnavailable"], expected, up=True)))
+        least = spec.get("minAvailable", 1)
+        if isinstance(least, int):
+            return Numbers(len(pods), least)
+        expected = self._expected(budget, pods)
+        return Numbers(expected, scaled(least, expected, up=True))
+
+    def _expected(self, budget: Obj, pods: list[Obj]) -> int:
+        """The replicas of all controllers that own one of the pods."""
+        scales: dict[str, int] = {}
+        seen: set[str] = set()
+        bare = []
+        for pod in pods:
+            reference = controller_of(pod)
+            if reference is None:
+                bare.append(pod["metadata"]["name"])
+            elif reference["uid"] not in seen:
+                seen.add(reference["uid"])
+                owner, replicas = self._scale(reference, pod)
+                scales[owner] = replicas
+        if bare:
+            self._tell(
+                budget,
+                "Warning",
+                "UnmanagedPods",
+                f"Pods selected by this PodDisruptionBudget (selector: {_written(budget['spec'].get('selector'))}) "
+                "were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which "
+                'may result in undefined behavior. To account for these pods please set ".spec.minAvailable" '
+                "field of the PDB to an integer value.",
+            )
+        return sum(scales.values())
+
+    def _scale(self, reference: Obj, pod: Obj) -> tuple[str, int]:
+        """The uid and the replicas of the topmost controller that a reference leads to."""
+        namespace = pod["metadata"]["namespace"]
+        group, _, _ = reference["apiVersion"].rpartition("/")
+        resource = SCALED.get((group, reference["kind"]))
+        owner = self.access.get(resource, namespace, reference["name"]) if resource else None
+        if owner is None or owner["metadata"]["uid"] != reference["uid"]:
+            raise UncountableError(f'found no controllers for pod "{pod["metadata"]["name"]}"')
+        above = controller_of(owner)
+        if above is not None and reference["kind"] == "ReplicaSet" and above["kind"] == "Deployment":
+            return self._scale(above, pod)
+        return owner["metadata"]["uid"], owner["spec"].get("replicas", 1)
+
+    def _still_disrupted(self, budget: Obj, pods: list[Obj]) -> dict[str, str]:
+        """Evicted pods that are still there: they are expected to go, and forgotten when they did not in time."""
+        noted = (budget.get("status") or {}).get("disruptedPods") or {}
+        kept: dict[str, str] = {}
+        now = self.clock.now()
+        for pod in pods:
+            name = pod["metadata"]["name"]
+            if name not in noted or is_deleting(pod):
+                continue
+            left = EVICTION_WAIT - seconds_since(noted[name], now)
+            if left <= 0:
+                message = "Pod was expected by PDB {}/{} to be deleted but it wasn't"
+                where = message.format(budget["metadata"]["namespace"], budget["metadata"]["name"])
+                self.events.event(pod, "Warning", "NotDeleted", where, component=self.name)
+                continue
+            kept[name] = noted[name]
+            self.enqueue((budget["metadata"]["namespace"], budget["metadata"]["name"]), after=left)
+        return kept
+
+    def _report(self, budget: Obj, numbers: Numbers, healthy: int, disrupted: dict[str, str]) -> None:
+        allowed = max(0, healthy - numbers.desired) if numbers.expected > 0 else 0
+        status: Obj = {
+            "observedGeneration": budget["metadata"]["generation"],
+            "currentHealthy": healthy,
+            "desiredHealthy": numbers.desired,
+            "expectedPods": numbers.expected,
+            "disruptionsAllowed": allowed,
+            "conditions": (budget.get("status") or {}).get("conditions") or [],
+        }
+        if disrupted:
+            status["disruptedPods"] = disrupted
+        reason = "SufficientPods" if allowed else "InsufficientPods"
+        self._write(budget, with_condition(status, self._condition(budget, allowed > 0, reason, "")))
+
+    def _fail_safe(self, budget: Obj, why: str) -> None:
+        """Allow no eviction while the pods cannot be counted."""
+        status = {"currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0, **(budget.get("status") or {})}
+        status["disruptionsAllowed"] = 0
+        self._write(budget, with_condition(status, self._condition(budget, False, "SyncFailed", why)))
+
+    def _condition(self, budget: Obj, allowed: bool, reason: str, message: str) -> Obj:
+        return {
+            "type": "DisruptionAllowed",
+            "status": "True" if allowed else "False",
+            "observedGeneration": budget["metadata"]["generation"],
+            "lastTransitionTime": timestamp(self.clock.now()),
+            "reason": reason,
+            "message": message,
+        }
+
+    def _write(self, budget: Obj, status: Obj) -> None:
+        if budget.get("status") != status:
+            self.access.update(BUDGETS, {**budget, "status": status}, manager=MANAGER, subresource="status")
+
+    def _tell(self, budget: Obj, type_: str, reason: str, message: str) -> None:
+        self.events.event(budget, type_, reason, message, component=self.name)
+
+
+def _written(selector: Obj | None) -> str:
+    """A selector as events write it."""
+    return ",".join(f"{key}={value}" for key, value in sorted(((selector or {}).get("matchLabels") or {}).items()))
