@@ -1,0 +1,130 @@
+"""The order in which pods are placed.
+
+Every division is a walk along one list of slots. The slot ``(i, k)`` is the k-th pod of subset i, and the first ``total``
+slots of the list are filled. Because the list does not depend on the total, raising the total never takes a pod from a
+subset. The list is, class by class:
+
+1. what may not be taken away (``pinned``), and what is to be kept;
+2. minimums, in the order of the subsets;
+3. what fits the capacities: by weight, the slot with the smallest ``(k - 1/2) / weight`` first (Sainte-Laguë), or in the
+   order of the subsets;
+4. what does not fit the capacities, in the same way.
+
+Among slots of equal rank those come first that are occupied now, then those of the subset that runs more, then those
+of the subset that stands first: so a division of its own result moves nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+
+_SCALE = 1 << 40
+
+
+@dataclass(slots=True, kw_only=True)
+class Cell:
+    """One subset while it is being filled. All bounds are whole numbers by now."""
+
+    weight: int
+    low: int
+    high: int
+    """An upper bound that is never exceeded, pinned pods excepted."""
+    capacity: int
+    current: int
+    pinned: int = 0
+    kept: int = 0
+    filled: int = 0
+
+
+def fill(total: int, cells: Sequence[Cell], *, in_order: bool) -> list[int]:
+    """How many pods each cell gets. The sum is ``total`` unless bounds forbid it."""
+    for cell in cells:
+        # What cannot be taken away is there whatever the total is.
+        cell.filled = cell.pinned
+    left = total - sum(cell.filled for cell in cells)
+    left = _raise_to(cells, left, lambda cell: cell.kept)
+    left = _raise_to(cells, left, lambda cell: min(cell.low, cell.high))
+    for ceiling in (_within_capacity, _beyond_capacity):
+        if left <= 0:
+            break
+        left = _raise_to(cells, left, ceiling) if in_order else _spread(cells, left, ceiling)
+    return [cell.filled for cell in cells]
+
+
+def _within_capacity(cell: Cell) -> int:
+    return min(cell.high, cell.capacity)
+
+
+def _beyond_capacity(cell: Cell) -> int:
+    return cell.high
+
+
+def _raise_to(cells: Sequence[Cell], left: int, target: Callable[[Cell], int]) -> int:
+    """Raise each cell to its target in list order while pods are left; returns what is left."""
+    for cell in cells:
+        if left <= 0:
+            break
+        step = min(left, target(cell) - cell.filled)
+        if step > 0:
+            cell.filled += step
+            left -= step
+    return left
+
+
+def _spread(cells: Sequence[Cell], left: int, ceiling: Callable[[Cell], int]) -> int:
+    """Fill the next ``left`` slots by weight, each cell up to its ceiling; returns what is left."""
+    rows = [
+        (cell, index, cell.filled, min(ceiling(cell), cell.filled + left))
+        for index, cell in enumerate(cells)
+        if cell.weight > 0 and ceiling(cell) > cell.filled
+    ]
+    wanted = min(left, sum(top - floor for _, _, floor, top in rows))
+    if wanted <= 0:
+        return left
+    level = _level(rows, wanted)
+    given = 0
+    for cell, _, floor, top in rows:
+        cell.filled = _at(level, cell.weight, floor, top)
+        given += cell.filled - floor
+    tops = {index: top for _, index, _, top in rows}
+    heap = [(*_rank(cell, index), cell) for cell, index, _, top in rows if cell.filled < top]
+    heapify(heap)
+    for _ in range(wanted - given):
+        index, cell = heap[0][3], heap[0][4]
+        cell.filled += 1
+        if cell.filled < tops[index]:
+            heapreplace(heap, (*_rank(cell, index), cell))
+        else:
+            heappop(heap)
+    return left - wanted
+
+
+def _rank(cell: Cell, index: int) -> tuple[float, bool, int, int]:
+    """The rank of the next slot of a cell; the smallest comes first. Equal quotients give equal floats."""
+    return ((2 * cell.filled + 1) / cell.weight, cell.filled >= cell.current, -cell.current, index)
+
+
+def _at(level: int, weight: int, floor: int, top: int) -> int:
+    """How many slots of a cell lie below a level: those with ``(k - 1/2) / weight < level / _SCALE``."""
+    # Exact integers: a rounding error at a tie would break the tie by chance.
+    return max(floor, min(top, (2 * level * weight + _SCALE - 1) // (2 * _SCALE)))
+
+
+def _level(rows: Sequence[tuple[Cell, int, int, int]], wanted: int) -> int:
+    """A level below which not more than ``wanted`` slots lie, and not many fewer: the rest is left to the heap."""
+
+    def below(level: int) -> int:
+        return sum(_at(level, cell.weight, floor, top) - floor for cell, _, floor, top in rows)
+
+    low, high = 0, _SCALE * max(top // cell.weight + 1 for cell, _, _, top in rows)
+    near = max(1, len(rows) // 2)
+    while high - low > 1:
+        middle = (low + high) // 2
+        count = below(middle)
+        if count > wanted:
+            high = middle
+            continue
+        low = middle
+        if wanted - count <= near:
+            break
+    return low
