@@ -1,0 +1,1 @@
+"""Cluster objects become connected members: credentials, watches, caches, and how each cluster stands to us."""

@@ -1,0 +1,192 @@
+"""The controller: the sources, the queue and the workers, wired together.
+
+A key is all that crosses the queue (I1). One pass over a key reads as the recipe it is: observe, plan, act, observe
+again, report.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import structlog
+
+from uniteddeployment.controller.act import Actor, Outcome
+from uniteddeployment.controller.host import Host, Key
+from uniteddeployment.controller.metrics import Metrics, NoMetrics
+from uniteddeployment.controller.objects import FullRevision, Parser
+from uniteddeployment.controller.observe import Observer
+from uniteddeployment.controller.report import Reporter
+from uniteddeployment.fleet.cache import AppKey
+from uniteddeployment.fleet.registry import Connect, Fleet
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
+from uniteddeployment.kube.recorder import Recorder
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS
+from uniteddeployment.kube.workqueue import ShutDown, WorkQueue
+from uniteddeployment.planning.plan import Plan, plan
+from uniteddeployment.planning.subject import Subject
+
+_log = structlog.get_logger(__name__)
+
+USER, ROUTINE = 1, 0
+"""Priorities in the queue: what a person has just changed goes before the resync of ten thousand."""
+SYNC_SECONDS = 15.0
+"""How long a start waits for members to be reached; the dead ones are then worked around."""
+RETRY_CAP_SECONDS = 60.0
+"""A failed key is tried again at least this often: a member that is mended should not have to wait longer."""
+
+
+class Controller:
+    """Reconciles UnitedDeployments until it is cancelled or told to stop."""
+
+    def __init__(
+        self,
+        client: Client,
+        connect: Connect,
+        *,
+        workers: int = 32,
+        namespace: str | None = None,
+        recorder: Recorder | None = None,
+        metrics: Metrics | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._workers = workers
+        self._recorder = recorder
+        self._metrics = metrics or NoMetrics()
+        self.queue: WorkQueue[Key] = WorkQueue(
+            limiter=Longest(ItemExponential(cap=RETRY_CAP_SECONDS), TokenBucket(rate=100.0, burst=1000)),
+            metrics=self._metrics.queue,
+        )
+        self.host = Host(client, self._deployment_changed, namespace)
+        self.fleet = Fleet(
+            client,
+            connect,
+            changed=self._application_changed,
+            turned=self._cluster_turned,
+            namespace=namespace,
+            now=now,
+        )
+        self._parser = Parser()
+        self._observer = Observer(self.host, self.fleet, now)
+        self._actor = Actor(client, self.host, self.fleet)
+        self._reporter = Reporter(client, self.host)
+        self.synced = asyncio.Event()
+
+    async def run(self) -> None:
+        """Watch, then work, until cancelled. What is being worked on then is finished first."""
+        sources = asyncio.create_task(self._run_sources())
+        work = asyncio.create_task(self._run_workers())
+        try:
+            await asyncio.wait((sources, work), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await self.queue.shut_down_with_drain()
+            for task in (work, sources):
+                task.cancel()
+            results = await asyncio.gather(work, sources, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+    async def _run_sources(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.host.deployments.run())
+            tasks.create_task(self.host.revisions.run())
+            tasks.create_task(self.fleet.run())
+            if self._recorder is not None:
+                tasks.create_task(self._recorder.run())
+
+    async def _run_workers(self) -> None:
+        await self._first_look()
+        self.synced.set()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(self._workers):
+                tasks.create_task(self._work())
+
+    async def _first_look(self) -> None:
+        """No work before the host is known in full, or a second workload could be made (I9)."""
+        await self.host.deployments.synced.wait()
+        await self.host.revisions.synced.wait()
+        await self.fleet.wait_synced()
+        await self.fleet.wait_settled(SYNC_SECONDS)
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key = await self.queue.get()
+            except ShutDown:
+                return
+            try:
+                await self._reconcile(key)
+            except Exception:  # noqa: BLE001  # logged, counted and tried again
+                # One application's trouble must not end the work on all others.
+                _log.exception("reconcile failed", namespace=key[0], name=key[1])
+                self._metrics.failed("internal")
+                self.queue.add_rate_limited(key)
+            finally:
+                self.queue.done(key)
+
+    async def _reconcile(self, key: Key) -> None:
+        subject = self._subject(key)
+        if subject is None:
+            self._observer.forget(key)
+            self.queue.forget(key)
+            return
+        wanted = await self._plan(subject)
+        outcome = Outcome()
+        if wanted.writes:
+            outcome = await self._actor.carry_out(subject, wanted, self._observer.memory(subject))
+            self._metrics.steps(outcome.done)
+            if outcome.host_error:
+                _log.warning("host refused", key=subject.key, error=outcome.host_error)
+            subject = self._subject(key)
+            if subject is None:
+                return
+        left = await self._plan(subject) if wanted.writes else wanted
+        self._tell(subject, wanted, left)
+        written = await self._reporter.status(subject, left)
+        if outcome.failed or left.writes or not written:
+            self._metrics.failed("retry")
+            self.queue.add_rate_limited(key)
+        else:
+            self.queue.forget(key)
+
+    def _subject(self, key: Key) -> Subject | None:
+        stored = self.host.get(key)
+        return self._parser.subject(stored) if stored is not None else None
+
+    async def _plan(self, subject: Subject) -> Plan:
+        """The plan on what is seen now; loads old templates if it asks for them."""
+        wanted = plan(subject, self._observer.observe(subject))
+        if not wanted.missing:
+            return wanted
+        for name in wanted.missing:
+            try:
+                full = await self._client.get(CONTROLLERREVISIONS, name, FullRevision, namespace=subject.namespace)
+            except NotFound:
+                self.host.drop_revision((subject.namespace, subject.name), name)
+            else:
+                self._observer.templates[subject.namespace, name] = full.content()
+        return plan(subject, self._observer.observe(subject))
+
+    def _tell(self, subject: Subject, wanted: Plan, left: Plan) -> None:
+        if self._recorder is None:
+            return
+        # What was done comes from the plan that was carried out, what it came to from the look after it.
+        events = [event for event in wanted.events if event.reason == "Reconciled"]
+        events += [event for event in left.events if event.reason != "Reconciled"]
+        for event in events:
+            self._recorder.event(subject, event)
+
+    def _deployment_changed(self, key: Key, by_user: bool) -> None:
+        self.queue.add(key, USER if by_user else ROUTINE)
+
+    def _application_changed(self, cluster: str, application: AppKey) -> None:  # noqa: ARG002  # the key is enough
+        key = self.host.key_of(*application)
+        if key is not None:
+            self.queue.add(key)
+
+    def _cluster_turned(self, cluster: str) -> None:
+        for key in self._observer.in_cluster(cluster):
+            self.queue.add(key)

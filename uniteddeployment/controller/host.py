@@ -1,0 +1,121 @@
+"""What the host shows: UnitedDeployments and revisions, from watches and from the answers to our own writes.
+
+As with members, the newest state by resource version wins, so an answer is as good as the event that follows it, and
+that event then wakes nobody up (I3).
+"""
+
+from collections.abc import Callable, Iterable
+
+from uniteddeployment.controller.objects import REVISION_SELECTOR, UNITED_DEPLOYMENTS, Stored, StoredRevision
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS
+from uniteddeployment.planning.observed import Metadata, RevisionRecord
+from uniteddeployment_api import names
+
+Key = tuple[str, str]
+"""(namespace, name) of a UnitedDeployment"""
+
+
+class Host:
+    """The caches of the host's own objects. ``changed(key, by_user)`` is called for each change that is news."""
+
+    def __init__(self, client: Client, changed: Callable[[Key, bool], None], namespace: str | None = None) -> None:
+        self._changed = changed
+        self._deployments: dict[Key, Stored] = {}
+        self._labels: dict[tuple[str, str], str] = {}
+        self._revisions: dict[tuple[str, str], dict[str, StoredRevision]] = {}
+        self.deployments = Reflector(
+            client, UNITED_DEPLOYMENTS, Stored, on_change=self._deployment_changed, namespace=namespace
+        )
+        self.revisions = Reflector(
+            client,
+            CONTROLLERREVISIONS,
+            StoredRevision,
+            on_change=self._revision_changed,
+            namespace=namespace,
+            label_selector=REVISION_SELECTOR,
+        )
+
+    @property
+    def synced(self) -> bool:
+        return self.deployments.synced.is_set() and self.revisions.synced.is_set()
+
+    def get(self, key: Key) -> Stored | None:
+        return self._deployments.get(key)
+
+    def keys(self) -> Iterable[Key]:
+        return self._deployments.keys()
+
+    def key_of(self, namespace: str, label: str) -> Key | None:
+        """The UnitedDeployment that a label value stands for."""
+        name = self._labels.get((namespace, label))
+        return (namespace, name) if name is not None else None
+
+    def records(self, key: Key) -> tuple[RevisionRecord, ...]:
+        found = self._revisions.get((key[0], names.label_value(key[1])), {})
+        return tuple(record for name in sorted(found) if (record := found[name].record()) is not None)
+
+    def keep(self, stored: Stored) -> bool:
+        """Put it in unless what is here is as new; says whether it did."""
+        known = self._deployments.get(stored.key)
+        if known is not None and _as_new(known.metadata, stored.metadata):
+            return False
+        self._deployments[stored.key] = stored
+        self._labels[stored.metadata.namespace, names.label_value(stored.metadata.name)] = stored.metadata.name
+        return True
+
+    def keep_revision(self, revision: StoredRevision) -> bool:
+        """Put it in unless what is here is as new; says whether it did."""
+        known = self._revisions.setdefault(_label_key(revision.metadata), {})
+        here = known.get(revision.metadata.name)
+        if here is not None and _as_new(here.metadata, revision.metadata):
+            return False
+        known[revision.metadata.name] = revision
+        return True
+
+    def drop_revision(self, key: Key, name: str) -> None:
+        self._revisions.get((key[0], names.label_value(key[1])), {}).pop(name, None)
+
+    def _deployment_changed(self, old: Stored | None, new: Stored | None) -> None:
+        if new is not None:
+            before = self._deployments.get(new.key)
+            if self.keep(new):
+                edited = before is None or before.metadata.generation != new.metadata.generation
+                self._changed(new.key, edited and old is not None)
+        elif old is not None:
+            known = self._deployments.get(old.key)
+            if known is not None and known.metadata.uid == old.metadata.uid:
+                del self._deployments[old.key]
+                self._labels.pop((old.metadata.namespace, names.label_value(old.metadata.name)), None)
+            self._changed(old.key, True)
+
+    def _revision_changed(self, old: StoredRevision | None, new: StoredRevision | None) -> None:
+        revision = new or old
+        if revision is None:
+            return
+        label = _label_key(revision.metadata)
+        if new is not None:
+            if not self.keep_revision(new):
+                return
+        else:
+            known = self._revisions.get(label, {})
+            if known.pop(revision.metadata.name, None) is None:
+                return
+            if not known:
+                del self._revisions[label]
+        key = self.key_of(*label)
+        if key is not None:
+            self._changed(key, False)
+
+
+def _label_key(metadata: Metadata) -> tuple[str, str]:
+    return metadata.namespace, metadata.labels.get(names.LABEL_NAME, "")
+
+
+def _as_new(known: Metadata, news: Metadata) -> bool:
+    """Whether what is known is as new as the news, of the same object."""
+    if known.uid != news.uid:
+        return False
+    here, there = known.resource_version, news.resource_version
+    return here.isdigit() and there.isdigit() and int(here) >= int(there)

@@ -1,0 +1,113 @@
+"""The host's own objects as they are watched: UnitedDeployments and the revisions of their templates."""
+
+from typing import Any
+
+import msgspec
+from cachetools import LRUCache
+from msgspec import Raw, Struct, field
+
+from uniteddeployment.kube.resource import Resource
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
+from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_deployment, validate_united_deployment
+
+UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
+REVISION_SELECTOR = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}"
+_EMPTY = Raw(b"{}")
+
+
+class Stored(Struct, rename="camel", frozen=True, gc=False):
+    """A UnitedDeployment as the watch shows it. Spec and status stay bytes until somebody has to read them."""
+
+    metadata: Metadata
+    spec: Raw = _EMPTY
+    status: Raw = _EMPTY
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.metadata.namespace, self.metadata.name
+
+
+class StoredRevision(Struct, rename="camel", frozen=True, gc=False):
+    """A ControllerRevision of ours without its data."""
+
+    metadata: Metadata
+    revision: int = 0
+
+    def record(self) -> RevisionRecord | None:
+        """None for a revision that is not one of an application's (a StatefulSet's has our labels, too)."""
+        labels, annotations = self.metadata.labels, self.metadata.annotations
+        template = annotations.get(names.ANNOTATION_TEMPLATE_REVISION)
+        if template is None:
+            return None
+        patched = annotations.get(names.ANNOTATION_SUBSET_REVISIONS)
+        return RevisionRecord(
+            name=self.metadata.name,
+            number=self.revision,
+            hash=labels.get(names.LABEL_REVISION, ""),
+            template_hash=template,
+            patched=msgspec.json.decode(patched, type=dict[str, str]) if patched else {},
+        )
+
+
+class RevisionContent(Struct, rename="camel", frozen=True):
+    """``data`` of a ControllerRevision."""
+
+    template: dict[str, Any] = {}
+    patches: dict[str, Any] = {}
+
+
+class FullRevision(Struct, frozen=True):
+    """A ControllerRevision with its data."""
+
+    data: RevisionContent = field(default_factory=RevisionContent)
+
+    def content(self) -> RevisionData:
+        return RevisionData(template=self.data.template, patches=self.data.patches)
+
+
+class Parser:
+    """Reads specs; each generation of each UnitedDeployment once."""
+
+    def __init__(self, size: int = 4096) -> None:
+        self._parsed: LRUCache[tuple[str, int], tuple[Application | None, tuple[FieldError, ...]]] = LRUCache(size)
+
+    def subject(self, stored: Stored) -> Subject:
+        """What the planner plans for. Errors that leave the application servable do not stand in the way."""
+        meta = stored.metadata
+        memo = (meta.uid, meta.generation)
+        known = self._parsed.get(memo)
+        if known is None:
+            known = self._parsed[memo] = parse(stored)
+        app, errors = known
+        return Subject(
+            namespace=meta.namespace,
+            name=meta.name,
+            uid=meta.uid,
+            generation=meta.generation,
+            app=app,
+            errors=errors,
+            finalizers=meta.finalizers,
+            deleting=meta.deletion_timestamp is not None,
+            status=msgspec.json.decode(stored.status, type=dict[str, Any]),
+        )
+
+
+def parse(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]:
+    """The application, or what keeps its spec from being worked on (I11)."""
+    meta = stored.metadata
+    document = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.UNITED_DEPLOYMENT_KIND,
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "generation": meta.generation},
+        "spec": msgspec.json.decode(stored.spec),
+    }
+    try:
+        model = parse_united_deployment(document)
+    except InvalidObject as error:
+        return None, error.errors
+    errors = tuple(error for error in validate_united_deployment(model) if not error.feasibility)
+    if errors:
+        return None, errors
+    return Application(meta.namespace, meta.name, meta.uid, meta.generation, model), ()

@@ -1,0 +1,132 @@
+"""The snapshot that a plan is made from: taken from caches, without a request."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cachetools import LRUCache
+
+from uniteddeployment.controller.host import Host, Key
+from uniteddeployment.fleet.registry import Fleet, selected
+from uniteddeployment.planning.application import HOST, Application
+from uniteddeployment.planning.observed import MemberView, Observed, Reach, RevisionData
+from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import names
+
+
+@dataclass(slots=True)
+class Memory:
+    """What this process remembers of one application between passes. All of it can be found out again (I9)."""
+
+    uid: str = ""
+    generations: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """(cluster, kind, name) -> generation that our last write got."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """Subset -> why its last write failed."""
+    stalled: set[str] = field(default_factory=set)
+    seeded: set[str] = field(default_factory=set)
+    """Clusters whose generations were looked up in status since this process started."""
+    clusters: frozenset[str] = frozenset()
+    """Clusters that it has or should have something in."""
+
+
+class Observer:
+    """Takes snapshots."""
+
+    def __init__(self, host: Host, fleet: Fleet, now: Callable[[], datetime]) -> None:
+        self._host = host
+        self._fleet = fleet
+        self._now = now
+        self._memories: dict[Key, Memory] = {}
+        self._by_cluster: dict[str, set[Key]] = {}
+        self.templates: LRUCache[tuple[str, str], RevisionData] = LRUCache(2048)
+        """(namespace, ControllerRevision) -> what it holds; revisions never change."""
+
+    def memory(self, subject: Subject) -> Memory:
+        """What is remembered of it; of a namesake that is gone nothing is."""
+        key = (subject.namespace, subject.name)
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != subject.uid:
+            memory = self._memories[key] = Memory(uid=subject.uid)
+        return memory
+
+    def forget(self, key: Key) -> None:
+        memory = self._memories.pop(key, None)
+        for cluster in memory.clusters if memory else ():
+            self._by_cluster.get(cluster, set()).discard(key)
+
+    def in_cluster(self, cluster: str) -> frozenset[Key]:
+        """The applications that have, or should have, something in a cluster."""
+        return frozenset(self._by_cluster.get(cluster, ()))
+
+    def observe(self, subject: Subject) -> Observed:
+        memory = self.memory(subject)
+        members = self._members(subject)
+        for cluster, view in members.items():
+            if view.reach is Reach.READY and cluster not in memory.seeded:
+                _seed(subject, view, memory)
+        self._note_clusters((subject.namespace, subject.name), memory, frozenset(members))
+        return Observed(
+            now=self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            members=members,
+            revisions=self._host.records((subject.namespace, subject.name)),
+            templates=self._templates(subject),
+            generations=memory.generations,
+            errors=memory.errors,
+            stalled=frozenset(memory.stalled),
+        )
+
+    def _members(self, subject: Subject) -> dict[str, MemberView]:
+        """The clusters of the topology, those that status speaks of, and those where something of it was seen."""
+        label = (subject.namespace, names.label_value(subject.name))
+        wanted = {entry.get("cluster") or HOST for entry in subject.subset_statuses().values()}
+        if subject.app is not None:
+            wanted |= {subject.app.cluster_of(subset) for subset in subject.app.subsets.values()}
+        wanted |= {member.name for member in self._fleet.members() if label in member.cache}
+        views = {cluster: self._fleet.view(cluster, label) for cluster in sorted(wanted)}
+        if subject.app is not None and not subject.deleting:
+            views = {cluster: self._allowed(subject.app, view) for cluster, view in views.items()}
+        return views
+
+    def _allowed(self, app: Application, view: MemberView) -> MemberView:
+        """A cluster that the registry query leaves out is as good as none, but what runs there is still seen."""
+        registry = app.model.spec.topology.cluster_registry
+        cluster = self._fleet.cluster(view.name)
+        if registry is None or cluster is None:
+            return view
+        if registry.namespaces and cluster.metadata.namespace not in registry.namespaces:
+            problem = f"namespace {cluster.metadata.namespace} is not among spec.topology.clusterRegistry.namespaces"
+        elif not selected(cluster, registry.selector):
+            problem = "the Cluster does not have the labels of spec.topology.clusterRegistry.selector"
+        else:
+            return view
+        return MemberView(view.name, Reach.UNKNOWN, problem, view.last_contact, view.workloads, view.pods)
+
+    def _templates(self, subject: Subject) -> dict[str, RevisionData]:
+        name = subject.status.get("currentRevision") or ""
+        if subject.app is not None and name == subject.app.revision_name:
+            return {name: subject.app.revision_data}
+        data = self.templates.get((subject.namespace, name))
+        return {name: data} if data is not None else {}
+
+    def _note_clusters(self, key: Key, memory: Memory, clusters: frozenset[str]) -> None:
+        if clusters == memory.clusters:
+            return
+        for cluster in memory.clusters - clusters:
+            self._by_cluster.get(cluster, set()).discard(key)
+        for cluster in clusters - memory.clusters:
+            self._by_cluster.setdefault(cluster, set()).add(key)
+        memory.clusters = clusters
+
+
+def _seed(subject: Subject, view: MemberView, memory: Memory) -> None:
+    """After a restart: what status says of the generations that our writes got in a cluster."""
+    memory.seeded.add(view.name)
+    for subset, entry in subject.subset_statuses().items():
+        if (entry.get("cluster") or HOST) != view.name:
+            continue
+        found = [workload for workload in view.workloads if workload.subset == subset]
+        if sum(workload.metadata.generation for workload in found) == entry.get("observedGeneration", 0):
+            for workload in found:
+                noted = (view.name, workload.kind, workload.metadata.name)
+                memory.generations.setdefault(noted, workload.metadata.generation)

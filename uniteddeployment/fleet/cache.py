@@ -1,0 +1,114 @@
+"""What one cluster shows of our applications, indexed by application. Fed by watches and by the answers to our writes.
+
+An answer to a write is as good as the watch event that will follow it, and earlier. So the two are merged by resource
+version: what is older than what is here is dropped, and no plan is made on what we know to be out of date (I9).
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from uniteddeployment.planning.observed import Metadata, Pod, PodMetadata, Workload
+from uniteddeployment_api import names
+
+AppKey = tuple[str, str]
+"""(namespace, value of the name label)"""
+
+
+class MemberCache:
+    """Workloads and pods of one cluster that carry our label."""
+
+    def __init__(self, changed: Callable[[AppKey], None]) -> None:
+        self._changed = changed
+        self._workloads: dict[AppKey, dict[tuple[str, str], Workload]] = {}
+        self._pods: dict[AppKey, dict[str, Pod]] = {}
+        self._gone: dict[str, None] = {}
+
+    def __contains__(self, key: object) -> bool:
+        """Whether an application has something here."""
+        return key in self._workloads or key in self._pods
+
+    def workloads(self, key: AppKey) -> tuple[Workload, ...]:
+        found = self._workloads.get(key)
+        return tuple(found[name] for name in sorted(found)) if found else ()
+
+    def workload(self, key: AppKey, kind: str, name: str) -> Workload | None:
+        return self._workloads.get(key, {}).get((kind, name))
+
+    def pods(self, key: AppKey) -> tuple[Pod, ...]:
+        found = self._pods.get(key)
+        return tuple(found[name] for name in sorted(found)) if found else ()
+
+    def workload_changed(self, kind: str, old: Workload | None, new: Workload | None) -> None:
+        """A watch event. ``kind`` is given, since objects in lists do not say it."""
+        if new is not None:
+            if self.keep(kind, new):
+                self._changed(_key(new.metadata))
+        elif old is not None:
+            self.drop(kind, old)
+            self._changed(_key(old.metadata))
+
+    def keep(self, kind: str, workload: Workload) -> bool:
+        """Put it in unless what is here is as new; says whether it did."""
+        if workload.metadata.uid in self._gone:
+            return False
+        key = _key(workload.metadata)
+        entry = (kind, workload.metadata.name)
+        known = self._workloads.get(key, {}).get(entry)
+        if known is not None and _supersedes(known.metadata, workload.metadata):
+            return False
+        if workload.kind != kind:
+            workload = msgspec.structs.replace(workload, kind=kind)
+        self._workloads.setdefault(key, {})[entry] = workload
+        return True
+
+    def drop(self, kind: str, workload: Workload) -> None:
+        """It is gone. Later news of this very object is old news."""
+        key = _key(workload.metadata)
+        known = self._workloads.get(key, {})
+        entry = (kind, workload.metadata.name)
+        here = known.get(entry)
+        if here is not None and here.metadata.uid == workload.metadata.uid:
+            del known[entry]
+            if not known:
+                del self._workloads[key]
+        self._gone[workload.metadata.uid] = None
+        while len(self._gone) > 1000:
+            del self._gone[next(iter(self._gone))]
+
+    def expect_deletion(self, key: AppKey, kind: str, name: str) -> None:
+        """We have asked for its deletion, and the event that says so is on its way: nobody need ask again."""
+        known = self._workloads.get(key, {})
+        here = known.get((kind, name))
+        if here is not None and here.metadata.deletion_timestamp is None:
+            metadata = msgspec.structs.replace(here.metadata, deletion_timestamp="requested")
+            known[kind, name] = msgspec.structs.replace(here, metadata=metadata)
+
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """A watch event."""
+        pod = new or old
+        if pod is None:
+            return
+        key = _key(pod.metadata)
+        if new is not None:
+            self._pods.setdefault(key, {})[new.metadata.name] = new
+        else:
+            known = self._pods.get(key, {})
+            known.pop(pod.metadata.name, None)
+            if not known:
+                self._pods.pop(key, None)
+        self._changed(key)
+
+
+def _key(metadata: Metadata | PodMetadata) -> AppKey:
+    return metadata.namespace, metadata.labels.get(names.LABEL_NAME, "")
+
+
+def _supersedes(known: Metadata, news: Metadata) -> bool:
+    """Whether what is known is as new as the news, of the same object.
+
+    Resource versions of one resource in one cluster are numbers that grow (KEP-5504); others count as news.
+    """
+    versions = known.resource_version, news.resource_version
+    comparable = all(version.isdigit() for version in versions)
+    return known.uid == news.uid and comparable and int(versions[0]) >= int(versions[1])

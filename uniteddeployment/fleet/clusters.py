@@ -1,0 +1,97 @@
+"""Cluster objects as they are watched, and the connection that a Cluster and its Secret describe."""
+
+import base64
+import binascii
+from typing import Any
+
+from msgspec import Struct, field
+
+from uniteddeployment.kube import credentials
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import Connection, CredentialsError
+from uniteddeployment.kube.errors import ApiError, NotFound
+from uniteddeployment.kube.resource import SECRETS, Resource
+from uniteddeployment.planning.observed import Metadata
+from uniteddeployment_api import names
+
+CLUSTERS = Resource(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, names.CLUSTER_KIND)
+
+
+class SecretRef(Struct, frozen=True):
+    """``credentials.secretRef``"""
+
+    name: str = ""
+
+
+class Credentials(Struct, rename="camel", frozen=True):
+    """``credentials``"""
+
+    secret_ref: SecretRef = SecretRef()
+
+
+class ClusterSpec(Struct, rename="camel", frozen=True):
+    """What is read of a Cluster's spec."""
+
+    server: str = ""
+    ca_bundle: str = ""
+    insecure: bool = field(default=False, name="insecureSkipTLSVerify")
+    credentials: Credentials = Credentials()
+    suspended: bool = False
+
+
+class ClusterObject(Struct, rename="camel", frozen=True):
+    """A Cluster as the watch shows it."""
+
+    metadata: Metadata
+    spec: ClusterSpec = ClusterSpec()
+    status: dict[str, Any] = {}
+
+    @property
+    def key(self) -> str:
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+class Secret(Struct, frozen=True):
+    """The data of a Secret, still base64."""
+
+    data: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Secret(keys={sorted(self.data)})"
+
+
+async def connection(cluster: ClusterObject, host: Client) -> Connection:
+    """How to reach the cluster. Raises CredentialsError with the way out, and no secret in it (I12)."""
+    secret_name = cluster.spec.credentials.secret_ref.name
+    where = f"Secret {cluster.metadata.namespace}/{secret_name}"
+    try:
+        secret = await host.get(SECRETS, secret_name, Secret, namespace=cluster.metadata.namespace)
+    except NotFound:
+        raise CredentialsError(f"{where} does not exist") from None
+    except ApiError as error:
+        raise CredentialsError(f"{where} cannot be read: {error.reason}") from None
+    return _from_secret(cluster, secret, where)
+
+
+def _from_secret(cluster: ClusterObject, secret: Secret, where: str) -> Connection:
+    try:
+        data = {key: base64.b64decode(value, validate=True) for key, value in secret.data.items()}
+        ca = base64.b64decode(cluster.spec.ca_bundle, validate=True) if cluster.spec.ca_bundle else None
+    except binascii.Error:
+        raise CredentialsError(f"{where} or spec.caBundle is not base64") from None
+    if "kubeconfig" in data:
+        return credentials.from_kubeconfig_bytes(data["kubeconfig"], name=cluster.key)
+    token, cert, key = data.get("token"), data.get("tls.crt"), data.get("tls.key")
+    if not token and not (cert and key):
+        raise CredentialsError(f"{where} has neither kubeconfig nor token nor tls.crt and tls.key")
+    if not cluster.spec.server:
+        raise CredentialsError("spec.server is required when the Secret has no kubeconfig")
+    return credentials.from_values(
+        cluster.spec.server,
+        ca=ca,
+        token=token.decode("ascii", "replace") if token else None,
+        client_cert=cert,
+        client_key=key,
+        insecure=cluster.spec.insecure,
+        name=cluster.key,
+    )

@@ -1,0 +1,204 @@
+"""A connected cluster: its client, its watches, its cache, and whether it can be reached.
+
+Nothing is asked of a cluster that is well: open watches with their bookmarks are the sign of life. Only when a watch
+breaks or a write gets no answer is the cluster probed, and until it answers it is Offline (I3, I8).
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+import structlog
+
+from uniteddeployment.fleet.cache import AppKey, MemberCache
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.errors import ApiError, KubeError, Unreachable
+from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.resource import DEPLOYMENTS, NODES, PODS, STATEFULSETS, Resource
+from uniteddeployment.planning.observed import MemberView, Pod, Reach, Workload
+from uniteddeployment_api import names
+
+_log = structlog.get_logger(__name__)
+
+PROBE_SECONDS = 5.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+CONNECTING, READING = "connecting", "reading what runs there"
+
+
+class _Version(msgspec.Struct, rename="camel", frozen=True):
+    git_version: str = ""
+
+
+class _Count(msgspec.Struct, rename="camel", frozen=True):
+    remaining_item_count: int = 0
+
+
+class _NodeList(msgspec.Struct, frozen=True):
+    metadata: _Count = _Count()
+    items: list[msgspec.Raw] = []
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a cluster tells about itself when it is asked."""
+
+    version: str = ""
+    nodes: int | None = None
+
+
+class Member:
+    """One cluster and what we know of it. ``run`` keeps it up to date until cancelled."""
+
+    def __init__(
+        self,
+        name: str,
+        client: Client,
+        *,
+        changed: Callable[[AppKey], None],
+        turned: Callable[["Member"], None],
+        namespace: str | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.name = name
+        self.client = client
+        self.cache = MemberCache(changed)
+        self.reach = Reach.PENDING
+        self.detail = CONNECTING
+        self.last_contact: str | None = None
+        self.facts = Facts()
+        self._turned = turned
+        self._now = now
+        self._suspect = asyncio.Event()
+        self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [
+            self._workloads(STATEFULSETS, namespace),
+            self._workloads(DEPLOYMENTS, namespace),
+            Reflector(
+                client,
+                PODS,
+                Pod,
+                on_change=self.cache.pod_changed,
+                namespace=namespace,
+                label_selector=names.LABEL_NAME,
+                on_synced=self.suspect,
+                on_state=self._connection_changed,
+            ),
+        ]
+
+    def _workloads(self, resource: Resource, namespace: str | None) -> Reflector[Workload]:
+        def changed(old: Workload | None, new: Workload | None) -> None:
+            self.cache.workload_changed(resource.kind, old, new)
+
+        return Reflector(
+            self.client,
+            resource,
+            Workload,
+            on_change=changed,
+            namespace=namespace,
+            label_selector=names.LABEL_NAME,
+            on_synced=self.suspect,
+            on_state=self._connection_changed,
+        )
+
+    def view(self, key: AppKey) -> MemberView:
+        """What it shows of one application."""
+        return MemberView(
+            name=self.name,
+            reach=self.reach,
+            detail=self.detail,
+            last_contact=None if self.reach is Reach.READY else self.last_contact,
+            workloads=self.cache.workloads(key),
+            pods=self.cache.pods(key),
+        )
+
+    def suspect(self) -> None:
+        """Something went wrong with it, or changed for the better: look again."""
+        self._suspect.set()
+
+    async def run(self) -> None:
+        """Watch and probe until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for reflector in self._reflectors:
+                    tasks.create_task(reflector.run())
+                tasks.create_task(self._judge())
+        finally:
+            await self.client.close()
+
+    def _connection_changed(self, connected: bool) -> None:
+        if connected != (self.reach is Reach.READY):
+            self.suspect()
+
+    async def _judge(self) -> None:
+        """Probe whenever there is doubt; go on probing as long as the cluster is not well."""
+        pause = FIRST_PAUSE
+        while True:
+            await self._wait(None if self.reach is Reach.READY else pause)
+            was = self.reach
+            await self._look()
+            if self.reach is Reach.READY:
+                pause = FIRST_PAUSE
+                if not all(reflector.connected for reflector in self._reflectors):
+                    self._retry_soon()
+            else:
+                pause = min(pause * 2, LONGEST_PAUSE)
+            if was is not self.reach:
+                _log.info("cluster", cluster=self.name or "host", state=str(self.reach), detail=self.detail)
+
+    async def _wait(self, seconds: float | None) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._suspect.wait()
+        self._suspect.clear()
+
+    def _retry_soon(self) -> None:
+        for reflector in self._reflectors:
+            if not reflector.connected:
+                reflector.retry_now()
+
+    async def _look(self) -> None:
+        problem = await self._probe()
+        synced = all(reflector.synced.is_set() for reflector in self._reflectors)
+        if problem is None:
+            self.last_contact = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            if synced:
+                self._turn(Reach.READY, "")
+            else:
+                errors = [reflector.last_error for reflector in self._reflectors if reflector.last_error]
+                self._turn(Reach.PENDING, errors[0] if errors else READING)
+        else:
+            self._turn(Reach.OFFLINE if synced else Reach.PENDING, problem)
+
+    async def _probe(self) -> str | None:
+        """None if it answers and knows us, else what is wrong."""
+        try:
+            answer = await self.client.send(Request("GET", "/version", verb="probe"), timeout=PROBE_SECONDS)
+            self.facts.version = msgspec.json.decode(answer.body, type=_Version).git_version
+            listed = await self.client.send(
+                Request("GET", NODES.path(), (("limit", "1"),), verb="probe"), timeout=PROBE_SECONDS
+            )
+            nodes = msgspec.json.decode(listed.body, type=_NodeList)
+            self.facts.nodes = len(nodes.items) + nodes.metadata.remaining_item_count
+        except Unreachable as error:
+            return error.why
+        except ApiError as error:
+            return self._refusal(error)
+        except (KubeError, msgspec.MsgspecError) as error:
+            return f"it does not answer like a Kubernetes API server: {error}"
+        return None
+
+    def _refusal(self, error: ApiError) -> str | None:
+        if error.status == 401:
+            return "it refuses our credentials (401 Unauthorized)"
+        if error.status == 403:
+            self.facts.nodes = None  # counting nodes is a courtesy; a credential may well not have the right
+            return None
+        return f"it answers {error.status} {error.reason}"
+
+    def _turn(self, reach: Reach, detail: str) -> None:
+        if (reach, detail) != (self.reach, self.detail):
+            self.reach, self.detail = reach, detail
+            self._turned(self)

@@ -1,0 +1,262 @@
+"""The fleet: every Cluster object is a member that is being connected, is connected, or says why not.
+
+A Cluster appears: its Secret is read, its watches start. It changes: it is connected anew. It is suspended or goes
+away: its watches stop, and what runs there is left alone.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from uniteddeployment.fleet import clusters
+from uniteddeployment.fleet.cache import AppKey
+from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
+from uniteddeployment.fleet.member import CONNECTING, READING, Member
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import Connection, CredentialsError
+from uniteddeployment.kube.errors import KubeError, NotFound
+from uniteddeployment.kube.limiter import Priority
+from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment.planning.application import HOST
+from uniteddeployment.planning.observed import MemberView, Reach
+
+_log = structlog.get_logger(__name__)
+
+Connect = Callable[[Connection], Client]
+"""Makes the client of a member; simulations give one that stays in the process."""
+
+RETRY_SECONDS = 15.0
+_PHASES = {
+    Reach.PENDING: "Pending",
+    Reach.READY: "Running",
+    Reach.OFFLINE: "Offline",
+    Reach.SUSPENDED: "Terminated",
+}
+_REASONS = {
+    Reach.PENDING: "Connecting",
+    Reach.READY: "ClusterReady",
+    Reach.OFFLINE: "ClusterNotReachable",
+    Reach.SUSPENDED: "Suspended",
+}
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A Cluster object with the task that keeps it connected."""
+
+    cluster: ClusterObject
+    task: asyncio.Task[None]
+    member: Member | None = None
+    reach: Reach = Reach.PENDING
+    detail: str = CONNECTING
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it is too early to say anything about it."""
+        return self.reach is Reach.PENDING and self.detail in (CONNECTING, READING)
+
+
+class Fleet:
+    """All clusters that an application can target, the host among them under the name ``""``.
+
+    ``changed(cluster, application)`` is called when something of an application changed in a cluster;
+    ``turned(cluster)`` when a cluster came, went, or can or cannot be reached.
+    """
+
+    def __init__(
+        self,
+        host: Client,
+        connect: Connect,
+        *,
+        changed: Callable[[str, AppKey], None],
+        turned: Callable[[str], None],
+        namespace: str | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._host = host
+        self._connect = connect
+        self._changed = changed
+        self._turned = turned
+        self._namespace = namespace
+        self._now = now
+        self._entries: dict[str, _Entry] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._stirred = asyncio.Event()
+        self._local = self._member(HOST, host)
+        self._clusters = Reflector(
+            host, CLUSTERS, ClusterObject, on_change=self._cluster_changed, on_synced=self._stirred.set
+        )
+
+    @property
+    def synced(self) -> bool:
+        """Whether the Cluster objects and the host's own workloads have been read."""
+        return self._clusters.synced.is_set() and self._local.reach is Reach.READY
+
+    @property
+    def settled(self) -> bool:
+        """Whether each member has been reached or found out of reach."""
+        return self.synced and not any(entry.fresh for entry in self._entries.values())
+
+    async def wait_synced(self) -> None:
+        while not self.synced:
+            self._stirred.clear()
+            await self._stirred.wait()
+
+    async def wait_settled(self, seconds: float) -> None:
+        """Give members the time to be reached; a start does not wait for the dead any longer than that (I10)."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.settled:
+                    self._stirred.clear()
+                    await self._stirred.wait()
+
+    def members(self) -> Iterable[Member]:
+        """Every cluster that there is a client for."""
+        yield self._local
+        for entry in self._entries.values():
+            if entry.member is not None:
+                yield entry.member
+
+    def member(self, cluster: str) -> Member | None:
+        if cluster == HOST:
+            return self._local
+        entry = self._entries.get(cluster)
+        return entry.member if entry else None
+
+    def cluster(self, cluster: str) -> ClusterObject | None:
+        entry = self._entries.get(cluster)
+        return entry.cluster if entry else None
+
+    def view(self, cluster: str, key: AppKey) -> MemberView:
+        """What a cluster shows of an application, whether or not there is such a cluster."""
+        member = self.member(cluster)
+        if member is not None:
+            return member.view(key)
+        entry = self._entries.get(cluster)
+        if entry is None:
+            return MemberView(cluster, Reach.UNKNOWN, "there is no Cluster object of this name")
+        return MemberView(cluster, entry.reach, entry.detail)
+
+    async def run(self) -> None:
+        """Keep all members connected until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            tasks.create_task(self._local.run())
+            tasks.create_task(self._clusters.run())
+
+    def _member(self, name: str, client: Client) -> Member:
+        return Member(
+            name,
+            client,
+            changed=lambda key: self._changed(name, key),
+            turned=self._member_turned,
+            namespace=self._namespace,
+            now=self._now,
+        )
+
+    def _cluster_changed(self, old: ClusterObject | None, new: ClusterObject | None) -> None:
+        cluster = new or old
+        if cluster is None or self._tasks is None:
+            return
+        known = self._entries.get(cluster.key)
+        if new is None or new.metadata.deletion_timestamp is not None:
+            if known is not None:
+                known.task.cancel()
+                del self._entries[cluster.key]
+                _log.info("cluster", cluster=cluster.key, state="gone")
+                self._turned(cluster.key)
+            return
+        if known is not None and known.cluster.metadata.uid == new.metadata.uid and known.cluster.spec == new.spec:
+            known.cluster = new
+            if old is None or old.metadata.labels != new.metadata.labels:
+                self._turned(new.key)
+            return
+        if known is not None:
+            known.task.cancel()
+        self._entries[new.key] = _Entry(new, self._tasks.create_task(self._keep_connected(new.key)))
+
+    async def _keep_connected(self, key: str) -> None:
+        """Connect one cluster, and again when its credentials cannot be had yet."""
+        entry = self._entries[key]
+        if entry.cluster.spec.suspended:
+            await self._say(entry, Reach.SUSPENDED, "spec.suspended is set")
+            return
+        while True:
+            try:
+                connection = await clusters.connection(entry.cluster, self._host)
+                client = self._connect(connection)
+            except (CredentialsError, KubeError) as error:
+                await self._say(entry, Reach.PENDING, str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            entry.member = self._member(key, client)
+            await entry.member.run()
+
+    def _member_turned(self, member: Member) -> None:
+        entry = self._entries.get(member.name)
+        if entry is not None:
+            entry.reach, entry.detail = member.reach, member.detail
+        self._stirred.set()
+        self._turned(member.name)
+        if entry is not None and self._tasks is not None:
+            self._tasks.create_task(self._report(entry))
+
+    async def _say(self, entry: _Entry, reach: Reach, detail: str) -> None:
+        entry.reach, entry.detail = reach, detail
+        self._stirred.set()
+        self._turned(entry.cluster.key)
+        await self._report(entry)
+
+    async def _report(self, entry: _Entry) -> None:
+        """Write the Cluster's status. A failure is not retried: the next change of state says it again."""
+        cluster = entry.cluster
+        status = self._status(entry)
+        try:
+            await self._host.merge_patch(
+                CLUSTERS,
+                cluster.metadata.name,
+                {"metadata": {"uid": cluster.metadata.uid}, "status": status},
+                ClusterObject,
+                namespace=cluster.metadata.namespace,
+                subresource="status",
+                priority=Priority.BACKGROUND,
+            )
+        except NotFound:
+            return
+        except KubeError as error:
+            _log.warning("cluster status not written", cluster=cluster.key, error=str(error))
+
+    def _status(self, entry: _Entry) -> dict[str, Any]:
+        now = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        ready = {Reach.READY: "True", Reach.OFFLINE: "Unknown"}.get(entry.reach, "False")
+        stored = {one.get("type"): one for one in entry.cluster.status.get("conditions") or ()}.get("Ready") or {}
+        since = stored.get("lastTransitionTime") if stored.get("status") == ready else now
+        status: dict[str, Any] = {
+            "phase": _PHASES[entry.reach],
+            "lastProbeTime": now,
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": ready,
+                    "observedGeneration": entry.cluster.metadata.generation,
+                    "lastTransitionTime": since,
+                    "reason": _REASONS[entry.reach],
+                    "message": entry.detail or "the cluster answers",
+                }
+            ],
+        }
+        if entry.member is not None and entry.member.facts.version:
+            status["kubernetesVersion"] = entry.member.facts.version
+            status["nodes"] = entry.member.facts.nodes
+        return status
+
+
+def selected(cluster: ClusterObject, labels: dict[str, str]) -> bool:
+    """Whether a cluster has all these labels."""
+    have = cluster.metadata.labels
+    return all(have.get(key) == value for key, value in labels.items())

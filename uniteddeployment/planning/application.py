@@ -1,0 +1,94 @@
+"""A UnitedDeployment as the planner reads it: parsed once per generation, with what can be worked out from it alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from uniteddeployment.planning import revision
+from uniteddeployment.planning.observed import RevisionData
+from uniteddeployment_api import names
+from uniteddeployment_api.v1alpha1 import Subset, UnitedDeployment
+
+STATEFUL_SET = "StatefulSet"
+DEPLOYMENT = "Deployment"
+HOST = ""
+"""The cluster name of the host itself."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """One UnitedDeployment at one generation. Everything derived is worked out at most once."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    model: UnitedDeployment
+    rendered: dict[tuple[str, str, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    """Memo of ``workload.render``: (subset, revision, …) -> body; lives and dies with the generation."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @cached_property
+    def label(self) -> str:
+        """The value of the label that every object of the application carries."""
+        return names.label_value(self.name)
+
+    @cached_property
+    def kind(self) -> str:
+        return STATEFUL_SET if self.model.spec.template.stateful_set_template is not None else DEPLOYMENT
+
+    @cached_property
+    def workload_template(self) -> Mapping[str, Any]:
+        """``{metadata, spec}`` of the workload as the user wrote it."""
+        template = self.model.spec.template
+        chosen = template.stateful_set_template or template.deployment_template
+        if chosen is None:
+            raise ValueError("spec.template: exactly one template is required")
+        return chosen.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
+
+    @cached_property
+    def pod_template(self) -> Mapping[str, Any]:
+        template: Mapping[str, Any] = self.workload_template["spec"]["template"]
+        return template
+
+    @cached_property
+    def subsets(self) -> Mapping[str, Subset]:
+        return {subset.name: subset for subset in self.model.spec.topology.subsets}
+
+    @cached_property
+    def patches(self) -> Mapping[str, Any]:
+        return {name: subset.patch for name, subset in self.subsets.items() if subset.patch}
+
+    @cached_property
+    def hash(self) -> str:
+        """Revision of the application."""
+        return revision.application_hash(self.pod_template, self.patches)
+
+    @cached_property
+    def template_hash(self) -> str:
+        return revision.digest({"template": self.pod_template})
+
+    @cached_property
+    def patched(self) -> Mapping[str, str]:
+        """Subset -> revision, for the subsets that have a patch."""
+        return {name: revision.subset_hash(self.pod_template, patch) for name, patch in self.patches.items()}
+
+    @cached_property
+    def revision_name(self) -> str:
+        return names.revision_name(self.name, self.hash)
+
+    @property
+    def revision_data(self) -> RevisionData:
+        return RevisionData(template=self.pod_template, patches=self.patches)
+
+    def revision_of(self, subset: str) -> str:
+        return self.patched.get(subset, self.template_hash)
+
+    def cluster_of(self, subset: Subset) -> str:
+        """``namespace/name`` of the Cluster that a subset targets; the host itself is ``""``."""
+        target = subset.target_cluster
+        return f"{target.namespace or self.namespace}/{target.name}" if target else HOST

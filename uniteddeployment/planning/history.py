@@ -1,0 +1,60 @@
+"""The revisions of an application: of its template as it is, of its last complete rollout, and of what is kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from uniteddeployment.planning import revision
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import Observed, Reach, RevisionData, RevisionRecord
+from uniteddeployment.planning.steps import CreateRevision, DeleteRevision, HostStep, RenumberRevision
+from uniteddeployment.planning.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """The updated revision (of the template as it is), the current one (last rolled out), and how to keep them."""
+
+    updated: str
+    current: RevisionRecord | None
+    steps: tuple[HostStep, ...]
+
+    def stable_of(self, subset: str) -> str | None:
+        return self.current.of_subset(subset) if self.current else None
+
+    def templates(self, app: Application, subset: str, loaded: Mapping[str, RevisionData]) -> dict[str, RevisionData]:
+        """What is known of the two revisions that a subset can have."""
+        known = {}
+        if self.current and self.current.name in loaded:
+            known[self.current.of_subset(subset)] = loaded[self.current.name]
+        known[app.revision_of(subset)] = app.revision_data
+        return known
+
+
+def revisions(subject: Subject, app: Application, observed: Observed) -> Revisions:
+    """Where the application stands, and the writes that keep its history."""
+    name = app.revision_name
+    record = next((one for one in observed.revisions if one.name == name), None)
+    newest = max((one.number for one in observed.revisions), default=0)
+    steps: list[HostStep] = []
+    if record is None:
+        why = "keep the pod template, to hold pods at it or to go back to it"
+        number = newest + 1
+        steps.append(CreateRevision(name, number, app.hash, app.template_hash, app.patched, app.revision_data, why))
+    elif record.number < newest:
+        steps.append(RenumberRevision(name, newest + 1, f"an earlier template again (was revision {record.number})"))
+    current_name = subject.status.get("currentRevision") or ""
+    current = next((one for one in observed.revisions if one.name == current_name), None)
+    steps += _trim(app, observed, {name, current_name})
+    return Revisions(name, current, tuple(steps))
+
+
+def _trim(app: Application, observed: Observed, in_use: set[str]) -> list[HostStep]:
+    if any(view.reach in (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED) for view in observed.members.values()):
+        return []  # what an unseen cluster runs is not known, so nothing is known to be unused
+    views = observed.members.values()
+    live = {found.revision for view in views for found in (*view.workloads, *view.pods) if found.revision}
+    limit = app.model.spec.revision_history_limit
+    return [
+        DeleteRevision(old.name, f"history keeps {limit} old revisions")
+        for old in revision.to_trim(observed.revisions, limit=limit, in_use=in_use, live_hashes=live)
+    ]

@@ -1,0 +1,101 @@
+"""One Deployment per revision in a subset, so that the number of updated pods is the replicas of one object.
+
+Exact by construction (I6): whatever happens to the controller or to the network, a Deployment does not grow by itself.
+Replicas move within maxSurge and maxUnavailable of the template's strategy; going back is moving them back.
+"""
+
+from uniteddeployment.planning import moves
+from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest, pod_message
+from uniteddeployment.planning.observed import Workload
+from uniteddeployment.planning.steps import Delete, MemberStep
+from uniteddeployment_api import names
+
+
+def plan_subset(demand: Demand) -> SubsetPlan:
+    """Raises TemplateMissing when a Deployment of the stable revision has to be made and its template is not loaded."""
+    found = {workload.revision: workload for workload in demand.mine()}
+    sizes = {
+        revision: moves.Size(workload.spec.replicas, workload.status.available_replicas)
+        for revision, workload in found.items()
+    }
+    partition = demand.partition if demand.holds else 0
+    goal = moves.goals(demand.replicas, partition, demand.target, demand.stable, sizes)
+    strategy = demand.app.workload_template["spec"].get("strategy") or {}
+    now = moves.step(demand.replicas, moves.pace(strategy, demand.replicas), sizes, goal, demand.target)
+    steps = _writes(demand, found, now, partition)
+    steps += _removals(demand, found, now, goal)
+    counts = _counts(demand, found)
+    waiting = _progress(demand, found, goal, counts) if not steps else ", ".join(step.why for step in steps)
+    name = names.workload_name(demand.app.name, demand.subset.name, demand.target)
+    if demand.target not in found and demand.stable in found:
+        name = found[demand.stable].metadata.name
+    return SubsetPlan(tuple(steps), counts, name, settled=not waiting, message=waiting)
+
+
+def _writes(demand: Demand, found: dict[str, Workload], now: dict[str, int], partition: int) -> list[MemberStep]:
+    """Those that shrink come first: were only some carried out, no bound would be broken."""
+    steps: list[tuple[int, MemberStep]] = []
+    for revision, replicas in sorted(now.items()):
+        workload = found.get(revision)
+        if workload is None:
+            if replicas or (revision == demand.target and not partition):
+                why = f"create with {replicas} replicas at revision {revision}"
+                steps.append((replicas, demand.apply(demand.render(revision), None, why, replicas=replicas)))
+            continue
+        growth = replicas - workload.spec.replicas
+        why = f"revision {revision}: replicas {workload.spec.replicas} to {replicas}"
+        if revision == demand.target and applied_digest(workload) != demand.render(revision).digest:
+            why = why if growth else f"revision {revision}: template or metadata"
+            steps.append((growth, demand.apply(demand.render(revision), workload, why, replicas=replicas)))
+        elif demand.drifted(workload) and revision in (demand.target, demand.stable):
+            why = f"revision {revision}: put back what somebody else changed"
+            steps.append((growth, demand.apply(demand.render(revision), workload, why, replicas=replicas)))
+        elif growth:
+            steps.append((growth, demand.scale(workload, replicas, why)))
+    steps.sort(key=lambda step: step[0])
+    return [step for _, step in steps]
+
+
+def _removals(
+    demand: Demand, found: dict[str, Workload], now: dict[str, int], goal: dict[str, int]
+) -> list[MemberStep]:
+    """Old Deployments that are empty and done."""
+    return [
+        Delete(
+            demand.cluster,
+            demand.subset.name,
+            workload.kind,
+            workload.metadata.name,
+            workload.metadata.uid,
+            f"revision {revision}: no pods left",
+        )
+        for revision, workload in sorted(found.items())
+        if revision != demand.target
+        and not goal[revision]
+        and not now[revision]
+        and not workload.spec.replicas
+        and not workload.status.replicas
+        and workload.observed
+    ]
+
+
+def _counts(demand: Demand, found: dict[str, Workload]) -> Counts:
+    target = found.get(demand.target)
+    return Counts(
+        observed=sum(workload.status.replicas for workload in found.values()),
+        ready=sum(workload.status.ready_replicas for workload in found.values()),
+        updated=target.status.replicas if target else 0,
+        updated_ready=target.status.ready_replicas if target else 0,
+    )
+
+
+def _progress(demand: Demand, found: dict[str, Workload], goal: dict[str, int], counts: Counts) -> str:
+    if not all(workload.observed for workload in found.values()):
+        return "until its controller has seen the change"
+    why = pod_message(demand.pods())
+    suffix = f" ({why})" if why else ""
+    if counts.updated_ready < goal[demand.target]:
+        return f"{counts.updated_ready} of {goal[demand.target]} pods updated and ready{suffix}"
+    if counts.ready < demand.replicas or counts.observed != demand.replicas:
+        return f"{counts.ready} of {demand.replicas} pods ready{suffix}"
+    return ""

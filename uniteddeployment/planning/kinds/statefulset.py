@@ -1,0 +1,132 @@
+"""A StatefulSet per subset, held by its own partition.
+
+Its controller gives the update revision to every pod whose ordinal is at or above the partition, also to pods born by
+scaling, and leaves running pods below it alone. Three things follow that this module takes care of (I6):
+
+* The partition that is written may have to be higher than the one that was asked for, when updated pods are below it.
+* A StatefulSet that never saw the stable revision cannot hold pods at it: one that is created (or comes back from zero
+  pods) in mid-canary gets the stable template first, and the new one once its controller has noted that.
+* Going back to the stable revision has to reach canaries below the partition too, so it is done with partition 0.
+"""
+
+from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest, pod_message
+from uniteddeployment.planning.observed import Pod, Workload
+from uniteddeployment.planning.steps import MemberStep
+from uniteddeployment_api import names
+
+
+def plan_subset(demand: Demand) -> SubsetPlan:
+    """Raises TemplateMissing when the stable template has to be loaded first."""
+    name = names.workload_name(demand.app.name, demand.subset.name)
+    found = next((workload for workload in demand.mine() if workload.metadata.name == name), None)
+    pods = demand.pods()
+    counts = _counts(demand, found, pods)
+    if found is None:
+        step = _create(demand)
+        return SubsetPlan((step,), counts, name, settled=False, message="being created")
+    partition, step, waiting = _correct(demand, found, pods)
+    if step is not None:
+        return SubsetPlan((step,), counts, name, settled=False, message=step.why)
+    if not waiting:
+        waiting = _progress(demand, found, counts, pods, partition)
+    return SubsetPlan((), counts, name, settled=not waiting, message=waiting)
+
+
+def _create(demand: Demand) -> MemberStep:
+    if demand.holds and demand.stable is not None:
+        why = f"create with {demand.replicas} replicas at the stable revision {demand.stable}"
+        return demand.apply(demand.render(demand.stable), None, why, replicas=demand.replicas, partition=0)
+    why = f"create with {demand.replicas} replicas at revision {demand.target}"
+    rendered = demand.render(demand.target)
+    return demand.apply(rendered, None, why, replicas=demand.replicas, partition=demand.partition)
+
+
+def _correct(demand: Demand, found: Workload, pods: list[Pod]) -> tuple[int, MemberStep | None, str]:
+    """The partition to have, the write that is needed, and what has to be waited for before the next one."""
+    if demand.holds and demand.stable is not None:
+        forgot = (
+            found.revision == demand.target
+            and demand.replicas > 0
+            and found.status.replicas == 0
+            and not pods
+            and found.status.current_revision == found.status.update_revision
+        )
+        if forgot:
+            why = f"back from zero pods: show it the stable revision {demand.stable} first"
+            return 0, demand.apply(demand.render(demand.stable), found, why, replicas=0, partition=0), ""
+        if found.revision == demand.stable and not (found.observed and found.status.current_revision):
+            return 0, None, f"until its controller has noted the stable revision {demand.stable}"
+    partition = _partition(demand, found, pods)
+    return partition, _write(demand, found, partition), ""
+
+
+def _partition(demand: Demand, found: Workload, pods: list[Pod]) -> int:
+    """The lowest partition that keeps the number of updated pods within ``replicas - partition``."""
+    if demand.target == demand.stable:
+        at_target = all(pod.revision == demand.target for pod in pods)
+        return demand.partition if at_target else 0
+    start = found.first_ordinal
+    updated = {pod.ordinal - start for pod in pods if pod.revision == demand.target}
+    if found.revision == demand.target:
+        # Whatever the cache shows of them, these were allowed to update already.
+        updated |= set(range(found.partition, found.spec.replicas))
+    allowed = demand.replicas - demand.partition
+    for partition in range(demand.partition, demand.replicas):
+        below = sum(1 for ordinal in updated if 0 <= ordinal < partition)
+        if demand.replicas - partition + below <= allowed:
+            return partition
+    return demand.replicas
+
+
+def _write(demand: Demand, found: Workload, partition: int) -> MemberStep | None:
+    rendered = demand.render(demand.target)
+    replicas = demand.replicas
+    changes = []
+    if found.revision != demand.target:
+        changes.append(f"revision {found.revision or 'unknown'} to {demand.target}")
+    if found.spec.replicas != replicas:
+        changes.append(f"replicas {found.spec.replicas} to {replicas}")
+    by_partition = (found.spec.update_strategy.type if found.spec.update_strategy else "") != "OnDelete"
+    if by_partition and found.partition != partition:
+        changes.append(f"partition {found.partition} to {partition}")
+    only_scale = len(changes) == 1 and found.spec.replicas != replicas
+    if applied_digest(found) != rendered.digest:
+        changes = changes or ["template or metadata"]
+    elif demand.drifted(found):
+        changes = changes or ["put back what somebody else changed"]
+    elif only_scale:
+        return demand.scale(found, replicas, changes[0])
+    if not changes:
+        return None
+    return demand.apply(rendered, found, ", ".join(changes), replicas=replicas, partition=partition)
+
+
+def _counts(demand: Demand, found: Workload | None, pods: list[Pod]) -> Counts:
+    living = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
+    updated = [pod for pod in living if pod.revision == demand.target]
+    ready = found.status.ready_replicas if found else 0
+    updated_ready = sum(1 for pod in updated if pod.ready)
+    return Counts(
+        observed=found.status.replicas if found else 0,
+        ready=ready,
+        updated=len(updated),
+        updated_ready=min(updated_ready, ready),
+    )
+
+
+def _progress(demand: Demand, found: Workload, counts: Counts, pods: list[Pod], partition: int) -> str:
+    """What is still to come in the cluster, or nothing."""
+    if not found.observed:
+        return "until its controller has seen the change"
+    why = pod_message(pods)
+    suffix = f" ({why})" if why else ""
+    if counts.observed != demand.replicas or counts.ready < demand.replicas:
+        return f"{counts.ready} of {demand.replicas} pods ready{suffix}"
+    wanted = demand.replicas - demand.partition
+    if demand.stable in (None, demand.target):
+        wanted = demand.replicas
+    elif partition > demand.partition:
+        wanted = 0  # pods above the asked-for partition are held back by canaries below it
+    if counts.updated_ready < wanted:
+        return f"{counts.updated_ready} of {wanted} pods updated and ready{suffix}"
+    return ""

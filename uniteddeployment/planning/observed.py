@@ -1,0 +1,236 @@
+"""What the clusters show: the narrow structs that watch bytes are decoded into, and the snapshot made of them.
+
+The structs have the shape of the API's JSON and keep only what a decision reads, so that tens of thousands of them fit
+into little memory and no second representation is needed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from msgspec import Struct
+
+from uniteddeployment_api import names
+
+
+class Metadata(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of an object's metadata."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+
+
+class RollingUpdate(Struct, rename="camel", frozen=True, gc=False):
+    """``rollingUpdate`` of a StatefulSet."""
+
+    partition: int = 0
+
+
+class UpdateStrategy(Struct, rename="camel", frozen=True, gc=False):
+    """``updateStrategy`` of a StatefulSet."""
+
+    type: str = "RollingUpdate"
+    rolling_update: RollingUpdate | None = None
+
+
+class Ordinals(Struct, rename="camel", frozen=True, gc=False):
+    """``ordinals`` of a StatefulSet."""
+
+    start: int = 0
+
+
+class WorkloadSpec(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of the spec of a StatefulSet or Deployment."""
+
+    replicas: int = 1
+    update_strategy: UpdateStrategy | None = None
+    ordinals: Ordinals | None = None
+
+
+class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of the status of a StatefulSet or Deployment."""
+
+    observed_generation: int = 0
+    replicas: int = 0
+    ready_replicas: int = 0
+    available_replicas: int = 0
+    updated_replicas: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
+
+
+class Workload(Struct, rename="camel", frozen=True, gc=False):
+    """A StatefulSet or Deployment in a cluster."""
+
+    metadata: Metadata
+    kind: str = ""
+    spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()
+
+    @property
+    def subset(self) -> str:
+        return self.metadata.labels.get(names.LABEL_SUBSET, "")
+
+    @property
+    def revision(self) -> str:
+        """Hash of the pod template that we put into it."""
+        return self.metadata.labels.get(names.LABEL_REVISION, "")
+
+    @property
+    def partition(self) -> int:
+        strategy = self.spec.update_strategy
+        return strategy.rolling_update.partition if strategy and strategy.rolling_update else 0
+
+    @property
+    def first_ordinal(self) -> int:
+        return self.spec.ordinals.start if self.spec.ordinals else 0
+
+    @property
+    def observed(self) -> bool:
+        """Whether the status speaks of the spec as it is now."""
+        return self.status.observed_generation >= self.metadata.generation
+
+
+class PodCondition(Struct, rename="camel", frozen=True, gc=False):
+    """One condition of a pod."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class PodStatus(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of a pod's status."""
+
+    phase: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class PodMetadata(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of a pod's metadata."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+
+
+class Pod(Struct, rename="camel", frozen=True, gc=False):
+    """A pod of a workload of ours."""
+
+    metadata: PodMetadata
+    status: PodStatus = PodStatus()
+
+    @property
+    def subset(self) -> str:
+        return self.metadata.labels.get(names.LABEL_SUBSET, "")
+
+    @property
+    def revision(self) -> str:
+        return self.metadata.labels.get(names.LABEL_REVISION, "")
+
+    @property
+    def ordinal(self) -> int:
+        """The number at the end of a StatefulSet pod's name; -1 where there is none."""
+        tail = self.metadata.name.rpartition("-")[2]
+        return int(tail) if tail.isdigit() else -1
+
+    @property
+    def ready(self) -> bool:
+        return self.metadata.deletion_timestamp is None and any(
+            condition.type == "Ready" and condition.status == "True" for condition in self.status.conditions
+        )
+
+    @property
+    def unschedulable(self) -> str:
+        """Why the scheduler found no node, or nothing."""
+        for condition in self.status.conditions:
+            if condition.type == "PodScheduled" and condition.status == "False":
+                return condition.message or condition.reason
+        return ""
+
+
+class Reach(StrEnum):
+    """How a cluster stands to us."""
+
+    READY = "Ready"
+    PENDING = "Pending"
+    """Known, and not yet looked at in full since this process started."""
+    OFFLINE = "Offline"
+    """It answered once and does not answer now."""
+    SUSPENDED = "Suspended"
+    UNKNOWN = "Unknown"
+    """No Cluster object of that name, or one that the registry query leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """What one cluster shows of one application. What it shows is its last word when ``reach`` is not READY."""
+
+    name: str
+    reach: Reach
+    detail: str = ""
+    """Why it is not READY, for people."""
+    last_contact: str | None = None
+    """When it last answered (RFC 3339); only set when it does not answer now."""
+    workloads: tuple[Workload, ...] = ()
+    pods: tuple[Pod, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a last word of it at all: its caches were complete once."""
+        return self.reach in (Reach.READY, Reach.OFFLINE)
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRecord:
+    """A ControllerRevision of the host: which template it holds, without the template itself."""
+
+    name: str
+    number: int
+    hash: str
+    template_hash: str
+    """Hash of the pod template alone: the revision of every subset without a patch."""
+    patched: Mapping[str, str] = field(default_factory=dict)
+    """Subset -> hash, for the subsets that had a patch."""
+
+    def of_subset(self, subset: str) -> str:
+        return self.patched.get(subset, self.template_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One consistent look at everything that a plan for one UnitedDeployment reads."""
+
+    now: str
+    """RFC 3339, for transition times in status; no decision depends on it."""
+    members: Mapping[str, MemberView]
+    """Cluster name -> view; the host itself is ``""``. Holds every cluster that has or should have something."""
+    revisions: tuple[RevisionRecord, ...] = ()
+    templates: Mapping[str, "RevisionData"] = field(default_factory=dict)
+    """ControllerRevision name -> what it holds, for those that were loaded because a plan asked for them."""
+    generations: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    """(cluster, kind, name) -> the generation that our last write of this workload got, where we know it."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """Subset -> why the last write for it failed, for people."""
+    stalled: frozenset[str] = frozenset()
+    """Subsets whose last write was refused for good: waiting will not mend it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionData:
+    """What a revision holds: the pod template and the patches of subsets."""
+
+    template: Mapping[str, object]
+    patches: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,250 @@
+"""The plan: what is to be written where and why, and what status says, from what is wanted and what is seen.
+
+``plan`` is pure: the same inputs give the same plan to the byte (I2). It reads as the recipe it is: revisions,
+division, partitions, each subset by its kind, what is left over, status.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from uniteddeployment.planning import division, history, retire, status
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.division import Division
+from uniteddeployment.planning.history import Revisions
+from uniteddeployment.planning.kinds import KINDS
+from uniteddeployment.planning.kinds.base import Demand, SubsetPlan, TemplateMissing
+from uniteddeployment.planning.observed import MemberView, Observed, Reach
+from uniteddeployment.planning.status import Row
+from uniteddeployment.planning.steps import AddFinalizer, Event, HostStep, MemberStep, RemoveFinalizer
+from uniteddeployment.planning.strategic import PatchError
+from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api.v1alpha1 import Subset
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done for one UnitedDeployment now.
+
+    ``before`` has to be written before anything in a member; the steps of one cluster are in order, clusters are
+    independent of each other; ``host`` may be written at the same time; ``after`` when everything else has succeeded.
+    ``missing`` names ControllerRevisions to load: with any, plan again before doing anything.
+    """
+
+    before: tuple[HostStep, ...] = ()
+    members: Mapping[str, tuple[MemberStep, ...]] = field(default_factory=dict)
+    host: tuple[HostStep, ...] = ()
+    after: tuple[HostStep, ...] = ()
+    status: Mapping[str, Any] | None = None
+    """The whole status to have; None when the object is going away."""
+    events: tuple[Event, ...] = ()
+    rows: tuple[Row, ...] = ()
+    missing: frozenset[str] = frozenset()
+
+    @property
+    def writes(self) -> bool:
+        """Whether there is anything to write but status."""
+        return bool(self.before or self.members or self.host or self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What every subset is planned from."""
+
+    subject: Subject
+    app: Application
+    observed: Observed
+    revisions: Revisions
+    divided: Division
+
+
+def plan(subject: Subject, observed: Observed) -> Plan:
+    """Decide everything for one UnitedDeployment."""
+    if subject.deleting:
+        return _farewell(subject, observed)
+    app = subject.app
+    if app is None:
+        problems = "; ".join(f"{error.path}: {error.message}" for error in subject.errors)
+        verdicts = status.refused("InvalidSpec", problems)
+        return Plan(status=status.with_conditions(subject, verdicts, observed.now))
+    revisions = history.revisions(subject, app, observed)
+    look = _Look(subject, app, observed, revisions, division.divide(subject, app, observed))
+    try:
+        planned = [_plan_subset(look, subset) for subset in app.subsets.values()]
+    except TemplateMissing:
+        return Plan(missing=frozenset({revisions.current.name}) if revisions.current else frozenset())
+    return _together(look, planned)
+
+
+def _farewell(subject: Subject, observed: Observed) -> Plan:
+    if not subject.guarded:
+        return Plan()
+    cleanup = retire.everything(subject, observed)
+    members: dict[str, tuple[MemberStep, ...]] = {}
+    for step in cleanup.steps:
+        members[step.cluster] = (*members.get(step.cluster, ()), step)
+    if not cleanup.waiting:
+        return Plan(after=(RemoveFinalizer(),))
+    stored = status.with_conditions(subject, status.deleting(cleanup.waiting), observed.now)
+    return Plan(members=members, status=stored)
+
+
+def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]]:
+    """The row and the steps of one subset. Raises TemplateMissing."""
+    app, observed = look.app, look.observed
+    cluster = app.cluster_of(subset)
+    view = observed.members.get(cluster) or MemberView(cluster, Reach.UNKNOWN, "no such cluster")
+    replicas = look.divided.replicas[subset.name]
+    demand = Demand(
+        app=app,
+        subset=subset,
+        cluster=cluster,
+        view=view,
+        replicas=replicas,
+        partition=division.partition(app, subset.name, replicas),
+        target=app.revision_of(subset.name),
+        stable=look.revisions.stable_of(subset.name),
+        templates=look.revisions.templates(app, subset.name, observed.templates),
+        generations=observed.generations,
+    )
+    if not view.known:
+        return _unseen(look.subject, demand), ()
+    try:
+        result = KINDS[app.kind](demand)
+    except PatchError as error:
+        problem = f"spec.topology.subsets[{subset.name}].patch.{error}"
+        counts = status.carried(look.subject, subset.name)
+        return _row(demand, SubsetPlan((), counts, "", settled=False, message=problem), stalled=True), ()
+    if view.reach is not Reach.READY:
+        return _row(demand, result, message=f"{status.where(cluster)} is {view.reach}: {view.detail}"), ()
+    going = [found for found in demand.mine() if found.metadata.deletion_timestamp is not None]
+    if going:
+        message = f"waits for {going[0].kind} {going[0].metadata.name}, which is being deleted"
+        return _row(demand, result, message=message), ()
+    steps = () if app.model.spec.paused else result.steps
+    blocked = observed.errors.get(subset.name)
+    if blocked and steps:
+        return _row(demand, result, message=blocked, stalled=subset.name in observed.stalled), steps
+    return _row(demand, result, message=result.message or look.divided.reasons.get(subset.name, "")), steps
+
+
+def _unseen(subject: Subject, demand: Demand) -> Row:
+    """A subset in a cluster that shows nothing: its last counts, and why there is nothing newer."""
+    view = demand.view
+    entry = subject.subset_statuses().get(demand.subset.name, {})
+    missing = view.reach is Reach.UNKNOWN
+    message = f"{status.where(demand.cluster)}: {view.detail}" if view.detail else f"{demand.cluster} is {view.reach}"
+    counts = status.carried(subject, demand.subset.name)
+    planned = SubsetPlan((), counts, entry.get("workload", "").partition("/")[2], settled=False, message=message)
+    return _row(demand, planned, stalled=missing, last_observed=view.last_contact or entry.get("lastObservedTime"))
+
+
+def _row(
+    demand: Demand,
+    planned: SubsetPlan,
+    *,
+    message: str | None = None,
+    stalled: bool = False,
+    last_observed: str | None = None,
+) -> Row:
+    noted = [
+        generation
+        for (cluster, kind, name), generation in demand.generations.items()
+        if cluster == demand.cluster and any(one.metadata.name == name and one.kind == kind for one in demand.mine())
+    ]
+    reachable = demand.view.reach is Reach.READY
+    return Row(
+        name=demand.subset.name,
+        cluster=demand.cluster,
+        reach=demand.view.reach,
+        workload=f"{demand.app.kind}/{planned.workload}" if planned.workload else "",
+        replicas=demand.replicas,
+        partition=demand.partition,
+        revision=demand.target,
+        counts=planned.counts,
+        settled=planned.settled and reachable and not stalled,
+        message=planned.message if message is None else message,
+        stalled=stalled,
+        generation=sum(noted),
+        last_observed=last_observed or (None if reachable else demand.view.last_contact),
+    )
+
+
+def _together(look: _Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> Plan:
+    subject, app, observed, revisions, divided = (
+        look.subject,
+        look.app,
+        look.observed,
+        look.revisions,
+        look.divided,
+    )
+    rows = tuple(row for row, _ in planned)
+    members: dict[str, tuple[MemberStep, ...]] = {}
+    for _, steps in planned:
+        for step in steps:
+            members[step.cluster] = (*members.get(step.cluster, ()), step)
+    placed = {row.name: row.cluster for row in rows}
+    ready = sum(min(row.counts.ready, row.replicas) for row in rows if row.reach is Reach.READY)
+    desired = sum(row.replicas for row in rows)
+    gone, leftovers = retire.leftovers(app, observed, placed, ready, desired)
+    paused = app.model.spec.paused
+    for removal in () if paused else gone:
+        members[removal.cluster] = (*members.get(removal.cluster, ()), removal)
+    current = _current(subject, revisions, rows)
+    verdicts = status.verdicts(
+        app,
+        rows,
+        unplaced=divided.unplaced,
+        why_unplaced=divided.why_unplaced,
+        leftovers=leftovers,
+        writing=bool(members),
+    )
+    before: tuple[HostStep, ...] = () if subject.guarded or paused or not members else (AddFinalizer(),)
+    return Plan(
+        before=before,
+        members=members,
+        host=() if paused else revisions.steps,
+        status=status.build(
+            subject,
+            app,
+            rows,
+            verdicts,
+            unplaced=divided.unplaced,
+            current=current,
+            updated=revisions.updated,
+            now=observed.now,
+        ),
+        events=_events(subject, members, verdicts, current),
+        rows=rows,
+    )
+
+
+def _current(subject: Subject, revisions: Revisions, rows: tuple[Row, ...]) -> str:
+    """The revision that was last rolled out completely: every pod of every subset, seen ready at it (I8)."""
+    complete = all(
+        row.settled and row.reach is Reach.READY and row.counts.updated_ready >= row.replicas for row in rows
+    )
+    stored: str = subject.status.get("currentRevision") or ""
+    return revisions.updated if complete else stored
+
+
+def _events(
+    subject: Subject,
+    members: Mapping[str, tuple[MemberStep, ...]],
+    verdicts: tuple[status.Verdict, ...],
+    current: str,
+) -> tuple[Event, ...]:
+    events = []
+    steps = [step for steps in members.values() for step in steps]
+    if steps:
+        changes = "; ".join(f"{status.where(step.cluster)}: {step.kind} {step.name}: {step.why}" for step in steps[:10])
+        more = f"; and {len(steps) - 10} more" if len(steps) > 10 else ""
+        events.append(Event("Normal", "Reconciled", changes + more))
+    stored = {one["type"]: one for one in subject.status.get("conditions") or ()}
+    for verdict in verdicts:
+        before = stored.get(verdict.type) or {}
+        if verdict.type == status.STALLED and verdict.status == "True" and before.get("message") != verdict.message:
+            events.append(Event("Warning", verdict.reason, verdict.message))
+    if current and current != subject.status.get("currentRevision"):
+        events.append(Event("Normal", "RolloutCompleted", f"every pod is ready at {current}"))
+    return tuple(events)

@@ -1,0 +1,60 @@
+"""Which revision a pod template is, and which revisions to keep.
+
+A revision is a hash of what users wrote into the pod template (and into a subset's patch to it), not of what we make of
+it: a new version of the controller restarts nothing, and neither does a change of the update strategy.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from uniteddeployment.planning.observed import RevisionRecord
+
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""No vowels and no look-alikes, as Kubernetes has it for generated names: no words come out by accident."""
+HASH_LENGTH = 10
+
+
+def canonical(value: Any) -> bytes:
+    """One text per value: sorted keys, no white space."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def digest(value: Any) -> str:
+    """A short name-safe hash (27**10 values, 47 bits)."""
+    number = int.from_bytes(hashlib.blake2b(canonical(value), digest_size=8).digest(), "big")
+    letters = []
+    for _ in range(HASH_LENGTH):
+        number, rest = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[rest])
+    return "".join(letters)
+
+
+def subset_hash(template: Mapping[str, Any], patch: Mapping[str, Any] | None) -> str:
+    """The revision of a subset: of the template alone where the subset has no patch."""
+    return digest({"template": template, "patch": patch} if patch else {"template": template})
+
+
+def application_hash(template: Mapping[str, Any], patches: Mapping[str, Any]) -> str:
+    """The revision of the application: equal to its subsets' where none has a patch."""
+    return digest({"template": template, "patches": patches} if patches else {"template": template})
+
+
+def to_trim(
+    revisions: Sequence[RevisionRecord], *, limit: int, in_use: Collection[str], live_hashes: Collection[str]
+) -> tuple[RevisionRecord, ...]:
+    """The oldest revisions beyond ``limit`` that nothing needs.
+
+    ``in_use`` are names (the current and the updated revision), ``live_hashes`` the revisions that any workload or pod
+    still carries; those are kept and do not count against the limit.
+    """
+    idle = [
+        revision
+        for revision in revisions
+        if revision.name not in in_use
+        and revision.template_hash not in live_hashes
+        and not any(value in live_hashes for value in revision.patched.values())
+    ]
+    idle.sort(key=lambda revision: revision.number)
+    return tuple(idle[: max(0, len(idle) - limit)])

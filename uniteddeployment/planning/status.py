@@ -1,0 +1,201 @@
+"""The status of a UnitedDeployment: built whole each time, so that comparing it with what is stored decides the write.
+
+Conditions follow kstatus: ``Ready`` says whether the application is as asked for, ``Reconciling`` whether it is on the
+way, ``Stalled`` whether somebody has to do something. Unknown is neither True nor False (I8).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from uniteddeployment.planning.application import HOST, Application
+from uniteddeployment.planning.kinds.base import Counts
+from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.subject import Subject
+
+READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One subset as the plan leaves it."""
+
+    name: str
+    cluster: str
+    reach: Reach
+    workload: str
+    replicas: int
+    partition: int
+    revision: str
+    counts: Counts
+    settled: bool
+    message: str
+    """What is being waited for or in the way; the reason of its number when there is nothing."""
+    stalled: bool = False
+    generation: int = 0
+    last_observed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One condition before it is dated."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+def build(
+    subject: Subject,
+    app: Application,
+    rows: Sequence[Row],
+    verdicts: Sequence[Verdict],
+    *,
+    unplaced: int,
+    current: str,
+    updated: str,
+    now: str,
+) -> dict[str, Any]:
+    """The whole status."""
+    return {
+        "observedGeneration": subject.generation,
+        "replicas": sum(row.counts.observed for row in rows),
+        "readyReplicas": sum(row.counts.ready for row in rows),
+        "updatedReplicas": sum(row.counts.updated for row in rows),
+        "updatedReadyReplicas": sum(row.counts.updated_ready for row in rows),
+        "unplacedReplicas": unplaced,
+        "currentRevision": current,
+        "updatedRevision": updated,
+        "labelSelector": label_selector(app),
+        "conditions": dated(subject, verdicts, now),
+        "subsetStatuses": [_subset(row) for row in rows],
+    }
+
+
+def with_conditions(subject: Subject, verdicts: Sequence[Verdict], now: str) -> dict[str, Any]:
+    """The stored status with only its conditions (and the generation they speak of) changed."""
+    conditions = dated(subject, verdicts, now)
+    return {**subject.status, "observedGeneration": subject.generation, "conditions": conditions}
+
+
+def dated(subject: Subject, verdicts: Sequence[Verdict], now: str) -> list[dict[str, Any]]:
+    """Conditions with the time of their last change: the stored one as long as the status is the same."""
+    stored: dict[str, Mapping[str, Any]] = {one["type"]: one for one in subject.status.get("conditions") or ()}
+    conditions = []
+    for verdict in verdicts:
+        before = stored.get(verdict.type) or {}
+        same = before.get("status") == verdict.status
+        conditions.append(
+            {
+                "type": verdict.type,
+                "status": verdict.status,
+                "observedGeneration": subject.generation,
+                "lastTransitionTime": before.get("lastTransitionTime") if same else now,
+                "reason": verdict.reason,
+                "message": verdict.message,
+            }
+        )
+    return conditions
+
+
+def verdicts(
+    app: Application, rows: Sequence[Row], *, unplaced: int, why_unplaced: str, leftovers: str, writing: bool
+) -> tuple[Verdict, ...]:
+    """What the subsets amount to."""
+    total = sum(row.replicas for row in rows)
+    ready = sum(row.counts.ready for row in rows)
+    held = sum(row.partition for row in rows if row.counts.updated < row.replicas)
+    stalled = [f"{row.name}: {row.message}" for row in rows if row.stalled]
+    unseen = [f"{row.name}: {row.message}" for row in rows if row.reach is not Reach.READY and not row.stalled]
+    waiting = [f"{row.name}: {row.message}" for row in rows if not row.settled and row.reach is Reach.READY]
+    if unplaced:
+        stalled.insert(0, f"{unplaced} of {total + unplaced} replicas have no place: {why_unplaced}")
+    progress = f"{ready} of {total + unplaced} pods ready"
+    busy = bool(waiting or leftovers or writing) and not app.model.spec.paused
+    if stalled:
+        verdict = Verdict(READY, "False", "Stalled", f"{progress}; {'; '.join(stalled)}")
+    elif unseen:
+        verdict = Verdict(READY, "Unknown", "ClusterNotReachable", f"{progress}; {'; '.join(unseen)}")
+    elif waiting or leftovers:
+        verdict = Verdict(READY, "False", "Progressing", "; ".join([progress, *waiting, *filter(None, [leftovers])]))
+    else:
+        message = f"{progress}, {held} held by partitions" if held else progress
+        verdict = Verdict(READY, "True", "Settled", message)
+    reason = "Paused" if app.model.spec.paused else "Progressing" if busy else "Settled"
+    details = "spec.paused is set" if app.model.spec.paused else "; ".join([*waiting, *filter(None, [leftovers])])
+    return (
+        verdict,
+        Verdict(RECONCILING, "True" if busy else "False", reason, details),
+        Verdict(STALLED, "True" if stalled else "False", "Blocked" if stalled else "AsExpected", "; ".join(stalled)),
+    )
+
+
+def refused(reason: str, message: str) -> tuple[Verdict, ...]:
+    """For a UnitedDeployment that cannot be worked on at all: what runs keeps running (I11)."""
+    return (
+        Verdict(READY, "False", reason, message),
+        Verdict(RECONCILING, "False", reason, "nothing is changed until this is mended"),
+        Verdict(STALLED, "True", reason, message),
+    )
+
+
+def deleting(waiting: str) -> tuple[Verdict, ...]:
+    """For one that is going away."""
+    return (
+        Verdict(READY, "False", "Deleting", waiting),
+        Verdict(RECONCILING, "True", "Deleting", waiting),
+        Verdict(STALLED, "False", "AsExpected", ""),
+    )
+
+
+def carried(subject: Subject, name: str) -> Counts:
+    """The counts that status last had for a subset: the last word of a cluster that has not been seen since (I8)."""
+    entry = subject.subset_statuses().get(name, {})
+    return Counts(
+        observed=entry.get("observedReplicas", 0),
+        ready=entry.get("readyReplicas", 0),
+        updated=entry.get("updatedReplicas", 0),
+        updated_ready=entry.get("updatedReadyReplicas", 0),
+    )
+
+
+def label_selector(app: Application) -> str:
+    """``spec.selector`` as the scale subresource wants it."""
+    selector = app.model.spec.selector
+    parts = [f"{key}={value}" for key, value in sorted(selector.match_labels.items())]
+    for one in selector.match_expressions:
+        values = ",".join(one.values)
+        words = {
+            "In": f"{one.key} in ({values})",
+            "NotIn": f"{one.key} notin ({values})",
+            "Exists": one.key,
+            "DoesNotExist": f"!{one.key}",
+        }
+        parts.append(words[one.operator])
+    return ",".join(parts)
+
+
+def _subset(row: Row) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": row.name,
+        "cluster": row.cluster,
+        "workload": row.workload,
+        "replicas": row.replicas,
+        "observedReplicas": row.counts.observed,
+        "readyReplicas": row.counts.ready,
+        "updatedReplicas": row.counts.updated,
+        "updatedReadyReplicas": row.counts.updated_ready,
+        "partition": row.partition,
+        "revision": row.revision,
+        "reason": row.message,
+        "observedGeneration": row.generation,
+    }
+    if row.last_observed:
+        entry["lastObservedTime"] = row.last_observed
+    return entry
+
+
+def where(cluster: str) -> str:
+    """How messages call a cluster."""
+    return "the host" if cluster == HOST else cluster

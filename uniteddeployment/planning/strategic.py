@@ -1,0 +1,85 @@
+"""Strategic merge patch on pod templates: what ``kubectl patch`` does, for the ``patch`` field of a subset.
+
+Lists of objects merge by a key, maps merge by name, ``null`` deletes, ``$patch: delete|replace`` and
+``$retainKeys`` direct. The merge keys are those of PodTemplateSpec in Kubernetes 1.36; what is not listed is replaced.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+MERGE_KEYS: Mapping[str, str] = {
+    "containers": "name",
+    "ephemeralContainers": "name",
+    "initContainers": "name",
+    "env": "name",
+    "hostAliases": "ip",
+    "imagePullSecrets": "name",
+    "ports": "containerPort",
+    "resourceClaims": "name",
+    "schedulingGates": "name",
+    "topologySpreadConstraints": "topologyKey",
+    "volumeDevices": "devicePath",
+    "volumeMounts": "mountPath",
+    "volumes": "name",
+}
+_DIRECTIVE = "$patch"
+_RETAIN = "$retainKeys"
+
+
+class PatchError(ValueError):
+    """A patch that cannot be applied; ``path`` is where, from the root of the pod template."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+
+
+def merge(document: Any, patch: Any, path: str = "") -> Any:
+    """``document`` with ``patch`` merged into it; neither is changed. Raises :class:`PatchError`."""
+    if not isinstance(patch, Mapping):
+        return patch
+    directive = patch.get(_DIRECTIVE)
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != _DIRECTIVE}
+    if directive == "delete":
+        return {}
+    if directive not in (None, "merge"):
+        raise PatchError(path, f"$patch must be merge, replace or delete, not {directive!r}")
+    result = dict(document) if isinstance(document, Mapping) else {}
+    retain = patch.get(_RETAIN)
+    if retain is not None:
+        result = {key: value for key, value in result.items() if key in retain}
+    for key, value in patch.items():
+        if key.startswith(("$setElementOrder/", "$deleteFromPrimitiveList/")) or key in (_DIRECTIVE, _RETAIN):
+            continue
+        where = f"{path}.{key}" if path else key
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            result[key] = merge(result.get(key), value, where)
+        elif isinstance(value, list) and key in MERGE_KEYS:
+            result[key] = _merge_list(result.get(key) or [], value, MERGE_KEYS[key], where)
+        else:
+            result[key] = value
+    return result
+
+
+def _merge_list(items: list[Any], patches: list[Any], merge_key: str, path: str) -> list[Any]:
+    if any(isinstance(patch, Mapping) and patch == {_DIRECTIVE: "replace"} for patch in patches):
+        return [patch for patch in patches if patch != {_DIRECTIVE: "replace"}]
+    result = list(items)
+    for index, patch in enumerate(patches):
+        where = f"{path}[{index}]"
+        if not isinstance(patch, Mapping):
+            raise PatchError(where, "must be an object")
+        if merge_key not in patch:
+            raise PatchError(where, f"needs {merge_key!r}, by which the items of this list are matched")
+        at = next((i for i, item in enumerate(result) if item.get(merge_key) == patch[merge_key]), None)
+        if patch.get(_DIRECTIVE) == "delete":
+            if at is not None:
+                del result[at]
+        elif at is None:
+            result.append(merge({}, patch, where))
+        else:
+            result[at] = merge(result[at], patch, where)
+    return result

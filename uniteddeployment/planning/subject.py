@@ -1,0 +1,39 @@
+"""The UnitedDeployment that is planned for: its live metadata and status, and its spec if that could be read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from uniteddeployment.planning.application import Application
+from uniteddeployment_api import names
+from uniteddeployment_api.validation import FieldError
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the host's API server shows of one UnitedDeployment."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    app: Application | None
+    """None when the spec cannot be read; ``errors`` then says why."""
+    errors: tuple[FieldError, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    deleting: bool = False
+    status: Mapping[str, Any] = field(default_factory=dict)
+    """As it is stored."""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether our finalizer is on it."""
+        return names.FINALIZER in self.finalizers
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def subset_statuses(self) -> Mapping[str, Mapping[str, Any]]:
+        entries: Sequence[Mapping[str, Any]] = self.status.get("subsetStatuses") or ()
+        return {entry["name"]: entry for entry in entries}
