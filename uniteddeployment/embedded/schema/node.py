@@ -1,0 +1,358 @@
+"""What a schema means for merging, patching and owning fields: one view of built-in definitions and of CRD schemas.
+
+A :class:`Node` is a frozen, lazily resolved reading of raw OpenAPI with the ``x-kubernetes-*`` extensions. It answers
+what the patch kinds and field ownership need to know of a place in an object: which fields are declared there, whether
+a list is one value or a set or a list of keyed maps, which key strategic merge patch goes by. It validates nothing.
+
+Where a schema says nothing (``x-kubernetes-preserve-unknown-fields``, free-form values), the kind is ``any``: maps are
+merged key by key, lists and scalars are replaced as one.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final
+
+from cachetools import LRUCache
+
+from uniteddeployment.embedded.resources import RawSchema
+
+
+class Kind(StrEnum):
+    """The shape of the values at a place."""
+
+    SCALAR = "scalar"
+    OBJECT = "object"
+    """A map with declared fields."""
+    MAP = "map"
+    """A map whose values all have one schema."""
+    LIST = "list"
+    ANY = "any"
+
+
+class Absent:
+    """What an absent field stands for when it stands for nothing."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = Absent()
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+
+_KEY_DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
+    ("ContainerPort", "protocol"): "TCP",
+    ("ServicePort", "protocol"): "TCP",
+}
+"""Defaults of fields that are keys of lists, where the built-in definitions do not carry them."""
+
+_ALWAYS_WRITTEN: Final = frozenset(
+    {
+        ("DeploymentSpec", "strategy"),
+        ("DaemonSetSpec", "updateStrategy"),
+        ("StatefulSetSpec", "updateStrategy"),
+        ("ReplicaSetSpec", "template"),
+        ("PodTemplate", "template"),
+        ("Container", "resources"),
+        ("EphemeralContainer", "resources"),
+        ("PersistentVolumeClaimSpec", "resources"),
+        ("Event", "source"),
+        ("ServiceStatus", "loadBalancer"),
+        ("IngressStatus", "loadBalancer"),
+        ("NodeStatus", "daemonEndpoints"),
+        ("NodeStatus", "nodeInfo"),
+        ("NodeDaemonEndpoints", "kubeletEndpoint"),
+        ("IngressServiceBackend", "port"),
+        ("NetworkPolicySpec", "podSelector"),
+        ("CustomResourceDefinitionStatus", "acceptedNames"),
+        ("CustomResourceDefinitionStatus", "conditions"),
+        ("CustomResourceDefinitionStatus", "storedVersions"),
+        ("EndpointSlice", "ports"),
+    }
+)
+"""Optional fields that the real server holds as embedded values, so that an object is never without them."""
+
+_TOP_LEVEL: Final = frozenset({"metadata", "spec", "status"})
+
+_POINTERS: Final = frozenset(
+    {
+        ("DaemonSetSpec", "selector"),
+        ("DeploymentSpec", "selector"),
+        ("ReplicaSetSpec", "selector"),
+        ("StatefulSetSpec", "selector"),
+    }
+)
+"""Required fields that are null, not empty, when nothing is set."""
+
+_OBJECT_META: Final[RawSchema] = {
+    "type": "object",
+    "properties": {
+        "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+        "creationTimestamp": {"type": "string", "format": "date-time"},
+        "deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
+        "deletionTimestamp": {"type": "string", "format": "date-time"},
+        "finalizers": {
+            "type": "array",
+            "items": {"type": "string"},
+            "x-kubernetes-list-type": "set",
+            "x-kubernetes-patch-strategy": "merge",
+        },
+        "generateName": {"type": "string"},
+        "generation": {"type": "integer", "format": "int64"},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "managedFields": {
+            "type": "array",
+            "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            "x-kubernetes-list-type": "atomic",
+        },
+        "name": {"type": "string"},
+        "namespace": {"type": "string"},
+        "ownerReferences": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "apiVersion": {"type": "string"},
+                    "blockOwnerDeletion": {"type": "boolean"},
+                    "controller": {"type": "boolean"},
+                    "kind": {"type": "string"},
+                    "name": {"type": "string"},
+                    "uid": {"type": "string"},
+                },
+                "x-kubernetes-map-type": "atomic",
+            },
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["uid"],
+            "x-kubernetes-patch-strategy": "merge",
+            "x-kubernetes-patch-merge-key": "uid",
+        },
+        "resourceVersion": {"type": "string"},
+        "selfLink": {"type": "string"},
+        "uid": {"type": "string"},
+    },
+}
+"""ObjectMeta as a custom resource's schema has to be read: CRDs say only that it is an object."""
+
+_FREE_FORM: Final = frozenset({"RawExtension", "FieldsV1", "JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool"})
+_UNTYPED: Final = frozenset({"Quantity", "IntOrString", "Time", "MicroTime"})
+_SCALARS: Final = {"string": "string", "integer": "numeric", "number": "numeric", "boolean": "boolean"}
+
+
+class Node:
+    """One place in a schema. Never changed after it is made; what it is made of is worked out on first use."""
+
+    def __init__(
+        self,
+        raw: RawSchema,
+        resolve: Callable[[str], RawSchema],
+        *,
+        usage: RawSchema | None = None,
+        definition: str = "",
+        implied: Any = ABSENT,
+        root: bool = False,
+    ) -> None:
+        self.raw: Final = raw
+        self.definition: Final = definition
+        """Short name of the built-in definition, e.g. ``PodSpec``; empty inside custom resources."""
+        self.implied: Final = implied
+        """What absence of this field means: ABSENT, or the empty value that the real server would hold there."""
+        self._resolve = resolve
+        self._usage = raw if usage is None else usage
+        self._root = root
+
+    @cached_property
+    def preserve_unknown(self) -> bool:
+        return self.raw.get("x-kubernetes-preserve-unknown-fields") is True
+
+    @cached_property
+    def embedded(self) -> bool:
+        """An object with apiVersion, kind and metadata inside another object."""
+        return self.raw.get("x-kubernetes-embedded-resource") is True
+
+    @cached_property
+    def int_or_string(self) -> bool:
+        return self.raw.get("x-kubernetes-int-or-string") is True or self.raw.get("format") == "int-or-string"
+
+    @cached_property
+    def kind(self) -> Kind:
+        type_ = self.raw.get("type")
+        if self.definition in _FREE_FORM:
+            return Kind.ANY
+        if type_ == "array":
+            return Kind.LIST
+        if self.int_or_string or type_ in _SCALARS:
+            return Kind.SCALAR
+        if self._root or self.embedded or self.raw.get("properties"):
+            return Kind.OBJECT
+        if isinstance(self.raw.get("additionalProperties"), Mapping):
+            return Kind.MAP
+        if type_ == "object" and not self.preserve_unknown and self.raw.get("additionalProperties") is not True:
+            return Kind.OBJECT
+        return Kind.ANY
+
+    @cached_property
+    def scalar(self) -> str:
+        """``string``, ``numeric``, ``boolean``, or ``untyped`` where any of them may stand."""
+        if self.kind is not Kind.SCALAR or self.int_or_string or self.definition in _UNTYPED:
+            return "untyped"
+        if self.raw.get("type") == "string" and self.raw.get("format", "") not in ("", "byte") and self.definition:
+            return "untyped"
+        return _SCALARS[self.raw["type"]]
+
+    @cached_property
+    def type_name(self) -> str:
+        """The type as decoding errors of the real server call it: ``int32``, ``string``, ``bool``."""
+        type_ = str(self.raw.get("type", ""))
+        if type_ in ("integer", "number"):
+            return str(self.raw.get("format") or {"integer": "int64", "number": "float64"}[type_])
+        return "bool" if type_ == "boolean" else type_
+
+    @cached_property
+    def list_type(self) -> str:
+        """``atomic``, ``set`` or ``map``."""
+        said = self.raw.get("x-kubernetes-list-type") or self._usage.get("x-kubernetes-list-type")
+        if said:
+            return str(said)
+        if self.patch_merge:
+            return "map" if self.merge_key else "set"
+        return "atomic"
+
+    @cached_property
+    def atomic(self) -> bool:
+        """Owned and replaced as one value (lists and maps; scalars are that by nature)."""
+        if self.kind is Kind.LIST:
+            return self.list_type == "atomic"
+        return (self._usage.get("x-kubernetes-map-type") or self.raw.get("x-kubernetes-map-type")) == "atomic"
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The fields that tell the items of a list of type map apart, sorted."""
+        said = self.raw.get("x-kubernetes-list-map-keys") or ()
+        if not said and self.list_type == "map" and self.merge_key:
+            said = (self.merge_key,)
+        return tuple(sorted(said))
+
+    @cached_property
+    def key_defaults(self) -> Mapping[str, Any]:
+        """Values of keys that an item may leave out."""
+        item = self.items
+        found: dict[str, Any] = {}
+        for key in self.keys:
+            field = item.fields.get(key)
+            default = field.raw.get("default") if field is not None else None
+            if default is None:
+                default = _KEY_DEFAULTS.get((item.definition, key))
+            if default is not None:
+                found[key] = default
+        return found
+
+    @cached_property
+    def _strategies(self) -> tuple[str, ...]:
+        return tuple(str(self._usage.get("x-kubernetes-patch-strategy", "")).split(","))
+
+    @cached_property
+    def merge_key(self) -> str:
+        """The key by which strategic merge patch finds items; empty for lists of scalars."""
+        return str(self._usage.get("x-kubernetes-patch-merge-key", ""))
+
+    @cached_property
+    def patch_merge(self) -> bool:
+        """Strategic merge patch merges this list."""
+        return "merge" in self._strategies
+
+    @cached_property
+    def patch_replace(self) -> bool:
+        """Strategic merge patch replaces this map as a whole."""
+        return "replace" in self._strategies
+
+    @cached_property
+    def retain_keys(self) -> bool:
+        """Strategic merge patch may say which keys of this map stay."""
+        return "retainKeys" in self._strategies
+
+    @cached_property
+    def fields(self) -> Mapping[str, "Node"]:
+        """The declared fields of an object."""
+        if self.kind is not Kind.OBJECT:
+            return {}
+        found = {name: self._child(raw, name) for name, raw in (self.raw.get("properties") or {}).items()}
+        if (self._root or self.embedded) and not self.definition:
+            found["apiVersion"] = found["kind"] = _STRING
+            found["metadata"] = Node(_OBJECT_META, self._resolve)
+        return found
+
+    @cached_property
+    def implied_fields(self) -> Mapping[str, Any]:
+        """Declared fields that an object of this kind is never really without, and their empty values."""
+        return {name: node.implied for name, node in self.fields.items() if node.implied is not ABSENT}
+
+    @cached_property
+    def items(self) -> "Node":
+        """The schema of a list's items, or of the values of a map or of a free-form value."""
+        if self.kind is Kind.LIST and isinstance(self.raw.get("items"), Mapping):
+            return self._child(self.raw["items"])
+        extra = self.raw.get("additionalProperties")
+        if self.kind is Kind.MAP and isinstance(extra, Mapping):
+            return self._child(extra)
+        return ANY
+
+    @cached_property
+    def open(self) -> bool:
+        """Keys that are not declared are welcome here."""
+        return self.kind in (Kind.MAP, Kind.ANY) or self.preserve_unknown
+
+    def child(self, name: str) -> "Node | None":
+        """The schema of a key of this map, or None if there can be no such key."""
+        found = self.fields.get(name)
+        if found is not None:
+            return found
+        return self.items if self.open else None
+
+    def _child(self, raw: RawSchema, name: str = "") -> "Node":
+        if not raw.get("$ref") and raw.get("allOf") and not raw.get("type") and len(raw["allOf"]) == 1:
+            raw = {**raw["allOf"][0], **{key: value for key, value in raw.items() if key != "allOf"}}
+        reference = str(raw.get("$ref", ""))
+        if not reference:
+            return Node(raw, self._resolve, implied=self._implied(name, raw, ""))
+        path = reference.rsplit("/", 1)[-1]
+        target, definition = self._resolve(path), path.rsplit(".", 1)[-1]
+        implied = self._implied(name, target, definition)
+        return Node(target, self._resolve, usage=raw, definition=definition, implied=implied)
+
+    def _implied(self, name: str, target: RawSchema, definition: str) -> Any:
+        """The empty value of a field that the real server holds as an embedded value rather than a pointer."""
+        if not self.definition or not name:
+            return ABSENT
+        required = name in (self.raw.get("required") or ())
+        always = (self.definition, name) in _ALWAYS_WRITTEN or (name in _TOP_LEVEL and bool(definition))
+        if not (required or always):
+            return ABSENT
+        if target.get("type") == "array" or (self.definition, name) in _POINTERS or definition in _UNTYPED:
+            return None
+        return {"string": "", "integer": 0, "number": 0, "boolean": False, "object": {}}.get(target.get("type", ""))
+
+
+def _no_reference(name: str) -> RawSchema:
+    raise KeyError(name)
+
+
+ANY: Final = Node({"x-kubernetes-preserve-unknown-fields": True}, _no_reference)
+"""The schema of what has none."""
+
+_STRING: Final = Node({"type": "string"}, _no_reference)
+
+_known: LRUCache[int, Node] = LRUCache(maxsize=2048)
+
+
+def node_of(raw: RawSchema, resolve: Callable[[str], RawSchema]) -> Node:
+    """The node of a whole kind. ``resolve`` finds the definitions that ``$ref`` names.
+
+    The same raw schema (by identity) gives the same node again, so it may be asked for with each request.
+    """
+    found = _known.get(id(raw))
+    if found is None or found.raw is not raw:
+        kinds = raw.get("x-kubernetes-group-version-kind")
+        definition = str(kinds[0].get("kind", "")) if kinds else ""
+        found = _known[id(raw)] = Node(raw, resolve, definition=definition, root=True)
+    return found
