@@ -90,13 +90,17 @@ def difference(a: Fields, b: Fields) -> Fields:
 
 def _difference(a: Fields, b: Fields, *, top: bool = False) -> Fields | None:
     children: Fields = {}
+    changed = not top and is_member(a) and is_member(b)
     for element, node in a.items():
         if element == SELF:
             continue
         other = b.get(element)
         left = node if other is None else _difference(node, other)
+        changed = changed or left is not node
         if left is not None:
             children[element] = left
+    if not changed:
+        return a
     return make(not top and is_member(a) and not is_member(b), children)
 
 

@@ -67,8 +67,8 @@ class _Patch(JsonPatch):
     )
 
 
-def apply(doc: Obj, body: bytes) -> Obj:
-    """``doc`` after the operations in ``body``. ``doc`` is not changed.
+def apply(doc: Obj, body: object) -> Obj:
+    """``doc`` after the operations in ``body`` (bytes, or what was decoded from them). ``doc`` is not changed.
 
     Raises StatusError: 400 for a body that is no list of operations, 413 for too many, 422 for one that cannot be done.
     """
@@ -85,11 +85,13 @@ def apply(doc: Obj, body: bytes) -> Obj:
     return result
 
 
-def _decode(body: bytes) -> list[dict[str, Any]]:
-    try:
-        decoded = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from error
+def _decode(body: object) -> list[dict[str, Any]]:
+    decoded: Any = body
+    if isinstance(body, bytes):
+        try:
+            decoded = msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
+            raise bad_request(f"error decoding patch: {error}") from error
     if decoded is None:
         return []
     if not isinstance(decoded, list):

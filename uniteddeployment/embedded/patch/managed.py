@@ -101,6 +101,7 @@ def update(
     if not owners and live is not None:
         return
     write = _Write(node, api_version, subresource, status, entries.timestamp(now))
+    owners = _reconciled(owners, node)
     comparison = write.compare(live, new)
     mine = write.manager(manager, operation)
     touched = comparison.touched()
@@ -123,6 +124,13 @@ def _starting_point(stored: list[dict[str, Any]], given: Any, subresource: str) 
         return entries.read(stored)
 
 
+def _reconciled(owners: Entries, node: Node) -> Entries:
+    """The entries as the schema of a custom resource reads today; it may have made a list or a map atomic since."""
+    if node.definition:
+        return owners
+    return {who: entry.owning(typed.reconciled(entry.fields, node)) for who, entry in owners.items()}
+
+
 def _taken_from(owners: Entries, touched: Fields, removed: Fields) -> Entries:
     """What is left to everybody after somebody changed or removed fields."""
     if not touched and not removed:
@@ -130,9 +138,7 @@ def _taken_from(owners: Entries, touched: Fields, removed: Fields) -> Entries:
     result: Entries = {}
     for manager, entry in owners.items():
         left = fieldset.difference(fieldset.difference(entry.fields, touched), removed)
-        if left == entry.fields:
-            result[manager] = entry
-        elif left:
+        if left:
             result[manager] = entry.owning(left)
     return result
 
@@ -182,6 +188,7 @@ def apply(
     owners = entries.read((live or {}).get("metadata", {}).get("managedFields"))
     if not owners and live is not None:
         owners = _before_first_apply(live, write)
+    owners = _reconciled(owners, node)
     mine = write.manager(manager, APPLY)
     base = _without_managed_fields(live)
     applied = fieldset.difference(typed.field_set(node, patch), _UNTRACKED)

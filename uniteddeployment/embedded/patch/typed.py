@@ -182,6 +182,20 @@ def named_members(fields: Fields, node: Node) -> Fields:
     return result
 
 
+def reconciled(fields: Fields, node: Node) -> Fields:
+    """The set with paths below what the schema has made atomic since folded into one (the same set if there are none)."""
+    result = fields
+    for name, below in fields.items():
+        if not below or name == SELF:
+            continue
+        inner, _ = descend(node, name)
+        folded = LEAF if inner.atomic else reconciled(below, inner)
+        if folded is not below:
+            result = dict(result) if result is fields else result
+            result[name] = folded
+    return result
+
+
 def descend(node: Node, name: str) -> tuple[Node, bool]:
     """The schema below a path element, and whether that element is a declared field."""
     if name[0] == "f":

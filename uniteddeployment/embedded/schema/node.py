@@ -58,6 +58,15 @@ _ALWAYS_WRITTEN: Final = frozenset(
         ("EphemeralContainer", "resources"),
         ("PersistentVolumeClaimSpec", "resources"),
         ("Event", "source"),
+        ("Event", "eventTime"),
+        ("Event", "firstTimestamp"),
+        ("Event", "lastTimestamp"),
+        ("Event", "reportingComponent"),
+        ("Event", "reportingInstance"),
+        ("Event", "regarding"),
+        ("Event", "deprecatedSource"),
+        ("Event", "deprecatedFirstTimestamp"),
+        ("Event", "deprecatedLastTimestamp"),
         ("ServiceStatus", "loadBalancer"),
         ("IngressStatus", "loadBalancer"),
         ("NodeStatus", "daemonEndpoints"),
@@ -135,6 +144,8 @@ _OBJECT_META: Final[RawSchema] = {
 """ObjectMeta as a custom resource's schema has to be read: CRDs say only that it is an object."""
 
 _FREE_FORM: Final = frozenset({"RawExtension", "FieldsV1", "JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool"})
+_OPAQUE: Final = frozenset({"RawExtension"})
+"""Free-form values that are owned as one."""
 _UNTYPED: Final = frozenset({"Quantity", "IntOrString", "Time", "MicroTime"})
 _SCALARS: Final = {"string": "string", "integer": "numeric", "number": "numeric", "boolean": "boolean"}
 
@@ -223,6 +234,8 @@ class Node:
         """Owned and replaced as one value (lists and maps; scalars are that by nature)."""
         if self.kind is Kind.LIST:
             return self.list_type == "atomic"
+        if self.definition in _OPAQUE:
+            return True
         return (self._usage.get("x-kubernetes-map-type") or self.raw.get("x-kubernetes-map-type")) == "atomic"
 
     @cached_property
