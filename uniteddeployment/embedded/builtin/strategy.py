@@ -82,6 +82,9 @@ class BuiltinStrategy:
         self._filler.fill(obj)
 
     def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
+        if subresource == "binding":
+            # It sets spec and status at once, and the generation of a pod does not count its node.
+            return
         if subresource == "status":
             self._keep_all_but_status(new, old)
         elif self._status:
