@@ -1,7 +1,7 @@
 """Namespaces: each gets its default ServiceAccount, and one that terminates is emptied before it goes.
 
-Pods go first, as in the real thing, so that nothing that they use is taken from under them. What is left, and what holds
-it, stands in the namespace's conditions.
+Pods go first, as in the real thing, so that nothing that they use is taken from under them. What is left, and what
+holds it, stands in the namespace's conditions.
 """
 
 from collections import Counter

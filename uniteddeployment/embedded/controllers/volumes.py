@@ -1,8 +1,8 @@
 """Binds PersistentVolumeClaims to PersistentVolumes, makes volumes where a class asks for it, and takes them back.
 
 A claim of a ``WaitForFirstConsumer`` class waits until the scheduler has chosen a node for its first pod; the volume is
-then one that this node reaches, and a volume that is made for it belongs to the zone of that node for good. Classes with
-the provisioner ``embedded/zonal`` get their volumes made here.
+then one that this node reaches, and a volume that is made for it belongs to the zone of that node for good. Classes
+with the provisioner ``embedded/zonal`` get their volumes made here.
 """
 
 from random import Random
@@ -47,7 +47,8 @@ class VolumeBinder(Controller):
 
     def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
         super().__init__(access, clock, random, events)
-        self._unbound: dict[Key, None] = {}
+        self._unbound: dict[Key, str] = {}
+        """Claims without a volume, and what was last told about each."""
 
     def setup(self) -> None:
         self._unbound.clear()
@@ -72,7 +73,7 @@ class VolumeBinder(Controller):
         if is_bound(claim):
             self._unbound.pop(key, None)
         else:
-            self._unbound[key] = None
+            self._unbound.setdefault(key, "")
         self.enqueue(key)
 
     def _on_volume(self, change: Change) -> None:
@@ -116,7 +117,7 @@ class VolumeBinder(Controller):
         if waits_for_pod(kind) and node is None:
             self._set_phase(CLAIMS, claim, "Pending")
             text = "waiting for first consumer to be created before binding"
-            self.events.event(claim, "Normal", "WaitForFirstConsumer", text, component=COMPONENT)
+            self._tell(claim, "WaitForFirstConsumer", text)
             return
         volume = best_volume(claim, self._available(node if waits_for_pod(kind) else None))
         if volume is not None:
@@ -125,6 +126,13 @@ class VolumeBinder(Controller):
             self._provision(claim, kind, node)
         else:
             self._set_phase(CLAIMS, claim, "Pending")
+
+    def _tell(self, claim: Obj, reason: str, text: str) -> None:
+        """Say once why a claim waits."""
+        key = (claim["metadata"]["namespace"], claim["metadata"]["name"])
+        if self._unbound.get(key) != reason:
+            self._unbound[key] = reason
+            self.events.event(claim, "Normal", reason, text, component=COMPONENT)
 
     def _chosen_node(self, claim: Obj) -> Obj | None:
         name = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
@@ -190,7 +198,7 @@ class VolumeBinder(Controller):
                 f"'{kind.get('provisioner')}' or manually by the system administrator. If volume creation is delayed, "
                 "please verify that the provisioner is running and correctly registered."
             )
-            self.events.event(claim, "Normal", "ExternalProvisioning", text, component=COMPONENT)
+            self._tell(claim, "ExternalProvisioning", text)
             return
         zone = self._zone(kind, node)
         metadata, spec = claim["metadata"], claim["spec"]
