@@ -107,10 +107,17 @@ def from_values(
     name: str = "",
 ) -> Connection:
     """A connection from plain values, as a Cluster object and its Secret have them."""
-    tokens = StaticToken(_clean_token(token)) if isinstance(token, str) else token
+    tokens = StaticToken(clean_token(token)) if isinstance(token, str) else token
     return Connection(
         server, ca=ca, tokens=tokens, client_cert=client_cert, client_key=client_key, insecure=insecure, name=name
     )
+
+
+def from_kubeconfig(path: str | Path | None = None, context: str | None = None, *, name: str = "") -> Connection:
+    """A connection from this process's own kubeconfig; see ``kubeconfig.load`` for where it is looked for."""
+    from uniteddeployment.kube import kubeconfig  # noqa: PLC0415  # it imports this module
+
+    return kubeconfig.load(path, context, name=name)
 
 
 _FILES = {
@@ -147,10 +154,10 @@ def from_kubeconfig_bytes(data: bytes, *, context: str | None = None, name: str 
     token = user.get("token")
     return Connection(
         str(cluster.get("server") or ""),
-        ca=_decoded(cluster, "certificate-authority-data"),
-        tokens=StaticToken(_clean_token(str(token))) if token else None,
-        client_cert=_decoded(user, "client-certificate-data"),
-        client_key=_decoded(user, "client-key-data"),
+        ca=decoded(cluster, "certificate-authority-data"),
+        tokens=StaticToken(clean_token(str(token))) if token else None,
+        client_cert=decoded(user, "client-certificate-data"),
+        client_key=decoded(user, "client-key-data"),
         insecure=cluster.get("insecure-skip-tls-verify") is True,
         tls_server_name=cluster.get("tls-server-name"),
         name=name or chosen,
@@ -200,7 +207,8 @@ def _named(document: Mapping[str, Any], section: str, name: str, key: str, what:
     raise CredentialsError(f"{what} has no {key} {name!r}")
 
 
-def _decoded(section: Mapping[str, Any], key: str) -> bytes | None:
+def decoded(section: Mapping[str, Any], key: str) -> bytes | None:
+    """The bytes of a field that a kubeconfig has in base64; ``None`` if it is not there."""
     value = section.get(key)
     if not value:
         return None
@@ -210,7 +218,7 @@ def _decoded(section: Mapping[str, Any], key: str) -> bytes | None:
         raise CredentialsError(f"{key!r} of the kubeconfig is not base64") from None
 
 
-def _clean_token(token: str) -> str:
+def clean_token(token: str) -> str:
     """The token without the line end that files and editors leave; what cannot stand in a header is refused here."""
     clean = token.strip()
     if not clean or not clean.isascii() or not clean.isprintable():

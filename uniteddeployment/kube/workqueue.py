@@ -94,6 +94,7 @@ class WorkQueue(Generic[K]):
         self._getters: deque[asyncio.Future[None]] = deque()
         self._idle: list[asyncio.Future[None]] = []
         self._shut = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
         """How many keys wait for a worker; those being processed and those delayed do not count."""
@@ -113,13 +114,14 @@ class WorkQueue(Generic[K]):
         return len(self._delayed)
 
     def unfinished(self) -> float:
-        """Seconds that the keys now being processed have taken so far, together."""
+        """Seconds that the keys now being processed have taken so far, together. Any thread may ask."""
         now = self._now()
-        return sum(now - since for since in self._processing.values())
+        return sum(now - since for since in list(self._processing.values()))
 
     def longest_running(self) -> float:
         """Seconds that the oldest of the keys being processed has taken so far."""
-        return self._now() - min(self._processing.values()) if self._processing else 0.0
+        running = list(self._processing.values())
+        return self._now() - min(running) if running else 0.0
 
     def add(self, key: K, priority: int = 0) -> None:
         """Marks a key as in need of processing."""
@@ -269,4 +271,7 @@ class WorkQueue(Generic[K]):
         self._idle.clear()
 
     def _now(self) -> float:
-        return asyncio.get_running_loop().time()
+        """The loop's time. The loop is remembered, since metrics may be collected by a thread that has none."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()

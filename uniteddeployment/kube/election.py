@@ -1,0 +1,200 @@
+"""Leader election on a Lease: at most one process works at a time (I1).
+
+Whoever holds the Lease renews it; whoever wants it waits until it has not changed for its whole duration, by the own
+monotonic clock, so no two machines need to agree on the time. Each write is bound to the version that was read, so of
+two who reach for the Lease one fails. A holder that could not renew within the deadline stops its work before anybody
+else may begin.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+import msgspec
+import structlog
+
+from uniteddeployment.kube import errors
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.meta import ObjectMeta, micro_time, utc_now
+from uniteddeployment.kube.resource import LEASES
+
+_JITTER = 0.2
+_log = structlog.get_logger(__name__)
+
+
+class LostLeadership(Exception):  # noqa: N818  # it is a fact about the world, not a mistake
+    """The Lease could not be renewed in time, or somebody else has it. The work was cancelled."""
+
+
+class LeaseSpec(msgspec.Struct, rename="camel"):
+    """Who holds the Lease, for how long, since when, and how often it changed hands."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(msgspec.Struct):
+    """coordination.k8s.io/v1 Lease."""
+
+    metadata: ObjectMeta
+    spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
+
+
+class Elector:
+    """One candidate. ``identity`` must be unique among all of them."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        lease_duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry_period: float = 2.0,
+        chance: Callable[[], float] = random.random,
+        wall: Callable[[], datetime] = utc_now,
+    ) -> None:
+        if not lease_duration > renew_deadline > retry_period * (1 + _JITTER) > 0:
+            raise ValueError("a lease must outlast the renew deadline, and that several retries")
+        self.is_leader = False
+        self.leader = ""
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._duration = lease_duration
+        self._deadline = renew_deadline
+        self._period = retry_period
+        self._chance = chance
+        self._wall = wall
+        self._seen: Lease | None = None
+        self._seen_at = 0.0
+        self._held_since = 0.0
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Waits for the leadership, then runs ``work`` until it ends; gives the Lease back when that is over.
+
+        Raises ``LostLeadership`` after cancelling ``work`` if the Lease is lost; and whatever ``work`` raises.
+        """
+        await self._acquire()
+        working = asyncio.ensure_future(_call(work))
+        renewing = asyncio.ensure_future(self._renew())
+        try:
+            await asyncio.wait((working, renewing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (working, renewing):
+                task.cancel()
+            await asyncio.gather(working, renewing, return_exceptions=True)
+            await self._release()
+        if not working.cancelled():
+            working.result()
+            return
+        renewing.result()
+        raise LostLeadership(f"the lease {self._namespace}/{self._name} was lost to {self.leader or 'nobody yet'}")
+
+    async def _acquire(self) -> None:
+        while True:
+            if await self._try_within(self._deadline):
+                break
+            await asyncio.sleep(self._period * (1.0 + _JITTER * self._chance()))
+        self.is_leader = True
+        _log.info("leading", lease=f"{self._namespace}/{self._name}", identity=self._identity)
+
+    async def _renew(self) -> None:
+        """Returns when the leadership is lost."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            left = self._held_since + self._deadline - clock()
+            await asyncio.sleep(max(0.0, min(self._period, left)))
+            left = self._held_since + self._deadline - clock()
+            if left > 0 and await self._try_within(left):
+                continue
+            if clock() >= self._held_since + self._deadline or self._taken():
+                self.is_leader = False
+                _log.warning("lost the leadership", lease=f"{self._namespace}/{self._name}", leader=self.leader)
+                return
+
+    async def _try_within(self, seconds: float) -> bool:
+        """One attempt to get or keep the Lease; no answer is a no."""
+        begun = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(seconds):
+                held = await self._attempt()
+        except (TimeoutError, errors.KubeError) as error:
+            _log.debug("no lease", lease=f"{self._namespace}/{self._name}", why=str(error))
+            return False
+        if held:
+            # Others count from when they see the renewal, which is later than when it was begun.
+            self._held_since = begun
+        return held
+
+    async def _attempt(self) -> bool:
+        try:
+            lease = await self._client.get(LEASES, self._name, Lease, namespace=self._namespace)
+        except errors.NotFound:
+            self._see(await self._create())
+            return True
+        self._see(lease)
+        if self._taken():
+            return False
+        self._see(await self._write(lease, self._claim(lease.spec)))
+        return True
+
+    def _see(self, lease: Lease) -> None:
+        if self._seen is None or self._seen.metadata.resource_version != lease.metadata.resource_version:
+            self._seen_at = asyncio.get_running_loop().time()
+        self._seen = lease
+        self.leader = lease.spec.holder_identity or ""
+
+    def _taken(self) -> bool:
+        """Whether somebody else holds the Lease and it has not run out."""
+        if self._seen is None or not self.leader or self.leader == self._identity:
+            return False
+        duration = self._seen.spec.lease_duration_seconds or self._duration
+        return asyncio.get_running_loop().time() < self._seen_at + duration
+
+    def _claim(self, now: LeaseSpec) -> dict[str, object]:
+        moment = micro_time(self._wall())
+        claim: dict[str, object] = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": max(1, round(self._duration)),
+            "renewTime": moment,
+        }
+        if now.holder_identity != self._identity:
+            claim |= {"acquireTime": moment, "leaseTransitions": (now.lease_transitions or 0) + 1}
+        return claim
+
+    async def _create(self) -> Lease:
+        claim = self._claim(LeaseSpec(lease_transitions=-1))
+        body = {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "spec": claim,
+        }
+        return await self._client.create(LEASES, body, Lease, namespace=self._namespace)
+
+    async def _write(self, lease: Lease, spec: dict[str, object]) -> Lease:
+        patch = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
+        return await self._client.merge_patch(LEASES, self._name, patch, Lease, namespace=self._namespace)
+
+    async def _release(self) -> None:
+        """Lets the next one begin at once. If that fails, the next one waits for the Lease to run out."""
+        held, self.is_leader = self.is_leader, False
+        if not held or self._seen is None:
+            return
+        try:
+            async with asyncio.timeout(self._period):
+                await self._write(self._seen, {"holderIdentity": "", "leaseDurationSeconds": 1})
+        except (TimeoutError, errors.KubeError) as error:
+            _log.info("could not give the lease back", lease=f"{self._namespace}/{self._name}", why=str(error))
+
+
+async def _call(work: Callable[[], Awaitable[None]]) -> None:
+    await work()
