@@ -5,7 +5,6 @@ whether it keeps the rules of :mod:`uniteddeployment_api.rules`, also those that
 controller and the CLI call these two and nothing else.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -129,7 +128,8 @@ def _selector_matches(seen: _Seen) -> Iterator[FieldError]:
     missing = [f"{key}={value}" for key, value in selector.match_labels.items() if labels.get(key) != value]
     if missing:
         yield _broken("selector-matches-labels", where, ", ".join(missing))
-    if not selector_matches(selector.model_copy(update={"match_labels": {}}), labels):
+    well_formed = all(requirement_values_fit(entry.operator, entry.values) for entry in selector.match_expressions)
+    if well_formed and not selector_matches(selector.model_copy(update={"match_labels": {}}), labels):
         yield _broken("selector-matches-expressions", where)
 
 
@@ -141,10 +141,11 @@ def _labels(spec: Mapping[str, Any]) -> Mapping[str, str] | None:
 
 
 def _subset_names(seen: _Seen) -> Iterator[FieldError]:
-    counted = Counter(subset.name for subset in seen.subsets)
+    names: set[str] = set()
     for index, subset in enumerate(seen.subsets):
-        if counted[subset.name] > 1:
+        if subset.name in names:
             yield _broken("subset-names-unique", f"{_SUBSETS}[{index}].name")
+        names.add(subset.name)
 
 
 def _shares(seen: _Seen) -> Iterator[FieldError]:

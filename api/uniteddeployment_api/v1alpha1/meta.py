@@ -7,7 +7,7 @@ we write ourselves (status) ignores them, so that an object that a newer version
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -97,6 +97,14 @@ class ObjectMeta(BaseModel):
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        """Serialisers write ``creationTimestamp: null`` and the like; to Kubernetes that is a field left out."""
+        if isinstance(value, dict):
+            return {key: entry for key, entry in value.items() if entry is not None}
+        return value
 
 
 class LabelSelectorRequirement(Model):

@@ -1,0 +1,130 @@
+"""The CRDs are what an API server takes as structural, and the files in config/ are what the models say."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from uniteddeployment_api import parse_cluster, parse_united_deployment, validate_united_deployment
+from uniteddeployment_api.crd import custom_resource_definitions, schema_of, to_yaml
+from uniteddeployment_api.errors import InvalidObject
+from uniteddeployment_api.rules import RULES
+from uniteddeployment_api.v1alpha1.cluster import Cluster
+from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
+
+CONFIG = Path(__file__).parents[3] / "config"
+SCHEMAS = {model.__name__: schema_of(model) for model in (UnitedDeployment, Cluster)}
+
+KEYWORDS = {
+    "description", "type", "format", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems",
+    "maxItems", "minProperties", "maxProperties", "required", "default", "properties", "items", "additionalProperties",
+    "anyOf",
+}  # fmt: skip
+
+
+def nodes(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, schema
+    for name, child in schema.get("properties", {}).items():
+        yield from nodes(child, f"{path}.{name}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from nodes(schema[key], f"{path}[]")
+
+
+NODES = [(f"{kind}{path}", node) for kind, schema in SCHEMAS.items() for path, node in nodes(schema)]
+
+
+def test_the_generated_file_has_not_drifted_from_the_models() -> None:
+    assert (CONFIG / "crd" / "crds.yaml").read_text() == to_yaml(), "run `make generate`"
+
+
+def test_generating_twice_gives_the_same_text() -> None:
+    """I2"""
+    assert to_yaml() == to_yaml()
+
+
+@pytest.mark.parametrize(("path", "node"), NODES, ids=[path for path, _ in NODES])
+def test_every_node_is_structural(path: str, node: dict[str, Any]) -> None:
+    unknown = {key for key in node if not key.startswith("x-kubernetes-")} - KEYWORDS
+    assert not unknown
+    if node.get("x-kubernetes-int-or-string"):
+        assert "type" not in node
+        assert node["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+    else:
+        assert "anyOf" not in node
+        assert isinstance(node["type"], str)
+    assert not ("properties" in node and "additionalProperties" in node)
+    if node.get("type") == "array":
+        assert "items" in node
+    for key in node.get("required", ()):
+        assert key in node["properties"]
+    for key in node.get("x-kubernetes-list-map-keys", ()):
+        assert key in node["items"]["required"]
+
+
+def test_nothing_that_rules_look_through_is_unbounded() -> None:
+    """The API server refuses a rule when it cannot bound what the rule costs."""
+    for path, node in NODES:
+        if ".spec.topology" in path or ".selector" in path:
+            if node.get("type") == "array":
+                assert "maxItems" in node, path
+            if "additionalProperties" in node:
+                assert "maxProperties" in node, path
+            if node.get("type") == "string" and "enum" not in node:
+                assert "maxLength" in node, path
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.cel], ids=lambda rule: f"{rule.name}@{rule.at}")
+def test_every_rule_reports_at_a_field_that_exists(rule: Any) -> None:
+    node = SCHEMAS[rule.kind]
+    for step in rule.at.split("."):
+        node = node["properties"][step.removesuffix("[]")]
+        node = node["items"] if step.endswith("[]") else node
+    for step in filter(None, rule.field_path.split(".")):
+        node = node["properties"][step]
+    assert rule.message
+    assert len(rule.message) < 2048
+    assert not rule.message.endswith(".")
+
+
+def test_the_subresources_and_columns_are_those_that_kubectl_users_expect() -> None:
+    by_kind = {crd["spec"]["names"]["kind"]: crd for crd in custom_resource_definitions()}
+    united_deployment = by_kind["UnitedDeployment"]["spec"]
+    version = united_deployment["versions"][0]
+    assert united_deployment["names"]["shortNames"] == ["ud"]
+    assert version["subresources"]["scale"]["specReplicasPath"] == ".spec.replicas"
+    assert [column["name"] for column in version["additionalPrinterColumns"]] == [
+        "Desired", "Current", "Updated", "Ready", "Status", "Revision", "Age",
+    ]  # fmt: skip
+    assert by_kind["Cluster"]["spec"]["names"]["shortNames"] == ["udc"]
+
+
+def test_status_has_no_defaults() -> None:
+    assert not [path for path, node in NODES if ".status" in path and "default" in node]
+
+
+@pytest.mark.parametrize("name", ["web.yaml", "web-deployment.yaml"])
+def test_the_sample_applications_keep_every_rule(name: str) -> None:
+    sample = parse_united_deployment(yaml.safe_load((CONFIG / "samples" / name).read_text()))
+    assert validate_united_deployment(sample) == ()
+
+
+def test_the_sample_cluster_is_one() -> None:
+    cluster = parse_cluster(yaml.safe_load((CONFIG / "samples" / "cluster.yaml").read_text()))
+    assert cluster.spec.credentials.secret_ref.name == "member-1"
+
+
+def test_a_cluster_with_a_useless_authority_is_refused() -> None:
+    """I11"""
+    spec = {"credentials": {"secretRef": {"name": "x"}}, "insecureSkipTLSVerify": True, "caBundle": "eA=="}
+    with pytest.raises(InvalidObject) as caught:
+        parse_cluster({"spec": spec})
+    assert [error.path for error in caught.value.errors] == ["spec.caBundle"]
+
+
+def test_what_the_controller_stored_is_read_also_if_a_newer_version_wrote_it() -> None:
+    raw = yaml.safe_load((CONFIG / "samples" / "web.yaml").read_text())
+    raw["status"] = {"replicas": 8, "shiny": 1, "subsetStatuses": [{"name": "member-1", "gloss": 2}]}
+    assert parse_united_deployment(raw).status.replicas == 8
