@@ -60,12 +60,23 @@ class TokenBucket(Generic[K]):
         self._last: float | None = None
 
     def when(self, key: K) -> float:  # noqa: ARG002  # the bucket is everybody's
+        self._fill()
+        self._tokens -= 1.0
+        return max(0.0, -self._tokens / self._rate)
+
+    def take(self) -> bool:
+        """Takes a token if there is one now, for those who would rather leave it than wait."""
+        self._fill()
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def _fill(self) -> None:
         now = (self._clock or asyncio.get_running_loop().time)()
         if self._last is not None:
             self._tokens = min(self._burst, self._tokens + (now - self._last) * self._rate)
         self._last = now
-        self._tokens -= 1.0
-        return max(0.0, -self._tokens / self._rate)
 
     def forget(self, key: K) -> None:
         """Nothing: a bucket knows no keys."""
