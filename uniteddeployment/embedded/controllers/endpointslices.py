@@ -124,12 +124,9 @@ class EndpointSliceController(Controller):
         if labels_of(old) == labels and (old.get("subsets") or []) == subsets:
             return
         annotations = {**(old["metadata"].get("annotations") or {}), TRIGGER: timestamp(self.clock.now())}
-        changed = {
-            **old,
-            "metadata": {**old["metadata"], "labels": labels, "annotations": annotations},
-            "subsets": subsets,
-        }
-        self.access.update("endpoints", changed, manager=MANAGER)
+        changed = {**old, "metadata": {**old["metadata"], "labels": labels, "annotations": annotations}}
+        changed.pop("subsets", None)
+        self.access.update("endpoints", changed | ({"subsets": subsets} if subsets else {}), manager=MANAGER)
 
     def _forget(self, key: Key) -> None:
         """The Service is gone: its slices are the garbage collector's, its Endpoints have no owner."""
