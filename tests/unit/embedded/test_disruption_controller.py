@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.embedded.workload_kit import EPOCH, World, deployment, reasons, stateful_set, template
-from uniteddeployment.embedded.controllers.times import timestamp
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 BUDGETS = "poddisruptionbudgets.policy"

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from tests.unit.embedded.workload_kit import EPOCH, World, counts, reasons, template
 from uniteddeployment.embedded.controllers.pods import deletion_order
-from uniteddeployment.embedded.controllers.times import timestamp
 from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 SETS = "replicasets.apps"

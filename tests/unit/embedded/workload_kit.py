@@ -22,9 +22,9 @@ from uniteddeployment.embedded.controllers.events import Recorder
 from uniteddeployment.embedded.controllers.job import JobController
 from uniteddeployment.embedded.controllers.replicaset import ReplicaSetController
 from uniteddeployment.embedded.controllers.statefulset import StatefulSetController
-from uniteddeployment.embedded.controllers.times import timestamp
 from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.local import LocalAccess
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.resources import Obj
 from uniteddeployment.embedded.store import Store

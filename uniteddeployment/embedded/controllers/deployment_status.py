@@ -10,7 +10,8 @@ from typing import Final
 
 from uniteddeployment.embedded.controllers.conditions import condition_of
 from uniteddeployment.embedded.controllers.deployment_numbers import max_unavailable, replicas_of, total_status
-from uniteddeployment.embedded.controllers.times import seconds_since, timestamp
+from uniteddeployment.embedded.controllers.times import seconds_since
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 NO_DEADLINE: Final = 2**31 - 1

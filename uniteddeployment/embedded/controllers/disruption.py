@@ -14,7 +14,8 @@ from uniteddeployment.embedded.controllers.ownership import MANAGER, controller_
 from uniteddeployment.embedded.controllers.pods import is_ready
 from uniteddeployment.embedded.controllers.rounding import scaled
 from uniteddeployment.embedded.controllers.scheduling.selectors import matches_labels
-from uniteddeployment.embedded.controllers.times import seconds_since, timestamp
+from uniteddeployment.embedded.controllers.times import seconds_since
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 BUDGETS: Final = "poddisruptionbudgets.policy"

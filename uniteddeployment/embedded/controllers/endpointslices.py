@@ -13,7 +13,7 @@ from uniteddeployment.embedded.controllers.ownership import (
     is_deleting,
     labels_of,
 )
-from uniteddeployment.embedded.controllers.times import timestamp
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 SLICES: Final = "endpointslices.discovery.k8s.io"

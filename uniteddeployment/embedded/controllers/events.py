@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from uniteddeployment.embedded.access import Access
 from uniteddeployment.embedded.clock import Clock
-from uniteddeployment.embedded.controllers.times import micro_timestamp, timestamp
+from uniteddeployment.embedded.controllers.times import micro_timestamp
 from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 REMEMBERED: Final = 4096

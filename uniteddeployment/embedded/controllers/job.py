@@ -18,8 +18,9 @@ from uniteddeployment.embedded.controllers.ownership import (
     with_metadata,
 )
 from uniteddeployment.embedded.controllers.pods import deletion_order, pod_from_template
-from uniteddeployment.embedded.controllers.times import seconds_since, timestamp
+from uniteddeployment.embedded.controllers.times import seconds_since
 from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 NAME_LABEL: Final = "batch.kubernetes.io/job-name"

@@ -11,7 +11,8 @@ from typing import Final
 from uniteddeployment.embedded.controllers.conditions import condition_of
 from uniteddeployment.embedded.controllers.ownership import is_deleting
 from uniteddeployment.embedded.controllers.pods import is_active, is_finished, is_ready, phase_of
-from uniteddeployment.embedded.controllers.times import seconds_since, timestamp
+from uniteddeployment.embedded.controllers.times import seconds_since
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
@@ -145,7 +146,8 @@ def wanted_pods(job: Obj, counts: Tally) -> int:
         return 0
     if spec.get("completions") is None:
         return min(parallelism, len(counts.active)) if counts.succeeded else parallelism
-    return max(0, min(parallelism, spec["completions"] - counts.succeeded))
+    left: int = spec["completions"] - counts.succeeded
+    return max(0, min(parallelism, left))
 
 
 def free_indexes(job: Obj, counts: Tally, number: int) -> list[int]:

@@ -21,8 +21,8 @@ from uniteddeployment.embedded.controllers.pods import (
     next_availability,
     pod_from_template,
 )
-from uniteddeployment.embedded.controllers.times import timestamp
 from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 BURST: Final = 500

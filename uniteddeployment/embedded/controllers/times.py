@@ -1,11 +1,8 @@
-"""Times as objects have them: RFC 3339 in UTC, whole seconds or microseconds."""
+"""Times as the controllers need them beyond :func:`uniteddeployment.embedded.meta.timestamp`."""
 
 from datetime import UTC, datetime
 
-
-def timestamp(moment: datetime) -> str:
-    """A time in whole seconds, as almost every field has it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+from uniteddeployment.embedded.meta import parse_timestamp
 
 
 def micro_timestamp(moment: datetime) -> str:
@@ -13,11 +10,6 @@ def micro_timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def parse_time(text: str) -> datetime:
-    """The time that ``text`` says."""
-    return datetime.fromisoformat(text)
-
-
 def seconds_since(text: str, now: datetime) -> float:
     """How long ago ``text`` was; less than nothing when it is in the future."""
-    return (now - parse_time(text)).total_seconds()
+    return (now - parse_timestamp(text)).total_seconds()
