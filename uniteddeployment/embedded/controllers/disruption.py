@@ -193,5 +193,13 @@ class DisruptionController(Controller):
 
 
 def _written(selector: Obj | None) -> str:
-    """A selector as events write it."""
-    return ",".join(f"{key}={value}" for key, value in sorted(((selector or {}).get("matchLabels") or {}).items()))
+    """A selector as Go prints one: that is how the real controller's event has it."""
+    labels = "".join(f"{key}: {value}," for key, value in sorted(((selector or {}).get("matchLabels") or {}).items()))
+    requirements = ""
+    for rule in (selector or {}).get("matchExpressions") or ():
+        values = " ".join(rule.get("values") or ())
+        requirements += f"LabelSelectorRequirement{{Key:{rule['key']},Operator:{rule['operator']},Values:[{values}],}},"
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{requirements}}},}}"
+    )

@@ -79,8 +79,13 @@ def _named_port(pod: Obj, name: str, protocol: str) -> int | None:
 
 
 def is_published(service: Obj, pod: Obj) -> bool:
-    """Whether clients are sent to the pod: it is ready, or the Service does not care, and it is not going away."""
-    return (is_ready(pod) or bool(service["spec"].get("publishNotReadyAddresses"))) and not is_deleting(pod)
+    """Whether clients are sent to the pod: it is ready and stays, or the Service does not care."""
+    return publishes_all(service) or (is_ready(pod) and not is_deleting(pod))
+
+
+def publishes_all(service: Obj) -> bool:
+    """``publishNotReadyAddresses``."""
+    return bool(service["spec"].get("publishNotReadyAddresses"))
 
 
 def slice_endpoint(service: Obj, pod: Obj, family: str, zone_of: Callable[[str], str]) -> Obj:
@@ -107,12 +112,12 @@ def slice_endpoint(service: Obj, pod: Obj, family: str, zone_of: Callable[[str],
 
 
 def subsets_of(service: Obj, groups: Sequence[Group], family: str) -> list[Obj]:
-    """The ``subsets`` of an Endpoints object: pods that are going away are not in it at all."""
+    """The ``subsets`` of an Endpoints object: pods that are going away are in it only if the Service publishes all."""
     subsets = []
     for ports, pods in groups:
         sides: dict[str, list[Obj]] = {"addresses": [], "notReadyAddresses": []}
         for pod in sorted(pods, key=lambda pod: address_of(pod, family)):
-            if not is_deleting(pod):
+            if publishes_all(service) or not is_deleting(pod):
                 side = "addresses" if is_published(service, pod) else "notReadyAddresses"
                 sides[side].append(_endpoints_address(service, pod, family))
         subset: Obj = {side: addresses for side, addresses in sides.items() if addresses}
