@@ -250,10 +250,9 @@ class VolumeBinder(Controller):
     def _settle_volume(self, volume: Obj) -> None:
         """Available while free, Bound while claimed, Released (and deleted, if its policy says so) after that."""
         reference = volume["spec"].get("claimRef")
-        if volume["metadata"].get("deletionTimestamp"):
-            return
         if not reference or not reference.get("uid"):
-            self._set_phase(VOLUMES, volume, "Available")
+            if not volume["metadata"].get("deletionTimestamp"):
+                self._set_phase(VOLUMES, volume, "Available")
             return
         claim = self.access.get(CLAIMS, reference["namespace"], reference["name"])
         if claim is not None and claim["metadata"]["uid"] == reference["uid"]:
