@@ -1,0 +1,1 @@
+"""``ud``, also ``kubectl ud``: the shell for people and programs."""

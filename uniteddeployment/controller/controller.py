@@ -20,12 +20,14 @@ from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.registry import Connect, Fleet
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment.kube.workqueue import ShutDown, WorkQueue
 from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)
 
@@ -176,8 +178,15 @@ class Controller:
         # What was done comes from the plan that was carried out, what it came to from the look after it.
         events = [event for event in wanted.events if event.reason == "Reconciled"]
         events += [event for event in left.events if event.reason != "Reconciled"]
+        about = ObjectReference(
+            api_version=names.API_VERSION,
+            kind=names.UNITED_DEPLOYMENT_KIND,
+            namespace=subject.namespace,
+            name=subject.name,
+            uid=subject.uid,
+        )
         for event in events:
-            self._recorder.event(subject, event)
+            self._recorder.event(about, event.type, event.reason, event.message)
 
     def _deployment_changed(self, key: Key, by_user: bool) -> None:
         self.queue.add(key, USER if by_user else ROUTINE)

@@ -1,7 +1,9 @@
-"""What the controller counts. With Prometheus in ``prometheus``; nothing at all where nobody asked for numbers."""
+"""What the loop counts, beside what ``kube.metrics`` counts of its queue and its clients."""
 
 from collections.abc import Sequence
 from typing import Protocol
+
+from prometheus_client import CollectorRegistry, Counter
 
 from uniteddeployment.kube.workqueue import QueueMetrics
 from uniteddeployment.planning.steps import MemberStep
@@ -30,3 +32,23 @@ class NoMetrics:
 
     def failed(self, kind: str) -> None:
         """Nothing."""
+
+
+class LoopMetrics:
+    """Counts for Prometheus."""
+
+    def __init__(self, registry: CollectorRegistry, queue: QueueMetrics) -> None:
+        self.queue: QueueMetrics | None = queue
+        self._steps = Counter(
+            "uniteddeployment_steps_total", "Writes carried out in clusters", ["cluster", "step"], registry=registry
+        )
+        self._failed = Counter(
+            "uniteddeployment_reconcile_retries_total", "Passes to be repeated", ["kind"], registry=registry
+        )
+
+    def steps(self, done: Sequence[MemberStep]) -> None:
+        for step in done:
+            self._steps.labels(step.cluster or "host", type(step).__name__.lower()).inc()
+
+    def failed(self, kind: str) -> None:
+        self._failed.labels(kind).inc()

@@ -65,7 +65,8 @@ class Fleet:
     """All clusters that an application can target, the host among them under the name ``""``.
 
     ``changed(cluster, application)`` is called when something of an application changed in a cluster;
-    ``turned(cluster)`` when a cluster came, went, or can or cannot be reached.
+    ``turned(cluster)`` when a cluster came, went, or can or cannot be reached. ``read_only`` is for those who only
+    look: nothing is written, not even the status of Clusters.
     """
 
     def __init__(
@@ -77,8 +78,10 @@ class Fleet:
         turned: Callable[[str], None],
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        read_only: bool = False,
     ) -> None:
         self._host = host
+        self._read_only = read_only
         self._connect = connect
         self._changed = changed
         self._turned = turned
@@ -214,6 +217,8 @@ class Fleet:
 
     async def _report(self, entry: _Entry) -> None:
         """Write the Cluster's status. A failure is not retried: the next change of state says it again."""
+        if self._read_only:
+            return
         cluster = entry.cluster
         status = self._status(entry)
         try:

@@ -7,8 +7,7 @@ from typing import Any
 
 from uniteddeployment.planning import revision
 from uniteddeployment.planning.observed import RevisionData
-from uniteddeployment_api import names
-from uniteddeployment_api.v1alpha1 import Subset, UnitedDeployment
+from uniteddeployment_api import Subset, UnitedDeployment, names
 
 STATEFUL_SET = "StatefulSet"
 DEPLOYMENT = "Deployment"

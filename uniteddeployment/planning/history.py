@@ -52,7 +52,8 @@ def _trim(app: Application, observed: Observed, in_use: set[str]) -> list[HostSt
     if any(view.reach in (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED) for view in observed.members.values()):
         return []  # what an unseen cluster runs is not known, so nothing is known to be unused
     views = observed.members.values()
-    live = {found.revision for view in views for found in (*view.workloads, *view.pods) if found.revision}
+    live = {workload.revision for view in views for workload in view.workloads}
+    live |= {pod.revision for view in views for pod in view.pods}
     limit = app.model.spec.revision_history_limit
     return [
         DeleteRevision(old.name, f"history keeps {limit} old revisions")

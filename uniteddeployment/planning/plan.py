@@ -19,7 +19,7 @@ from uniteddeployment.planning.status import Row
 from uniteddeployment.planning.steps import AddFinalizer, Event, HostStep, MemberStep, RemoveFinalizer
 from uniteddeployment.planning.strategic import PatchError
 from uniteddeployment.planning.subject import Subject
-from uniteddeployment_api.v1alpha1 import Subset
+from uniteddeployment_api import Subset
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,7 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
         stable=look.revisions.stable_of(subset.name),
         templates=look.revisions.templates(app, subset.name, observed.templates),
         generations=observed.generations,
+        reason=look.divided.reasons.get(subset.name, ""),
     )
     if not view.known:
         return _unseen(look.subject, demand), ()
@@ -125,7 +126,7 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
     blocked = observed.errors.get(subset.name)
     if blocked and steps:
         return _row(demand, result, message=blocked, stalled=subset.name in observed.stalled), steps
-    return _row(demand, result, message=result.message or look.divided.reasons.get(subset.name, "")), steps
+    return _row(demand, result, message=result.message or demand.reason), steps
 
 
 def _unseen(subject: Subject, demand: Demand) -> Row:
@@ -164,6 +165,7 @@ def _row(
         counts=planned.counts,
         settled=planned.settled and reachable and not stalled,
         message=planned.message if message is None else message,
+        reason=demand.reason,
         stalled=stalled,
         generation=sum(noted),
         last_observed=last_observed or (None if reachable else demand.view.last_contact),

@@ -12,6 +12,7 @@ from uniteddeployment.planning.application import HOST, Application
 from uniteddeployment.planning.kinds.base import Counts
 from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api.selectors import selector_text
 
 READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
 
@@ -31,6 +32,8 @@ class Row:
     settled: bool
     message: str
     """What is being waited for or in the way; the reason of its number when there is nothing."""
+    reason: str = ""
+    """Why it has this number of replicas."""
     stalled: bool = False
     generation: int = 0
     last_observed: str | None = None
@@ -67,7 +70,7 @@ def build(
         "unplacedReplicas": unplaced,
         "currentRevision": current,
         "updatedRevision": updated,
-        "labelSelector": label_selector(app),
+        "labelSelector": selector_text(app.model.spec.selector),
         "conditions": dated(subject, verdicts, now),
         "subsetStatuses": [_subset(row) for row in rows],
     }
@@ -111,6 +114,8 @@ def verdicts(
     waiting = [f"{row.name}: {row.message}" for row in rows if not row.settled and row.reach is Reach.READY]
     if unplaced:
         stalled.insert(0, f"{unplaced} of {total + unplaced} replicas have no place: {why_unplaced}")
+    # Shares that do not fit are somebody's to mend, but the application is served as closely as it can be.
+    misfit = [why_unplaced] if why_unplaced and not unplaced else []
     progress = f"{ready} of {total + unplaced} pods ready"
     busy = bool(waiting or leftovers or writing) and not app.model.spec.paused
     if stalled:
@@ -124,10 +129,11 @@ def verdicts(
         verdict = Verdict(READY, "True", "Settled", message)
     reason = "Paused" if app.model.spec.paused else "Progressing" if busy else "Settled"
     details = "spec.paused is set" if app.model.spec.paused else "; ".join([*waiting, *filter(None, [leftovers])])
+    blocked = [*misfit, *stalled]
     return (
         verdict,
         Verdict(RECONCILING, "True" if busy else "False", reason, details),
-        Verdict(STALLED, "True" if stalled else "False", "Blocked" if stalled else "AsExpected", "; ".join(stalled)),
+        Verdict(STALLED, "True" if blocked else "False", "Blocked" if blocked else "AsExpected", "; ".join(blocked)),
     )
 
 
@@ -158,22 +164,6 @@ def carried(subject: Subject, name: str) -> Counts:
         updated=entry.get("updatedReplicas", 0),
         updated_ready=entry.get("updatedReadyReplicas", 0),
     )
-
-
-def label_selector(app: Application) -> str:
-    """``spec.selector`` as the scale subresource wants it."""
-    selector = app.model.spec.selector
-    parts = [f"{key}={value}" for key, value in sorted(selector.match_labels.items())]
-    for one in selector.match_expressions:
-        values = ",".join(one.values)
-        words = {
-            "In": f"{one.key} in ({values})",
-            "NotIn": f"{one.key} notin ({values})",
-            "Exists": one.key,
-            "DoesNotExist": f"!{one.key}",
-        }
-        parts.append(words[one.operator])
-    return ",".join(parts)
 
 
 def _subset(row: Row) -> dict[str, Any]:

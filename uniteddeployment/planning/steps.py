@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from uniteddeployment.planning.observed import RevisionData
 
@@ -103,6 +103,6 @@ HostStep = AddFinalizer | RemoveFinalizer | CreateRevision | RenumberRevision | 
 class Event:
     """Something that a person would want to know, for ``kubectl describe``."""
 
-    type: str
+    type: Literal["Normal", "Warning"]
     reason: str
     message: str

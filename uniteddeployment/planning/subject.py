@@ -6,7 +6,7 @@ from typing import Any
 
 from uniteddeployment.planning.application import Application
 from uniteddeployment_api import names
-from uniteddeployment_api.validation import FieldError
+from uniteddeployment_api.errors import FieldError
 
 
 @dataclass(frozen=True, slots=True)

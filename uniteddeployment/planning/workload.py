@@ -12,8 +12,7 @@ from uniteddeployment.planning import revision as revisions
 from uniteddeployment.planning import strategic
 from uniteddeployment.planning.application import STATEFUL_SET, Application
 from uniteddeployment.planning.observed import RevisionData
-from uniteddeployment_api import names
-from uniteddeployment_api.v1alpha1 import Subset
+from uniteddeployment_api import Subset, names
 
 
 @dataclass(frozen=True, slots=True)

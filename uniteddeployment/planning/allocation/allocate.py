@@ -10,9 +10,9 @@ from uniteddeployment.planning.allocation.model import (
     SubsetAllocation,
     SubsetDemand,
 )
-from uniteddeployment.planning.allocation.reasons import Limits, reason_of, unplaced_reason
+from uniteddeployment.planning.allocation.reasons import Limits, Outcome, reason_of, unplaced_reason
 from uniteddeployment.planning.allocation.shares import resolve_shares
-from uniteddeployment.planning.allocation.slots import Cell, fill
+from uniteddeployment.planning.allocation.slots import Cell, fill, fill_reserving
 from uniteddeployment_api.shares import scaled
 
 
@@ -27,19 +27,22 @@ def allocate(request: AllocationRequest) -> Allocation:
     fixed, problem = resolve_shares(total, [demand.share for demand in demands], [demand.current for demand in demands])
     limits = [_limits(demand, share, total) for demand, share in zip(demands, fixed, strict=True)]
     division = _Division(request, total, limits)
-    numbers = division.result()
-    wished = division.fill(kept=False)
-    unplaced = max(0, total - sum(numbers))
+    placed = division.result()
+    ideal = division.ideal()
+    reserved = division.reserved() if request.reserve else [0] * len(demands)
+    unplaced = max(0, total - sum(placed) - sum(reserved))
     if unplaced and not problem:
         problem = unplaced_reason(unplaced, total, demands, limits)
+    entries = zip(demands, placed, reserved, ideal, limits, strict=True)
     return Allocation(
         subsets=tuple(
             SubsetAllocation(
                 demand.name,
-                number,
-                reason_of(demand, number, wish, limit, total, request.mode),
+                number + waiting,
+                reason_of(Outcome(demand, number, wish, waiting, limit, total, request.mode)),
+                waiting,
             )
-            for demand, number, wish, limit in zip(demands, numbers, wished, limits, strict=True)
+            for demand, number, waiting, wish, limit in entries
         ),
         unplaced=unplaced,
         problem=problem,
@@ -74,51 +77,70 @@ class _Division:
     total: int
     limits: Sequence[Limits]
 
+    def ideal(self) -> list[int]:
+        """The division that nothing but the bounds and capacities has a say in."""
+        return self._fill(self._cells())
+
     def result(self) -> list[int]:
+        """The division that the disruption policy allows."""
         moves = self.request.disruption.moves
-        ideal = self.fill(kept=False)
         if moves is None:
-            return ideal
-        calm = self.fill(kept=True)
-        return calm if moves == 0 else self._towards(ideal, calm, moves)
+            return self.ideal()
+        calm = self._calm()
+        return calm if moves == 0 else self._towards(self.ideal(), calm, moves)
 
-    def fill(self, *, kept: bool) -> list[int]:
-        """The division; with ``kept``, one that moves nothing that runs."""
-        cells = [self._cell(demand, limit) for demand, limit in zip(self.request.subsets, self.limits, strict=True)]
-        if kept:
-            running = [min(cell.current, cell.high, cell.capacity) for cell in cells]
-            growing = sum(running) <= self.total
-            for cell, number in zip(cells, running, strict=True):
-                if growing:
-                    cell.kept = number
-                else:
-                    # The total fell below what runs: take away, and give to nobody.
-                    cell.high = max(number, cell.pinned)
-        return fill(self.total, cells, in_order=self.request.mode is Mode.FILL)
+    def reserved(self) -> list[int]:
+        """For each subset, the pods that are kept waiting there beyond what it can run."""
+        if self.request.mode is Mode.FILL:
+            cells = self._cells()
+            wished = fill_reserving(self.total, cells)
+        else:
+            cells = self._cells()
+            for cell in cells:
+                cell.capacity = self.total
+            wished = fill(self.total, cells, in_order=False)
+        return [max(0, wish - cell.capacity) for wish, cell in zip(wished, self._cells(), strict=True)]
 
-    def _cell(self, demand: SubsetDemand, limit: Limits) -> Cell:
-        return Cell(
-            weight=1 if demand.weight is None else demand.weight,
-            low=limit.low,
-            high=limit.hard,
-            capacity=self.total if demand.capacity is None else demand.capacity,
-            current=demand.current,
-            pinned=limit.pinned,
-        )
+    def _calm(self) -> list[int]:
+        """The division that moves nothing that runs: it only adds, or, if the total fell, only takes away."""
+        cells = self._cells()
+        running = [min(cell.current, cell.high, cell.capacity) for cell in cells]
+        growing = sum(running) <= self.total
+        for cell, number in zip(cells, running, strict=True):
+            if growing:
+                cell.kept = number
+            else:
+                cell.high = max(number, cell.pinned)
+        return self._fill(cells)
 
     def _towards(self, ideal: Sequence[int], calm: Sequence[int], moves: int) -> list[int]:
-        """``calm`` with at most ``moves`` pods moved to where ``ideal`` wants them, the most needed first.
+        """``calm`` with at most ``moves`` pods moved to where ``ideal`` wants them.
 
-        The most needed are those that the ideal would place first if it had only that many to place: the surplus is
-        cut down pod by pod, and so is the lack, by how far each is from its end.
+        The first slots that are missing are filled, and the last ones that are too many are emptied: two more walks
+        along the same list.
         """
-        numbers = list(calm)
-        for _ in range(moves):
-            gaps = [want - have for want, have in zip(ideal, numbers, strict=True)]
-            taker = max(range(len(gaps)), key=lambda index: (gaps[index], -index), default=0)
-            giver = min(range(len(gaps)), key=lambda index: (gaps[index], -index), default=0)
-            if not gaps or gaps[taker] <= 0 or gaps[giver] >= 0:
-                break
-            numbers[taker] += 1
-            numbers[giver] -= 1
-        return numbers
+        moves = min(moves, sum(max(0, want - have) for want, have in zip(ideal, calm, strict=True)))
+        taking, giving = self._cells(), self._cells()
+        for taker, giver, want, have in zip(taking, giving, ideal, calm, strict=True):
+            taker.pinned, taker.high = have, max(have, want)
+            giver.pinned, giver.high = min(have, want), have
+        grown = self._fill(taking, sum(calm) + moves)
+        shrunk = self._fill(giving, sum(calm) - moves)
+        return [more + less - have for more, less, have in zip(grown, shrunk, calm, strict=True)]
+
+    def _fill(self, cells: Sequence[Cell], total: int | None = None) -> list[int]:
+        in_order = self.request.mode is Mode.FILL
+        return fill(self.total if total is None else total, cells, in_order=in_order, beyond=not self.request.reserve)
+
+    def _cells(self) -> list[Cell]:
+        return [
+            Cell(
+                weight=1 if demand.weight is None else demand.weight,
+                low=limit.low,
+                high=limit.hard,
+                capacity=self.total if demand.capacity is None else demand.capacity,
+                current=demand.current,
+                pinned=limit.pinned,
+            )
+            for demand, limit in zip(self.request.subsets, self.limits, strict=True)
+        ]

@@ -1,13 +1,13 @@
 """The order in which pods are placed.
 
-Every division is a walk along one list of slots. The slot ``(i, k)`` is the k-th pod of subset i, and the first ``total``
-slots of the list are filled. Because the list does not depend on the total, raising the total never takes a pod from a
-subset. The list is, class by class:
+Every division is a walk along one list of slots. The slot ``(i, k)`` is the k-th pod of subset i; the first slots of
+the list are filled, as many as there are pods. Because the list does not depend on the total, raising the total never
+takes a pod from a subset. The list is, class by class:
 
 1. what may not be taken away (``pinned``), and what is to be kept;
 2. minimums, in the order of the subsets;
-3. what fits the capacities: by weight, the slot with the smallest ``(k - 1/2) / weight`` first (Sainte-Laguë), or in the
-   order of the subsets;
+3. what fits the capacities: by weight, the slot with the smallest ``(k - 1/2) / weight`` first (Sainte-Laguë), or in
+   the order of the subsets;
 4. what does not fit the capacities, in the same way.
 
 Among slots of equal rank those come first that are occupied now, then those of the subset that runs more, then those
@@ -36,27 +36,46 @@ class Cell:
     filled: int = 0
 
 
-def fill(total: int, cells: Sequence[Cell], *, in_order: bool) -> list[int]:
-    """How many pods each cell gets. The sum is ``total`` unless bounds forbid it."""
+def fill(total: int, cells: Sequence[Cell], *, in_order: bool, beyond: bool = True) -> list[int]:
+    """How many pods each cell gets. The sum is ``total`` unless bounds forbid it.
+
+    Without ``beyond`` capacities are bounds too.
+    """
     for cell in cells:
         # What cannot be taken away is there whatever the total is.
         cell.filled = cell.pinned
     left = total - sum(cell.filled for cell in cells)
+    last = _high if beyond else _within_capacity
     left = _raise_to(cells, left, lambda cell: cell.kept)
-    left = _raise_to(cells, left, lambda cell: min(cell.low, cell.high))
-    for ceiling in (_within_capacity, _beyond_capacity):
-        if left <= 0:
-            break
+    left = _raise_to(cells, left, lambda cell: min(cell.low, last(cell)))
+    for ceiling in dict.fromkeys((_within_capacity, last)):
         left = _raise_to(cells, left, ceiling) if in_order else _spread(cells, left, ceiling)
     return [cell.filled for cell in cells]
 
 
+def fill_reserving(total: int, cells: Sequence[Cell]) -> list[int]:
+    """Fill in order, with a stand-in further down the list for each pod that is placed beyond a capacity."""
+    for cell in cells:
+        cell.filled = cell.pinned
+    left = total - sum(min(cell.filled, cell.capacity) for cell in cells)
+    for target in (_low, _high):
+        for cell in cells:
+            before = min(cell.filled, cell.capacity)
+            cell.filled += max(0, min(left, target(cell) - cell.filled))
+            left -= min(cell.filled, cell.capacity) - before
+    return [cell.filled for cell in cells]
+
+
+def _low(cell: Cell) -> int:
+    return min(cell.low, cell.high)
+
+
+def _high(cell: Cell) -> int:
+    return cell.high
+
+
 def _within_capacity(cell: Cell) -> int:
     return min(cell.high, cell.capacity)
-
-
-def _beyond_capacity(cell: Cell) -> int:
-    return cell.high
 
 
 def _raise_to(cells: Sequence[Cell], left: int, target: Callable[[Cell], int]) -> int:

@@ -9,8 +9,7 @@ from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import MemberView, Pod, RevisionData, Workload
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
 from uniteddeployment.planning.workload import Rendered
-from uniteddeployment_api import names
-from uniteddeployment_api.v1alpha1 import Subset
+from uniteddeployment_api import Subset, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,8 @@ class Demand:
     templates: Mapping[str, RevisionData]
     """Revision -> what it holds, as far as loaded."""
     generations: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    reason: str = ""
+    """Why it is to have this number of replicas."""
 
     @property
     def holds(self) -> bool:

@@ -22,8 +22,7 @@ def plan_subset(demand: Demand) -> SubsetPlan:
     pods = demand.pods()
     counts = _counts(demand, found, pods)
     if found is None:
-        step = _create(demand)
-        return SubsetPlan((step,), counts, name, settled=False, message="being created")
+        return SubsetPlan((_create(demand),), counts, name, settled=False, message="being created")
     partition, step, waiting = _correct(demand, found, pods)
     if step is not None:
         return SubsetPlan((step,), counts, name, settled=False, message=step.why)

@@ -1,0 +1,34 @@
+"""``ud controller run``"""
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment.controller import logs, run
+from uniteddeployment.controller.settings import Settings
+from uniteddeployment.kube import kubeconfig as kubeconfigs
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def main(settings: Settings, kubeconfig: Path | None, context: str | None) -> None:
+    """Run until SIGTERM."""
+    if settings.log_format not in ("console", "json"):
+        raise CommandError(f"--log-format must be console or json, not {settings.log_format!r}", USAGE)
+    if settings.log_level not in LEVELS:
+        raise CommandError(f"--log-level must be one of {', '.join(LEVELS)}", USAGE)
+    connection = kubeconfigs.load(kubeconfig, context)
+    logs.configure(settings.log_format, settings.log_level)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(run.run(connection, settings))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """uvloop where it is installed (the extra of that name): up to a fifth more requests for the same CPU."""
+    try:
+        factory: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
+    except ImportError:
+        return asyncio.new_event_loop
+    return factory

@@ -1,0 +1,141 @@
+"""``ud get``: applications as a tree, from a live cluster."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import Struct
+from rich.console import Console
+from rich.live import Live
+
+from uniteddeployment.cli import tree
+from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.kube import kubeconfig as kubeconfigs
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment.kube.transport import AiohttpTransport
+from uniteddeployment.planning.observed import Metadata
+from uniteddeployment_api import names
+
+REFRESH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster, and which namespace of it (None for all)."""
+
+    kubeconfig: Path | None
+    context: str | None
+    namespace: str | None
+
+
+class Shown(Struct, rename="camel", frozen=True):
+    """A UnitedDeployment with what is shown of it."""
+
+    metadata: Metadata
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+
+    def as_dict(self) -> dict[str, Any]:
+        meta = self.metadata
+        return {
+            "apiVersion": names.API_VERSION,
+            "kind": names.UNITED_DEPLOYMENT_KIND,
+            "metadata": {
+                "name": meta.name,
+                "namespace": meta.namespace,
+                "uid": meta.uid,
+                "generation": meta.generation,
+                "creationTimestamp": meta.creation_timestamp,
+            },
+            "spec": self.spec,
+            "status": self.status,
+        }
+
+
+def main(where: Where, name: str | None, *, watch: bool, output: str) -> None:
+    """Show once, or until interrupted."""
+    if output not in ("", "wide", "json", "yaml"):
+        raise CommandError(f"--output must be wide, json or yaml, not {output!r}", USAGE)
+    if watch and output in ("json", "yaml"):
+        raise CommandError("--watch shows a table; it does not go with --output json or yaml", USAGE)
+    asyncio.run(_watch(where, name, wide=output == "wide") if watch else _once(where, name, output))
+
+
+@asynccontextmanager
+async def connected(where: Where) -> AsyncIterator[Client]:
+    """A client for the cluster that the options name."""
+    connection = kubeconfigs.load(where.kubeconfig, where.context)
+    client = Client(AiohttpTransport(connection), connection.name)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def _once(where: Where, name: str | None, output: str) -> None:
+    async with connected(where) as client:
+        found = await _read(client, where, name)
+    if not found and output not in ("json", "yaml"):
+        place = f"in namespace {where.namespace}" if where.namespace else "in any namespace"
+        Console(stderr=True).print(f"No UnitedDeployments {place}.")
+        return
+    documents = [one.as_dict() for one in found]
+    if output in ("json", "yaml"):
+        document: dict[str, Any] = documents[0] if name else {"apiVersion": "v1", "kind": "List", "items": documents}
+        text = json.dumps(document, indent=2) if output == "json" else yaml.safe_dump(document, sort_keys=False)
+        print(text.rstrip())  # noqa: T201  # for programs: no wrapping, no colour
+        return
+    _console().print(tree.table(documents, wide=output == "wide"))
+
+
+async def _read(client: Client, where: Where, name: str | None) -> list[Shown]:
+    if name is None:
+        return await client.list_all(UNITED_DEPLOYMENTS, Shown, namespace=where.namespace)
+    if where.namespace is None:
+        raise CommandError("a name and --all-namespaces do not go together", USAGE)
+    try:
+        return [await client.get(UNITED_DEPLOYMENTS, name, Shown, namespace=where.namespace)]
+    except NotFound as error:
+        raise CommandError(f"{error.message} (namespace {where.namespace})") from None
+
+
+async def _watch(where: Where, name: str | None, *, wide: bool) -> None:
+    """Redraw on each change, and once a second so that ages move."""
+    changed = asyncio.Event()
+    async with connected(where) as client:
+        await _read(client, where, name)
+        reflector = Reflector(
+            client,
+            UNITED_DEPLOYMENTS,
+            Shown,
+            on_change=lambda _old, _new: changed.set(),
+            namespace=where.namespace,
+            field_selector=f"metadata.name={name}" if name else None,
+        )
+        watching = asyncio.create_task(reflector.run())
+        try:
+            with Live(console=_console(), auto_refresh=False) as live:
+                while True:
+                    found = [reflector.store[key].as_dict() for key in sorted(reflector.store)]
+                    live.update(tree.table(found, wide=wide), refresh=True)
+                    changed.clear()
+                    try:
+                        await asyncio.wait_for(changed.wait(), REFRESH_SECONDS)
+                    except TimeoutError:
+                        continue
+        finally:
+            watching.cancel()
+
+
+def _console() -> Console:
+    """Not a terminal: wide enough for every column, so that what is piped is never cut."""
+    console = Console()
+    return console if console.is_terminal else Console(width=240, soft_wrap=True)

@@ -1,0 +1,155 @@
+"""The commands of ``ud``. Each imports what it needs when it is called, so that ``ud --help`` answers at once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uniteddeployment.cli.errors import one_line
+
+app = typer.Typer(
+    name="ud",
+    help="One application over many Kubernetes clusters: its replicas and its canaries, divided pod by pod.",
+    epilog="Exit codes: 0 fine, 1 failed, 2 wrong usage or a bad file, 3 took too long, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+controller_app = typer.Typer(help="Run the controller.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(controller_app, name="controller")
+
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option("--kubeconfig", help="The kubeconfig to use; else $KUBECONFIG, ~/.kube/config, in-cluster."),
+]
+Context = Annotated[str | None, typer.Option("--context", help="The context of the kubeconfig to use.")]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", help="The namespace.")]
+
+
+@app.command()
+@one_line
+def demo(
+    output: Annotated[str, typer.Option("--output", "-o", help="What to print: text, or json for programs.")] = "text",
+    keep: Annotated[Path | None, typer.Option(help="Keep kubeconfigs and logs in this folder.")] = None,
+) -> None:
+    """Run the main job on embedded clusters: one application over three members, a canary, a finished rollout."""
+    from uniteddeployment.cli import demo as command  # noqa: PLC0415
+
+    command.main(output, keep)
+
+
+@app.command()
+@one_line
+def playground(
+    members: Annotated[int, typer.Option(min=1, max=20, help="How many member clusters.")] = 3,
+    folder: Annotated[Path | None, typer.Option("--dir", help="Where to put the kubeconfig.")] = None,
+) -> None:
+    """Start a host and member clusters with the controller, and keep them until Ctrl-C."""
+    from uniteddeployment.cli import playground as command  # noqa: PLC0415
+
+    command.main(members, folder)
+
+
+@app.command()
+@one_line
+def embedded(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port on loopback; 0 for a free one.")] = 0,
+    token: Annotated[str, typer.Option(help="The bearer token of the administrator; made up if not given.")] = "",
+    nodes: Annotated[int, typer.Option(min=0, max=5000, help="How many nodes.")] = 3,
+    zones: Annotated[str, typer.Option(help="Zones, separated by commas; nodes are spread over them.")] = "z1,z2,z3",
+    cpu: Annotated[str, typer.Option(help="CPUs of each node.")] = "8",
+    memory: Annotated[str, typer.Option(help="Memory of each node.")] = "32Gi",
+    kubeconfig: Annotated[Path | None, typer.Option(help="Write a kubeconfig to this file.")] = None,
+) -> None:
+    """Serve one embedded cluster in the foreground: a test bed, not a place to run applications."""
+    from uniteddeployment.cli import embedded as command  # noqa: PLC0415
+
+    command.main(command.Options(port, token, nodes, tuple(zones.split(",")), cpu, memory, kubeconfig))
+
+
+@app.command()
+def crds() -> None:
+    """Print the CustomResourceDefinitions as YAML."""
+    from uniteddeployment_api.crd import to_yaml  # noqa: PLC0415
+
+    typer.echo(to_yaml(), nl=False)
+
+
+@app.command()
+@one_line
+def get(
+    name: Annotated[str | None, typer.Argument(help="Only this UnitedDeployment.")] = None,
+    namespace: Namespace = "default",
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing changes.")] = False,
+    output: Annotated[str, typer.Option("--output", "-o", help="wide, json or yaml.")] = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show applications with their subsets, as they are in the clusters."""
+    from uniteddeployment.cli import get as command  # noqa: PLC0415
+
+    where = command.Where(kubeconfig, context, None if all_namespaces else namespace)
+    command.main(where, name, watch=watch, output=output)
+
+
+@app.command()
+@one_line
+def plan(
+    file: Annotated[Path, typer.Option("--filename", "-f", help="A manifest; - for standard input.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    offline: Annotated[bool, typer.Option(help="Ask no cluster: plan as if nothing existed yet.")] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Say what would be done to which cluster and why, and do nothing."""
+    from uniteddeployment.cli import plan as command  # noqa: PLC0415
+
+    command.main(file, output, kubeconfig, context, offline=offline)
+
+
+@controller_app.command("run")
+@one_line
+def controller_run(
+    workers: Annotated[int, typer.Option(min=1, max=1000, help="How many applications are worked on at once.")] = 32,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Only this namespace; all of them if not given.")
+    ] = "",
+    log_format: Annotated[str, typer.Option(help="console or json.")] = "console",
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    metrics_host: Annotated[str, typer.Option(help="The address for metrics and probes.")] = "0.0.0.0",  # noqa: S104
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Serve /metrics, /healthz and /readyz here; 0 for a free port.")
+    ] = None,
+    leader_elect: Annotated[bool, typer.Option(help="Work only while holding the Lease.")] = True,
+    election_namespace: Annotated[str, typer.Option(help="The namespace of the Lease.")] = "default",
+    admission: Annotated[
+        bool, typer.Option("--admission/--no-admission", help="Serve the admission webhooks.")
+    ] = False,
+    admission_port: Annotated[int, typer.Option(help="The port of the admission webhooks.")] = 9443,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Run the controller against the cluster of a kubeconfig, or the one that it runs in, until SIGTERM."""
+    from uniteddeployment.cli import controller as command  # noqa: PLC0415
+    from uniteddeployment.controller.settings import Settings  # noqa: PLC0415
+
+    settings = Settings(
+        workers=workers,
+        namespace=namespace or None,
+        log_format=log_format,
+        log_level=log_level,
+        metrics_host=metrics_host,
+        metrics_port=metrics_port,
+        leader_election=leader_elect,
+        election_namespace=election_namespace,
+        admission=admission,
+        admission_port=admission_port,
+    )
+    command.main(settings, kubeconfig, context)
+
+
+def main() -> None:
+    """The entry point."""
+    app()

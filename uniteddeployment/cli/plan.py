@@ -1,0 +1,192 @@
+"""``ud plan``: what would be done to which cluster and why. It calls the controller's planner and writes nothing."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment.cli.get import Where, connected
+from uniteddeployment.controller.host import Host
+from uniteddeployment.controller.objects import FullRevision, Parser, Stored, parse
+from uniteddeployment.controller.observe import Observer
+from uniteddeployment.fleet.registry import Fleet
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS
+from uniteddeployment.kube.transport import AiohttpTransport
+from uniteddeployment.planning.application import HOST
+from uniteddeployment.planning.observed import MemberView, Metadata, Observed, Reach
+from uniteddeployment.planning.plan import Plan, plan
+from uniteddeployment.planning.status import where as place
+from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import InvalidObject, names
+
+SYNC_SECONDS = 10.0
+
+
+def main(file: Path, output: str, kubeconfig: Path | None, context: str | None, *, offline: bool) -> None:
+    """Print the plan of each UnitedDeployment in the file."""
+    if output not in ("text", "json"):
+        raise CommandError(f"--output must be text or json, not {output!r}", USAGE)
+    documents = _read(file)
+    results = []
+    for document in documents:
+        stored = _stored(document)
+        if offline:
+            results.append((document, _offline(stored)))
+        else:
+            results.append((document, asyncio.run(_live(Where(kubeconfig, context, None), stored))))
+    if output == "json":
+        print(json.dumps([_as_dict(document, result) for document, result in results], indent=2))  # noqa: T201
+        return
+    for document, result in results:
+        _show(document, result)
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text()
+        found = [one for one in yaml.safe_load_all(text) if one]
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from None
+    except yaml.YAMLError as error:
+        raise CommandError(f"{file} is not YAML: {error}", USAGE) from None
+    wanted = [one for one in found if isinstance(one, dict) and one.get("kind") == names.UNITED_DEPLOYMENT_KIND]
+    if not wanted:
+        raise CommandError(f"{file} has no {names.UNITED_DEPLOYMENT_KIND}", USAGE)
+    return wanted
+
+
+def _stored(document: Mapping[str, Any]) -> Stored:
+    meta = document.get("metadata") or {}
+    if not meta.get("name"):
+        raise CommandError("metadata.name: required", USAGE)
+    metadata = Metadata(name=meta["name"], namespace=meta.get("namespace") or "default", uid="planned", generation=1)
+    stored = Stored(metadata, spec=msgspec.Raw(msgspec.json.encode(document.get("spec") or {})))
+    app, errors = parse(stored)
+    if app is None:
+        raise InvalidObject(errors)
+    return stored
+
+
+def _offline(stored: Stored) -> Plan:
+    """As if every cluster were there and empty."""
+    subject = Parser().subject(stored)
+    app = subject.app
+    clusters = {app.cluster_of(subset) for subset in app.subsets.values()} if app else set()
+    members = {cluster: MemberView(cluster, Reach.READY) for cluster in clusters}
+    return plan(subject, Observed(now=_now().isoformat(), members=members))
+
+
+async def _live(where: Where, wanted: Stored) -> Plan:
+    """On what the clusters show now."""
+    async with connected(where) as client:
+        host = Host(client, lambda _key, _by_user: None, wanted.metadata.namespace)
+        fleet = Fleet(
+            client,
+            _connect,
+            changed=lambda _cluster, _application: None,
+            turned=lambda _cluster: None,
+            now=_now,
+            read_only=True,
+        )
+        tasks = [asyncio.create_task(one) for one in (host.deployments.run(), host.revisions.run(), fleet.run())]
+        try:
+            async with asyncio.timeout(SYNC_SECONDS):
+                await host.deployments.synced.wait()
+                await host.revisions.synced.wait()
+                await fleet.wait_synced()
+            await fleet.wait_settled(SYNC_SECONDS)
+            return await _plan(client, host, fleet, wanted)
+        except TimeoutError:
+            raise TimeoutError(f"{client.name} did not answer within {SYNC_SECONDS:g} s") from None
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _plan(client: Client, host: Host, fleet: Fleet, wanted: Stored) -> Plan:
+    existing = host.get(wanted.key)
+    if existing is not None:
+        generation = existing.metadata.generation + 1
+        metadata = msgspec.structs.replace(existing.metadata, generation=generation)
+        wanted = msgspec.structs.replace(wanted, metadata=metadata, status=existing.status)
+    subject: Subject = Parser().subject(wanted)
+    observer = Observer(host, fleet, _now)
+    result = plan(subject, observer.observe(subject))
+    for name in result.missing:
+        try:
+            full = await client.get(CONTROLLERREVISIONS, name, FullRevision, namespace=subject.namespace)
+        except NotFound:
+            host.drop_revision((subject.namespace, subject.name), name)
+        else:
+            observer.templates[subject.namespace, name] = full.content()
+    return plan(subject, observer.observe(subject)) if result.missing else result
+
+
+def _connect(connection: Connection) -> Client:
+    return Client(AiohttpTransport(connection), connection.name)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _as_dict(document: Mapping[str, Any], result: Plan) -> dict[str, Any]:
+    steps = [step for steps in result.members.values() for step in steps]
+    return {
+        "name": document["metadata"]["name"],
+        "subsets": [
+            {
+                "name": row.name,
+                "cluster": row.cluster,
+                "reach": str(row.reach),
+                "replicas": row.replicas,
+                "partition": row.partition,
+                "revision": row.revision,
+                "reason": row.reason,
+                "message": row.message,
+            }
+            for row in result.rows
+        ],
+        "steps": [
+            {"cluster": step.cluster, "do": type(step).__name__, "kind": step.kind, "name": step.name, "why": step.why}
+            for step in steps
+        ],
+        "host": [
+            {"do": type(step).__name__, "why": step.why} for step in (*result.before, *result.host, *result.after)
+        ],
+        "conditions": (result.status or {}).get("conditions", []),
+    }
+
+
+def _show(document: Mapping[str, Any], result: Plan) -> None:
+    console = Console()
+    console = console if console.is_terminal else Console(width=240, soft_wrap=True)
+    console.print(f"{names.UNITED_DEPLOYMENT_KIND} {document['metadata']['name']}")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    for column in ("SUBSET", "CLUSTER", "REPLICAS", "PARTITION", "WHY"):
+        table.add_column(column, justify="right" if column in ("REPLICAS", "PARTITION") else "left")
+    for row in result.rows:
+        table.add_row(row.name, place(row.cluster), str(row.replicas), str(row.partition), row.reason or row.message)
+    console.print(table)
+    if not result.writes:
+        console.print("\nNothing to do.")
+        return
+    console.print("\nSteps")
+    for step in (*result.before, *result.host):
+        console.print(f"  {place(HOST)}: {type(step).__name__}: {step.why}", highlight=False)
+    for steps in result.members.values():
+        for one in steps:
+            console.print(f"  {place(one.cluster)}: {one.kind} {one.name}: {one.why}", highlight=False)

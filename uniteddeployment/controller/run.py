@@ -1,0 +1,126 @@
+"""A controller process: connections, probes, leadership, signals. ``ud controller run`` is a call of :func:`run`."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from functools import partial
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from uniteddeployment.controller import web
+from uniteddeployment.controller.controller import Controller
+from uniteddeployment.controller.metrics import LoopMetrics
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.controller.settings import Settings
+from uniteddeployment.fleet.clusters import CLUSTERS
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.election import Elector
+from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.metrics import Metrics
+from uniteddeployment.kube.recorder import Recorder
+from uniteddeployment.kube.transport import AiohttpTransport
+from uniteddeployment_api import names
+
+_log = structlog.get_logger(__name__)
+
+LEASE = "uniteddeployment-controller"
+
+
+class StartError(Exception):
+    """The controller cannot start; one line that says why and what to do."""
+
+
+async def run(connection: Connection, settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT. Raises StartError, KubeError, LostLeadership."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await serve(connection, settings, stop)
+
+
+async def serve(connection: Connection, settings: Settings, stop: asyncio.Event) -> None:
+    """Run until ``stop`` is set."""
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    client = _client(connection, metrics, "host")
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(client.close)
+        await _check(client)
+        identity = f"{socket.gethostname()}_{os.getpid()}"
+        recorder = Recorder(client, names.MANAGER, identity)
+        controller = Controller(
+            client,
+            lambda member: _client(member, metrics, member.name),
+            workers=settings.workers,
+            namespace=settings.namespace,
+            recorder=recorder,
+            metrics=LoopMetrics(registry, metrics.queue("uniteddeployment")),
+        )
+        elector = Elector(client, settings.election_namespace, LEASE, identity)
+        await stack.enter_async_context(_web(settings, controller, elector, registry))
+        if settings.admission:
+            from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf costs 30 MB; only who asks pays
+
+            await stack.enter_async_context(shell.admission(connection, settings))
+        work = partial(elector.run, controller.run) if settings.leader_election else controller.run
+        await _until(stop, asyncio.create_task(work()))
+
+
+async def _until(stop: asyncio.Event, work: asyncio.Task[None]) -> None:
+    """Wait for the signal or for the work to fail; then let it finish what it is doing."""
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((stopping, work), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+
+
+@contextlib.asynccontextmanager
+async def _web(
+    settings: Settings, controller: Controller, elector: Elector, registry: CollectorRegistry
+) -> AsyncIterator[None]:
+    if settings.metrics_port is None:
+        yield
+        return
+
+    def missing() -> str:
+        standing_by = settings.leader_election and not elector.is_leader
+        return "" if standing_by or controller.synced.is_set() else "caches are not in sync yet"
+
+    try:
+        runner, port = await web.serve(settings.metrics_host, settings.metrics_port, missing=missing, registry=registry)
+    except OSError as error:
+        where = f"{settings.metrics_host}:{settings.metrics_port}"
+        raise StartError(f"cannot serve metrics on {where}: {error.strerror}; choose another --metrics-port") from None
+    _log.info("metrics and probes", port=port)
+    try:
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def _client(connection: Connection, metrics: Metrics, name: str) -> Client:
+    return Client(AiohttpTransport(connection), name, field_manager=names.FIELD_MANAGER, metrics=metrics.client(name))
+
+
+async def _check(client: Client) -> None:
+    """Fail early, with the way out, when the host does not have our kinds."""
+    for resource in (UNITED_DEPLOYMENTS, CLUSTERS):
+        try:
+            async for _ in client.list_pages(resource, PartialObject, limit=1):
+                break
+        except NotFound:
+            kind = f"{resource.plural}.{resource.group}"
+            raise StartError(
+                f"{client.name} does not know {kind}; install the CRDs first: ud crds | kubectl apply -f -"
+            ) from None

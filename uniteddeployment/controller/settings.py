@@ -1,0 +1,26 @@
+"""How a controller process is told to run."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of ``ud controller run``."""
+
+    workers: int = 32
+    namespace: str | None = None
+    """Only this namespace; all of them if None."""
+    log_format: str = "console"
+    log_level: str = "info"
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = None
+    """Where /metrics, /healthz and /readyz are served; nowhere if None, on a free port if 0."""
+    leader_election: bool = True
+    election_namespace: str = "default"
+    admission: bool = False
+    """Whether to serve the admission webhooks."""
+    admission_host: str = "0.0.0.0"  # noqa: S104  # API servers call from wherever they are
+    admission_port: int = 9443
+    admission_namespace: str = "uniteddeployment-system"
+    """The namespace of the webhooks' Service and of the Secret with their certificate."""
+    admission_service: str = "uniteddeployment-webhook"
