@@ -111,7 +111,7 @@ class FakeTransport:
         return [dict(request.query) for request in self.requests if request.verb == verb]
 
 
-async def until(condition: Callable[[], object], turns: int = 2000) -> None:
+async def until(condition: Callable[[], object], turns: int = 10_000) -> None:
     """Lets the loop turn until the condition holds; virtual time passes slowly meanwhile."""
     for turn in range(turns):
         if condition():
