@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,6 +11,9 @@ from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.resources import Obj
 from uniteddeployment.embedded.store import Store
+
+if TYPE_CHECKING:
+    from uniteddeployment.embedded.requests.watch import Watch
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
@@ -24,6 +27,8 @@ class Core:
     registry: Registry
     clock: Clock
     random: Random
+    watches: "set[Watch]" = field(default_factory=set)
+    """The open watches."""
 
 
 @dataclass(slots=True)

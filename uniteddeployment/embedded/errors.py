@@ -36,13 +36,15 @@ class StatusError(Exception):
         self.message = message
         self.details = details
         self.retry_after = retry_after
+        self.metadata: dict[str, Any] = {}
+        """Metadata of the Status; a list that has expired says there how to go on."""
 
     def body(self) -> dict[str, Any]:
         """The Status object of this error."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
         }

@@ -98,6 +98,7 @@ class LocalAccess:
             old = None if before is None else core.store.obj(table, before)
             handler(Change(event.type, key or table.name, core.store.obj(table, event.after), old))
 
-        listeners = core.store.listeners if key is None else core.registry.table(core.registry.main(key)).listeners
-        listeners.append(listen)
-        return lambda: listeners.remove(listen)
+        if key is not None:
+            return core.registry.table(core.registry.main(key)).listen(listen)
+        core.store.listeners.append(listen)
+        return lambda: core.store.listeners.remove(listen)

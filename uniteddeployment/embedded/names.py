@@ -72,7 +72,7 @@ def label_key(key: str) -> list[str]:
     if not name:
         wrong.append("name part must be non-empty")
     elif len(name) > 63:
-        wrong.append(f"name part {too_long(63)}")
+        wrong.append("name part must be no more than 63 bytes")
     if not _part_re.fullmatch(name):
         wrong.append(f"name part {_PART_TEXT}")
     return wrong
@@ -80,7 +80,7 @@ def label_key(key: str) -> list[str]:
 
 def label_value(value: str) -> list[str]:
     """What is wrong with the value of a label."""
-    wrong = [too_long(63)] if len(value) > 63 else []
+    wrong = ["must be no more than 63 bytes"] if len(value.encode()) > 63 else []
     if not _value_re.fullmatch(value):
         wrong.append(_VALUE_TEXT)
     return wrong

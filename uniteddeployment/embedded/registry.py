@@ -7,13 +7,8 @@ controllers see; other versions are shown through :meth:`Registry.show` and take
 from collections.abc import Callable, Iterable, Iterator
 
 from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.schema.node import Node, node_of
 from uniteddeployment.embedded.store import Store, Table
-
-try:
-    from uniteddeployment.embedded.schema.node import Node, node_of
-except ImportError:
-    Node = object
-    node_of = lambda raw, resolve: None
 
 Path = tuple[str, str, str]
 """(group, version, plural)"""
@@ -41,7 +36,6 @@ class Registry:
         self._by_path: dict[Path, Resource] = {}
         self._by_key: dict[str, Resource] = {}
         self._tables: dict[str, Table] = {}
-        self._nodes: dict[Path, Node] = {}
         self.generation = 0
         """Counts changes, for what is computed from all resources."""
 
@@ -51,7 +45,6 @@ class Registry:
             path = (resource.group, resource.version, resource.plural)
             replaced = self._by_path.get(path)
             self._by_path[path] = resource
-            self._nodes.pop(path, None)
             first = self._by_key.get(resource.key)
             if first is None or first is replaced:
                 self._by_key[resource.key] = resource
@@ -67,7 +60,6 @@ class Registry:
             path = (resource.group, resource.version, resource.plural)
             if self._by_path.pop(path, None) is None:
                 continue
-            self._nodes.pop(path, None)
             if self._by_key.get(resource.key) is not resource:
                 continue
             del self._by_key[resource.key]
@@ -100,13 +92,10 @@ class Registry:
         """Where the objects of a resource are."""
         return self._tables[resource.storage or resource.key]
 
-    def node(self, resource: Resource) -> Node:
-        """The schema of a resource, compiled once."""
-        path = (resource.group, resource.version, resource.plural)
-        node = self._nodes.get(path)
-        if node is None:
-            node = self._nodes[path] = node_of(resource.schema, resource.resolve)
-        return node
+    @staticmethod
+    def node(resource: Resource) -> Node:
+        """The schema of a resource as merging and owning see it."""
+        return node_of(resource.schema, resource.resolve)
 
     def is_main(self, resource: Resource) -> bool:
         """Whether what the table decodes to is this version's form already."""

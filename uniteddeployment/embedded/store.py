@@ -76,7 +76,7 @@ class HistoryLimits(NamedTuple):
 class Table:
     """The objects of one resource. ``read`` dresses a decoded object: sets apiVersion and kind, fills in defaults."""
 
-    __slots__ = ("_owned", "entries", "history", "keys", "listeners", "name", "read")
+    __slots__ = ("_listeners", "_owned", "entries", "history", "keys", "name", "read")
 
     def __init__(self, name: str, read: Callable[[Obj], Obj]) -> None:
         self.name = name
@@ -84,7 +84,7 @@ class Table:
         self.entries: dict[Key, Entry] = {}
         self.keys: list[Key] = []
         self.history: deque[Event] = deque()
-        self.listeners: list[Listener] = []
+        self._listeners: dict[str | None, list[Listener]] = {}
         self._owned: dict[str, dict[Key, None]] = {}
 
     def select(self, namespace: str | None) -> list[Entry]:
@@ -99,6 +99,16 @@ class Table:
     def owned(self, uid: str) -> list[Entry]:
         """Entries that name ``uid`` as an owner, sorted."""
         return [self.entries[key] for key in sorted(self._owned.get(uid, ()))]
+
+    def listen(self, listener: Listener, namespace: str | None = None) -> Callable[[], None]:
+        """Call ``listener`` after each commit in a namespace (None: in all); gives the function that ends it."""
+        listeners = self._listeners.setdefault(namespace, [])
+        listeners.append(listener)
+        return lambda: listeners.remove(listener)
+
+    def listeners(self, namespace: str) -> list[Listener]:
+        """Who wants to know of a commit in this namespace."""
+        return [*self._listeners.get(None, ()), *self._listeners.get(namespace, ())]
 
     def put(self, entry: Entry) -> None:
         """Set an entry and keep the indexes true."""
@@ -142,7 +152,7 @@ class Store:
         self._monotonic = monotonic
         self._limits = limits or HistoryLimits()
         self.listeners: list[Listener] = []
-        """Called for the commits of every table, after the table's own listeners."""
+        """Called for the commits of every table, after those of the table itself."""
         self._tables: dict[str, Table] = {}
         self._history: deque[Event] = deque()
         self._history_bytes = 0
@@ -240,9 +250,11 @@ class Store:
         self._forget(before)
         return obj
 
-    def remove(self, table: Table, key: Key, obj: Obj) -> Obj:
-        """Commit that an object is gone; ``obj`` is its last state."""
+    def remove(self, table: Table, key: Key) -> Obj:
+        """Commit that an object is gone. Its last state is the stored one with the version of the deletion."""
         before = table.entries[key]
+        last = self.obj(table, before)
+        obj = {**last, "metadata": dict(last["metadata"])}
         entry = self._next(key, obj)
         table.drop(before)
         self._remember(entry, obj)
@@ -266,7 +278,7 @@ class Store:
         self._history_bytes += len(event.after.raw)
         if self._full():
             self.compact()
-        for listener in (*event.table.listeners, *self.listeners):
+        for listener in (*event.table.listeners(event.after.key[0]), *self.listeners):
             listener(event)
 
     # Forgetting

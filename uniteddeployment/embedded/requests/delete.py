@@ -60,7 +60,7 @@ def delete(core: Core, target: Target, options: DeleteOptions, call: Call) -> De
             new = _replace(core, target, new)
         return Deleted(new, gone=False)
     if not call.dry_run:
-        core.store.remove(core.registry.table(resource), target.key, core.registry.hide(resource, new))
+        core.store.remove(core.registry.table(resource), target.key)
     return Deleted(new, gone=True)
 
 

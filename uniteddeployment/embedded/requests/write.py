@@ -23,13 +23,9 @@ from uniteddeployment.embedded.errors import (
     not_found,
     qualified,
 )
+from uniteddeployment.embedded.patch import managed
 from uniteddeployment.embedded.resources import Obj, Resource
 from uniteddeployment.embedded.store import Table
-
-try:
-    from uniteddeployment.embedded.patch import managed
-except ImportError:
-    managed = None
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 NAMESPACES = "namespaces"
@@ -88,7 +84,7 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     resource.strategy.default(obj)
     _admit(core, target, metadata)
     if owned:
-        _own_new(core, resource, obj, call)
+        own(core, target, None, obj, call)
     meta.stamp(obj, core.clock.now(), core.random)
     resource.strategy.prepare_create(obj)
     causes = [*meta.check_new(obj, resource.key, custom=resource.custom), *resource.strategy.validate_create(obj)]
@@ -142,18 +138,8 @@ def _admit(core: Core, target: Target, metadata: Obj) -> None:
     )
 
 
-def _own_new(core: Core, resource: Resource, obj: Obj, call: Call) -> None:
-    """Note who set what. A status is not the creator's where it has an endpoint of its own: it is dropped later."""
-    status = obj.pop("status", None) if resource.status else None
-    own(core, Target(resource, "", ""), None, obj, call)
-    if status is not None:
-        obj["status"] = status
-
-
 def own(core: Core, target: Target, before: Obj | None, obj: Obj, call: Call) -> None:
     """Write managedFields for an update by ``call.manager``."""
-    if managed is None:
-        return
     managed.update(
         before,
         obj,
@@ -162,6 +148,7 @@ def own(core: Core, target: Target, before: Obj | None, obj: Obj, call: Call) ->
         subresource=target.subresource,
         now=core.clock.now(),
         node=core.registry.node(target.resource),
+        status=target.resource.status,
     )
 
 
@@ -197,10 +184,10 @@ def update(
     _place(target, metadata)
     _check_version(target, metadata, before, versioned=versioned)
     meta.keep(new, before)
-    strategy.prepare_update(new, before, target.subresource)
-    new["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+    metadata["resourceVersion"] = before["metadata"]["resourceVersion"]
     if owned and target.subresource not in UNOWNED:
         own(core, target, before, new, call)
+    strategy.prepare_update(new, before, target.subresource)
     causes = [*meta.check_update(new, before), *strategy.validate_update(new, before, target.subresource)]
     if causes:
         raise target.invalid(target.name, causes)
@@ -242,7 +229,7 @@ def commit(core: Core, target: Target, new: Obj, before: Obj, call: Call) -> Obj
     table = core.registry.table(target.resource)
     if released(target.resource, new):
         if not call.dry_run:
-            core.store.remove(table, target.key, core.registry.hide(target.resource, new))
+            core.store.remove(table, target.key)
         return new
     if unchanged(new, before):
         return before

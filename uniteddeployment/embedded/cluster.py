@@ -1,0 +1,109 @@
+"""One Kubernetes-compatible cluster in this process: the store, the API, the controllers and simulated nodes.
+
+Contract: :meth:`Cluster.handle` answers a request at once and touches no socket; :meth:`Cluster.request` does the same
+as a client would find it, with the faults that are switched on. Time comes from the clock and chance from the Random
+that are given, so that two clusters that are treated alike become alike, to the byte.
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final
+
+from uniteddeployment.embedded import builtin
+from uniteddeployment.embedded.access import Access
+from uniteddeployment.embedded.clock import Clock
+from uniteddeployment.embedded.controllers.base import Controller
+from uniteddeployment.embedded.controllers.defaults import default_controllers
+from uniteddeployment.embedded.controllers.events import Recorder
+from uniteddeployment.embedded.controllers.kubelet_nodes import node_object
+from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.crd.strategy import DefinitionStrategy
+from uniteddeployment.embedded.definitions import KEY as DEFINITIONS
+from uniteddeployment.embedded.definitions import Definitions
+from uniteddeployment.embedded.documents import Documents
+from uniteddeployment.embedded.faults import Faults
+from uniteddeployment.embedded.http import Identity, Request, Response
+from uniteddeployment.embedded.local import LocalAccess
+from uniteddeployment.embedded.registry import Registry
+from uniteddeployment.embedded.requests.dispatch import Dispatcher
+from uniteddeployment.embedded.store import HistoryLimits, Store
+
+NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+ZONES: Final = ("z1", "z2", "z3")
+MANAGER: Final = "kube-apiserver"
+
+
+class Cluster:
+    """A cluster that can be asked as soon as it is made; its controllers work between :meth:`start` and :meth:`stop`.
+
+    ``tokens`` are the bearer tokens that it knows. ``controllers`` is True for the usual ones, False for none, or the
+    classes to run.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        clock: Clock,
+        random: Random,
+        nodes: int = 3,
+        zones: Sequence[str] = ZONES,
+        cpu: str = "8",
+        memory: str = "32Gi",
+        tokens: Mapping[str, Identity] | None = None,
+        controllers: bool | Sequence[type[Controller]] = True,
+        history: HistoryLimits | None = None,
+    ) -> None:
+        self.name = name
+        self.clock = clock
+        self._random = random
+        store = Store(monotonic=clock.monotonic, limits=history)
+        registry = Registry(store)
+        self.core = Core(store, registry, clock, self._fork())
+        registry.register(builtin.resources({DEFINITIONS: DefinitionStrategy()}))
+        self._definitions = Definitions(self.core)
+        self.access: Access = LocalAccess(self.core)
+        self.faults = Faults(clock, self._fork())
+        self.tokens: dict[str, Identity] = dict(tokens or {})
+        self._dispatcher = Dispatcher(self.core, self.tokens)
+        self._dispatcher.documents = Documents(registry).answer
+        self._controllers = self._chosen(controllers)
+        self._create_basics(nodes, zones, cpu, memory)
+
+    def _fork(self) -> Random:
+        """A source of chance of its own, so that parts do not depend on how often others draw."""
+        return Random(self._random.getrandbits(64))  # noqa: S311  # names and simulations, no secrets
+
+    def _chosen(self, controllers: bool | Sequence[type[Controller]]) -> list[Controller]:
+        if isinstance(controllers, bool):
+            controllers = default_controllers() if controllers else ()
+        events = Recorder(self.access, self.clock)
+        return [controller(self.access, self.clock, self._fork(), events) for controller in controllers]
+
+    def _create_basics(self, nodes: int, zones: Sequence[str], cpu: str, memory: str) -> None:
+        for namespace in NAMESPACES:
+            self.access.create("namespaces", {"metadata": {"name": namespace}}, manager=MANAGER)
+        for i in range(nodes):
+            zone = zones[i % len(zones)] if zones else ""
+            node = node_object(f"{self.name}-node-{i + 1}", zone=zone, cpu=cpu, memory=memory)
+            self.access.create("nodes", node, manager="kubelet")
+
+    def start(self) -> None:
+        """Start the controllers."""
+        for controller in self._controllers:
+            controller.start()
+
+    def stop(self) -> None:
+        """Stop the controllers and end all watches; what is stored stays, and the cluster can be started again."""
+        for controller in reversed(self._controllers):
+            controller.stop()
+        for watch in tuple(self.core.watches):
+            watch.stream.end()
+
+    def handle(self, request: Request) -> Response:
+        """Answer a request."""
+        return self._dispatcher.handle(request)
+
+    async def request(self, request: Request) -> Response:
+        """Answer a request as a client finds it answered. Raises ConnectionError where faults break its connection."""
+        return await self.faults.around(request, self.handle)

@@ -1,0 +1,220 @@
+"""What can go wrong between a cluster and its clients, on purpose and at the push of a button.
+
+Contract: faults are between the cluster and who asks it, in process or over HTTPS; its controllers never feel them.
+Every chance is drawn from an injected Random and every wait from the cluster's clock, so that a simulation with faults
+can be run again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+from uniteddeployment.embedded.clock import Clock
+from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.http import Request, Response
+from uniteddeployment.embedded.requests import answer
+
+RETRY_AFTER: Final = 1
+"""Seconds that a 429 asks for."""
+
+CUT_OFF: Final = "the cluster is cut off"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Which faults there are now."""
+
+    latency: float = 0.0
+    """Seconds before each answer."""
+    jitter: float = 0.0
+    """Up to so many seconds more."""
+    error_rate: float = 0.0
+    """The share of requests that are answered with an error instead."""
+    error_codes: tuple[int, ...] = (500, 429)
+    slow_watch: float = 0.0
+    """Seconds before each chunk of a watch."""
+    cut_off: bool = False
+    """Connections are refused, and those that are open break."""
+    black_hole: bool = False
+    """Connections are accepted and nothing is ever answered; open watches fall silent."""
+
+    @property
+    def calm(self) -> bool:
+        return self == _CALM
+
+
+_CALM: Final = Settings()
+
+
+class Faults:
+    """The faults of one cluster. :meth:`set` and :meth:`clear` take effect at once, also for open watches."""
+
+    def __init__(self, clock: Clock, random: Random) -> None:
+        self._clock = clock
+        self._random = random
+        self._settings = _CALM
+        self._listeners: list[Callable[[Settings], None]] = []
+
+    @property
+    def now(self) -> Settings:
+        """The faults that there are now."""
+        return self._settings
+
+    def set(
+        self,
+        *,
+        latency: float | None = None,
+        jitter: float | None = None,
+        error_rate: float | None = None,
+        error_codes: tuple[int, ...] | None = None,
+        slow_watch: float | None = None,
+        cut_off: bool | None = None,
+        black_hole: bool | None = None,
+    ) -> None:
+        """Change the faults that are named and leave the others."""
+        asked = {
+            "latency": latency,
+            "jitter": jitter,
+            "error_rate": error_rate,
+            "error_codes": error_codes,
+            "slow_watch": slow_watch,
+            "cut_off": cut_off,
+            "black_hole": black_hole,
+        }
+        said = {name: value for name, value in asked.items() if value is not None}
+        self._change(replace(self._settings, **said))  # type: ignore[arg-type]  # each value has the type of its field
+
+    def clear(self) -> None:
+        """All is well again."""
+        self._change(_CALM)
+
+    def subscribe(self, listener: Callable[[Settings], None]) -> Callable[[], None]:
+        """Call ``listener`` after each change; gives the function that ends it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _change(self, settings: Settings) -> None:
+        self._settings = settings
+        for listener in tuple(self._listeners):
+            listener(settings)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait on the cluster's clock."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = self._clock.call_later(seconds, lambda: None if done.done() else done.set_result(None))
+        try:
+            await done
+        finally:
+            timer.cancel()
+
+    async def _until(self, reached: Callable[[Settings], bool]) -> None:
+        """Wait for settings."""
+        if reached(self._settings):
+            return
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def look(settings: Settings) -> None:
+            if reached(settings) and not done.done():
+                done.set_result(None)
+
+        unsubscribe = self.subscribe(look)
+        try:
+            await done
+        finally:
+            unsubscribe()
+
+    async def around(self, request: Request, handle: Callable[[Request], Response]) -> Response:
+        """Answer a request as a client would find it answered. Raises ConnectionError where its connection breaks."""
+        await self._before()
+        settings = self._settings
+        if settings.error_rate and self._random.random() < settings.error_rate:
+            return self._error(self._random.choice(settings.error_codes))
+        response = handle(request)
+        if response.stream is not None:
+            response.stream = self.through(response.stream)
+        return response
+
+    def through(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """A watch as a client finds it, with the faults of each moment."""
+        return _Stream(self, stream)
+
+    async def _before(self) -> None:
+        """What happens to a request before the cluster sees it."""
+        if self._settings.cut_off:
+            raise ConnectionRefusedError(CUT_OFF)
+        delay = self._settings.latency
+        if self._settings.jitter:
+            delay += self._settings.jitter * self._random.random()
+        if delay:
+            await self._or_cut(self.wait(delay))
+        if self._settings.black_hole:
+            await self._until(lambda settings: settings.cut_off or not settings.black_hole)
+            raise ConnectionResetError("the black hole closed")
+
+    async def _or_cut(self, waiting: Awaitable[None]) -> None:
+        """Wait for something, unless the cluster is cut off meanwhile."""
+        await race(waiting, self._until(lambda settings: settings.cut_off))
+        if self._settings.cut_off:
+            raise ConnectionResetError(CUT_OFF)
+
+    async def chunk(self, stream: AsyncIterator[bytes]) -> bytes:
+        """The next chunk of a watch, as late and as broken as it gets. Raises StopAsyncIteration at its end."""
+        if self._settings.cut_off:
+            raise ConnectionResetError(CUT_OFF)
+        reading = asyncio.ensure_future(anext(stream, None))
+        try:
+            await race(asyncio.shield(reading), self._until(lambda settings: settings.cut_off))
+            if self._settings.slow_watch and not self._settings.cut_off:
+                await self._or_cut(self.wait(self._settings.slow_watch))
+            await self._until(lambda settings: settings.cut_off or not settings.black_hole)
+            if self._settings.cut_off:
+                raise ConnectionResetError(CUT_OFF)
+        finally:
+            if not reading.done():
+                reading.cancel()
+        found = reading.result()
+        if found is None:
+            raise StopAsyncIteration
+        return found
+
+    @staticmethod
+    def _error(code: int) -> Response:
+        if code == 429:
+            text = "the server has received too many requests and has asked us to try again later"
+            return answer.error(StatusError(429, "TooManyRequests", text, details={}, retry_after=RETRY_AFTER))
+        reasons = {500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
+        text = "Internal error occurred: a fault was asked for"
+        return answer.error(StatusError(code, reasons.get(code, ""), text))
+
+
+class _Stream:
+    """A watch seen through faults."""
+
+    def __init__(self, faults: Faults, stream: AsyncIterator[bytes]) -> None:
+        self._faults = faults
+        self._stream = stream
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await self._faults.chunk(self._stream)
+
+    async def aclose(self) -> None:
+        """The reader goes away."""
+        close = getattr(self._stream, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def race(first: Awaitable[None] | asyncio.Future[bytes | None], second: Awaitable[None]) -> None:
+    """Wait until one of two is done, and cancel the other."""
+    tasks = [asyncio.ensure_future(first), asyncio.ensure_future(second)]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,301 @@
+"""Reading bodies: JSON and YAML, objects of the right kind, and fields that the schema does not know.
+
+Contract: what comes out is a private object that says the kind and apiVersion of its resource and holds nothing that
+the schema does not know. Texts of errors are the real server's, including those of its language's decoder.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from uniteddeployment.embedded.errors import Cause, StatusError, bad_request
+from uniteddeployment.embedded.registry import Registry
+from uniteddeployment.embedded.requests.negotiate import JSON
+from uniteddeployment.embedded.resources import Obj, Resource
+
+LIMIT: Final = 3 * 1024 * 1024
+SUMMARY: Final = 30
+
+_decode = msgspec.json.Decoder().decode
+_COLONS = re.compile(rb'"\s*:')
+
+
+def _loader() -> type[yaml.SafeLoader]:
+    """Safe YAML without dates: a manifest means the text that it says."""
+    base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]  # which base there is depends on how PyYAML was built
+        pass
+
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in base.yaml_implicit_resolvers.items()
+    }
+    return Loader
+
+
+_Loader = _loader()
+
+
+def check_size(body: bytes) -> None:
+    """Refuse what is too large (413)."""
+    if len(body) > LIMIT:
+        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LIMIT}")
+
+
+def json_error(body: bytes) -> str:
+    """What is wrong with a body that is no JSON, as Go's decoder says it."""
+    try:
+        json.loads(body)
+    except json.JSONDecodeError as error:
+        rest = error.doc[error.pos :].lstrip() if error.pos < len(error.doc) else ""
+        if not rest:
+            return "unexpected end of JSON input"
+        where = "after object key:value pair" if "delimiter" in error.msg else "looking for beginning of value"
+        return f"invalid character {rest[0]!r} {where}"
+    except UnicodeDecodeError:
+        return "invalid UTF-8 in string"
+    return "unexpected end of JSON input"
+
+
+def parse_json(body: bytes) -> Any:
+    """Any JSON value. Raises ValueError with the decoder's words."""
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(json_error(body)) from error
+
+
+def parse_yaml(body: bytes) -> Any:
+    """Any value in YAML (of which JSON is a part). Raises ValueError."""
+    try:
+        return yaml.load(body, Loader=_Loader)  # noqa: S506  # derived from the safe loader
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ValueError(f"error converting YAML to JSON: yaml: line {line}: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(f"error converting YAML to JSON: yaml: {error}") from error
+
+
+def duplicates(body: bytes, value: Any) -> list[str]:
+    """Paths of fields that a JSON body has twice. Cheap when there are none."""
+    if len(_COLONS.findall(body)) <= _keys(value):
+        return []
+    found: list[str] = []
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        built = _Pairs(pairs)
+        seen: set[str] = set()
+        built.twice = [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]  # add returns None
+        return built
+
+    _collect(json.loads(body, object_pairs_hook=build), "", found)
+    return found
+
+
+class _Pairs(dict[str, Any]):
+    """A decoded object that remembers which keys came twice."""
+
+    twice: Sequence[str] = ()
+
+
+def _keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_keys(item) for item in value.values() if isinstance(item, (dict, list)))
+    if isinstance(value, list):
+        return sum(_keys(item) for item in value if isinstance(item, (dict, list)))
+    return 0
+
+
+def _collect(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            _collect(item, f"{path}[{i}]", found)
+    elif isinstance(value, _Pairs):
+        found += [f'duplicate field "{_join(path, key)}"' for key in value.twice]
+        for key, item in value.items():
+            _collect(item, _join(path, key), found)
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+# Objects
+
+
+def read_object(
+    registry: Registry, resource: Resource, body: bytes, media: str, validation: str, warnings: list[str]
+) -> Obj:
+    """The object of a create or an update."""
+    check_size(body)
+    obj, strict = _parse(resource, body, media)
+    _check_kind(registry, resource, obj, body)
+    conform(resource, obj, validation, warnings, strict)
+    return obj
+
+
+def _parse(resource: Resource, body: bytes, media: str) -> tuple[Obj, list[str]]:
+    if media == JSON:
+        try:
+            value = parse_json(body)
+        except ValueError as error:
+            raise _unrecognized(resource, f"couldn't get version/kind; json parse error: {error}", body) from error
+        strict = duplicates(body, value)
+    else:
+        try:
+            value = parse_yaml(body)
+        except ValueError as error:
+            raise _unrecognized(resource, f"couldn't get version/kind; json parse error: {error}", body) from error
+        strict = []
+    if not isinstance(value, dict):
+        shape = "array" if isinstance(value, list) else _json_type(value)
+        struct = (
+            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {shape} into Go value of type {struct}"
+        raise _unrecognized(resource, why, body)
+    return value, strict
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "string" if isinstance(value, str) else "number"
+
+
+def _unrecognized(resource: Resource, why: str, body: bytes) -> StatusError:
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {resource.kind}): {why} ({_summary(body)})"
+    )
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    head = body[:SUMMARY]
+    text = head.decode(errors="replace") if body[:1] == b"{" else head.hex()
+    return f"{text} ..." if len(body) > SUMMARY else text
+
+
+def _check_kind(registry: Registry, resource: Resource, obj: Obj, body: bytes) -> None:
+    """The object must be of the kind of the resource; built-in kinds may leave it unsaid."""
+    kind, api_version = obj.get("kind"), obj.get("apiVersion")
+    if resource.custom:
+        if not kind:
+            raise bad_request(f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
+        if api_version and api_version != resource.api_version:
+            raise bad_request(
+                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"({resource.api_version})"
+            )
+        if kind != resource.kind:
+            raise bad_request(
+                f"{kind} in version {json.dumps(resource.version)} cannot be handled as a {resource.kind}: "
+                f"no kind {json.dumps(kind)} is registered for version {json.dumps(resource.api_version)}"
+            )
+    elif (kind or resource.kind, api_version or resource.api_version) != (resource.kind, resource.api_version):
+        raise _other_kind(registry, resource, str(kind or resource.kind), str(api_version or resource.api_version))
+    obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
+
+
+def _other_kind(registry: Registry, resource: Resource, kind: str, api_version: str) -> StatusError:
+    return other_kind(registry, resource.group, resource.kind, kind, api_version)
+
+
+def other_kind(registry: Registry, group: str, expected: str, kind: str, api_version: str) -> StatusError:
+    """400 for an object of another kind than the path is about."""
+    version = api_version.rpartition("/")[2]
+    if any(other.kind == kind and other.api_version == api_version for other in registry):
+        package = group.split(".", 1)[0] or "core"
+        why = f"converting ({version}.{kind}) to ({package}.{expected}): unknown conversion"
+    else:
+        why = (
+            f"no kind {json.dumps(kind)} is registered for version {json.dumps(api_version)} in scheme "
+            '"pkg/api/legacyscheme/scheme.go:30"'
+        )
+    return bad_request(f"{kind} in version {json.dumps(version)} cannot be handled as a {expected}: {why}")
+
+
+def read_plain(registry: Registry, group: str, kind: str, api_version: str, body: bytes, media: str) -> Obj:
+    """An object that is not stored: a Scale, an Eviction, a Binding, a review."""
+    try:
+        obj = parse_json(body) if media == JSON else parse_yaml(body)
+    except ValueError as error:
+        why = f"couldn't get version/kind; json parse error: {error}"
+        text = f"the object provided is unrecognized (must be of type {kind}): {why} ({_summary(body)})"
+        raise bad_request(text) from error
+    if not isinstance(obj, dict):
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}) ({_summary(body)})")
+    said = (obj.get("kind") or kind, obj.get("apiVersion") or api_version)
+    if said != (kind, api_version):
+        raise other_kind(registry, group, kind, *said)
+    obj["kind"], obj["apiVersion"] = kind, api_version
+    if not isinstance(obj.setdefault("metadata", {}), dict):
+        raise bad_request(f"{kind} has metadata that is no object")
+    return obj
+
+
+def conform(resource: Resource, obj: Obj, validation: str, warnings: list[str], strict: Sequence[str] = ()) -> None:
+    """Drop unknown fields, and warn of them or refuse them."""
+    metadata = obj.get("metadata")
+    if metadata is None:
+        obj["metadata"] = {}
+    wrong = [*strict, *resource.strategy.conform(obj)]
+    if not wrong:
+        return
+    if validation == "Strict":
+        raise bad_request(
+            f"{resource.kind} in version {json.dumps(resource.version)} cannot be handled as a {resource.kind}: "
+            f"strict decoding error: {', '.join(wrong)}"
+        )
+    if validation == "Warn":
+        warnings += wrong
+
+
+def patched(resource: Resource, obj: Obj, validation: str, warnings: list[str]) -> None:
+    """The same for the result of a patch, whose errors are worded as those of a field called ``patch``."""
+    try:
+        conform(resource, obj, validation, warnings)
+    except StatusError as error:
+        if error.code != 400 or resource.custom:
+            raise
+        raise bad_patch(error.message.rpartition(f"cannot be handled as a {resource.kind}: ")[2]) from error
+
+
+def bad_patch(why: str) -> StatusError:
+    """422 for a patch whose result cannot be decoded."""
+    text = f"Invalid value: <object>: {why}"
+    cause = Cause("FieldValueInvalid", text, "patch")
+    details: Mapping[str, Any] = {"causes": [{"reason": cause.reason, "message": text, "field": cause.field}]}
+    return StatusError(422, "Invalid", f' "" is invalid: patch: {text}', details=dict(details))
+
+
+def check_name(obj: Obj, name: str, namespace: str) -> None:
+    """The object of an update must be the one that the path names."""
+    metadata = obj.get("metadata") or {}
+    said = metadata.get("name", "")
+    if not said:
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if said != name:
+        raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def read_options(body: bytes, media: str) -> Obj | None:
+    """The DeleteOptions in the body of a DELETE, if there are any."""
+    check_size(body)
+    if not body.strip():
+        return None
+    try:
+        value = parse_json(body) if media == JSON else parse_yaml(body)
+    except ValueError as error:
+        raise bad_request(f"error decoding DeleteOptions: {error}") from error
+    if not isinstance(value, dict):
+        raise bad_request("DeleteOptions must be an object")
+    return value

@@ -1,0 +1,227 @@
+"""What a request asks for besides its object: the query parameters, and the body of a DELETE.
+
+Contract: each function reads one kind of options and refuses what the real server refuses, in its words.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from uniteddeployment.embedded.errors import Cause, StatusError, bad_request, invalid
+from uniteddeployment.embedded.requests.delete import DeleteOptions
+
+META_GROUP: Final = "meta.k8s.io"
+MANAGER_LIMIT: Final = 128
+VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
+
+Query = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Of creates, updates and patches."""
+
+    dry_run: bool
+    manager: str
+    validation: str
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Of lists and watches. Versions are None where the client leaves them to the server."""
+
+    labels: str = ""
+    fields: str = ""
+    limit: int = 0
+    token: str = ""
+    version: int | None = None
+    match: str = ""
+    watch: bool = False
+    bookmarks: bool = False
+    initial_events: bool | None = None
+    timeout: float | None = None
+
+
+def flag(query: Query, name: str) -> bool:
+    """A boolean as the real server reads it: anything but a clear no means yes."""
+    return name in query and query[name].lower() not in ("false", "0")
+
+
+def _refused(kind: str, causes: Sequence[Cause]) -> StatusError:
+    return invalid(kind, META_GROUP, "", causes)
+
+
+def _dry_run(kind: str, values: Sequence[str]) -> bool:
+    if any(value != "All" for value in values):
+        shown = json.dumps(list(values), separators=(",", ":"))
+        text = f'Unsupported value: {shown}: supported values: "All"'
+        raise _refused(kind, [Cause("FieldValueNotSupported", text, "dryRun")])
+    return bool(values)
+
+
+def default_manager(user_agent: str) -> str:
+    """The field manager of a client that names none: its User-Agent up to the first slash."""
+    return user_agent.split("/", 1)[0][:MANAGER_LIMIT] or "unknown"
+
+
+def write_options(kind: str, query: Query, dry_runs: Sequence[str], user_agent: str, *, apply: bool) -> WriteOptions:
+    """Read the options of a write; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
+    causes: list[Cause] = []
+    manager = query.get("fieldManager", "")
+    if "force" in query and kind == "PatchOptions" and not apply:
+        text = "Forbidden: may not be specified for non-apply patch"
+        causes.append(Cause("FieldValueForbidden", text, "force"))
+    if apply and not manager:
+        causes.append(Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"))
+    if len(manager.encode()) > MANAGER_LIMIT:
+        text = f"Too long: may not be more than {MANAGER_LIMIT} bytes"
+        causes.append(Cause("FieldValueTooLong", text, "fieldManager"))
+    for i, char in enumerate(manager):
+        if not char.isprintable():
+            shown = json.dumps(manager)
+            text = f"Invalid value: {shown}: should only contain printable characters"
+            causes.append(Cause("FieldValueInvalid", text, "fieldManager"))
+            break
+    validation = query.get("fieldValidation", "")
+    if validation and validation not in VALIDATIONS:
+        supported = ", ".join(json.dumps(value) for value in (*VALIDATIONS, ""))
+        text = f"Unsupported value: {json.dumps(validation)}: supported values: {supported}"
+        causes.append(Cause("FieldValueNotSupported", text, "fieldValidation"))
+    if causes:
+        raise _refused(kind, causes)
+    dry_run = _dry_run(kind, dry_runs)
+    return WriteOptions(dry_run, manager or default_manager(user_agent), validation or "Warn", flag(query, "force"))
+
+
+# Lists and watches
+
+
+def list_options(query: Query) -> ListOptions:
+    """Read the options of a list or a watch."""
+    watch = flag(query, "watch")
+    initial = flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
+    match = query.get("resourceVersionMatch", "")
+    version, token = query.get("resourceVersion", ""), query.get("continue", "")
+    causes = _check_watch(initial, match) if watch else _check_list(initial, match, version, token)
+    if causes:
+        raise _refused("ListOptions", causes)
+    return ListOptions(
+        labels=query.get("labelSelector", ""),
+        fields=query.get("fieldSelector", ""),
+        limit=_integer(query, "limit"),
+        token=token,
+        version=resource_version(version, watch=watch) if version else None,
+        match=match,
+        watch=watch,
+        bookmarks=flag(query, "allowWatchBookmarks"),
+        initial_events=initial,
+        timeout=float(_integer(query, "timeoutSeconds")) or None,
+    )
+
+
+def _integer(query: Query, name: str) -> int:
+    text = query.get(name, "")
+    if not text:
+        return 0
+    if not re.fullmatch(r"[+-]?\d+", text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return int(text)
+
+
+def resource_version(text: str, *, watch: bool = False) -> int:
+    """A resourceVersion of a query. Lists and watches refuse bad ones differently."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+    if watch:
+        raise StatusError(500, "", why)
+    raise bad_request(f"invalid resource version: {why}")
+
+
+def _forbidden(text: str, field: str = "resourceVersionMatch") -> Cause:
+    return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
+
+
+def _check_watch(initial: bool | None, match: str) -> list[Cause]:
+    if initial is None:
+        if match:
+            return [_forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")]
+        return []
+    causes = []
+    if match != "NotOlderThan":
+        causes.append(_forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+        if match:
+            text = f'Unsupported value: {json.dumps(match)}: supported values: "NotOlderThan"'
+            causes.append(Cause("FieldValueNotSupported", text, "resourceVersionMatch"))
+    return causes
+
+
+def _check_list(initial: bool | None, match: str, version: str, token: str) -> list[Cause]:
+    causes = []
+    if initial is not None:
+        causes.append(_forbidden("sendInitialEvents is forbidden for list", "sendInitialEvents"))
+    if not match:
+        return causes
+    if not version:
+        causes.append(_forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+    if token:
+        causes.append(_forbidden("resourceVersionMatch is forbidden when continue is provided"))
+    if match not in ("Exact", "NotOlderThan"):
+        text = f'Unsupported value: {json.dumps(match)}: supported values: "Exact", "NotOlderThan", ""'
+        causes.append(Cause("FieldValueNotSupported", text, "resourceVersionMatch"))
+    elif match == "Exact" and version == "0":
+        causes.append(_forbidden('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    return causes
+
+
+# Deletes
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRequest:
+    """The options of a DELETE."""
+
+    options: DeleteOptions
+    dry_run: bool
+
+
+def delete_request(body: Mapping[str, Any] | None, query: Query, dry_runs: Sequence[str]) -> DeleteRequest:
+    """Read the options of a DELETE from its body, or from the query if it has none."""
+    said: Mapping[str, Any] = body or _delete_query(query, dry_runs)
+    propagation = said.get("propagationPolicy")
+    orphan = said.get("orphanDependents")
+    causes = []
+    if propagation is not None and orphan is not None:
+        shown = json.dumps(propagation)
+        text = f"Invalid value: {shown}: orphanDependents and deletionPropagation cannot be both set"
+        causes.append(Cause("FieldValueInvalid", text, "propagationPolicy"))
+    if propagation not in (None, "Foreground", "Background", "Orphan"):
+        supported = '"Foreground", "Background", "Orphan", "nil"'
+        text = f"Unsupported value: {json.dumps(propagation)}: supported values: {supported}"
+        causes.append(Cause("FieldValueNotSupported", text, "propagationPolicy"))
+    if causes:
+        raise _refused("DeleteOptions", causes)
+    if orphan is not None:
+        propagation = "Orphan" if orphan else "Background"
+    conditions = said.get("preconditions") or {}
+    options = DeleteOptions(
+        grace_seconds=said.get("gracePeriodSeconds"),
+        propagation=propagation,
+        uid=conditions.get("uid"),
+        resource_version=conditions.get("resourceVersion"),
+    )
+    return DeleteRequest(options, _dry_run("DeleteOptions", said.get("dryRun") or ()))
+
+
+def _delete_query(query: Query, dry_runs: Sequence[str]) -> dict[str, Any]:
+    said: dict[str, Any] = {"dryRun": list(dry_runs)}
+    if "gracePeriodSeconds" in query:
+        said["gracePeriodSeconds"] = _integer(query, "gracePeriodSeconds")
+    if "propagationPolicy" in query:
+        said["propagationPolicy"] = query["propagationPolicy"]
+    if "orphanDependents" in query:
+        said["orphanDependents"] = flag(query, "orphanDependents")
+    return said

@@ -1,0 +1,127 @@
+"""PATCH: four kinds of patches on an object, a status or nothing at all.
+
+Contract: a patch is turned into the whole object that it asks for, which then goes the way of every update. An apply
+may also create what it does not find.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from uniteddeployment.embedded.core import Call, Core, clone
+from uniteddeployment.embedded.errors import StatusError, bad_request
+from uniteddeployment.embedded.patch import jsonpatch, managed, merge, strategic
+from uniteddeployment.embedded.requests import body as bodies
+from uniteddeployment.embedded.requests import write
+from uniteddeployment.embedded.requests.options import WriteOptions
+from uniteddeployment.embedded.requests.write import Target
+from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.schema.node import Node
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+
+KINDS: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """The answer to a PATCH; ``created`` if an apply found nothing to apply to."""
+
+    obj: Obj
+    created: bool = False
+
+
+def check_media(media: str, *, custom: bool) -> None:
+    """Refuse kinds of patches that are not spoken here (415)."""
+    if media not in KINDS:
+        raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+    if custom and media == STRATEGIC_PATCH:
+        accepted = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH, "application/apply-patch+cbor"))
+        text = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        raise StatusError(415, "UnsupportedMediaType", text)
+
+
+def apply_to(media: str, live: Obj, body: bytes, node: Node) -> Obj:
+    """The object that a JSON, merge or strategic merge patch makes of ``live``; private."""
+    if media == JSON_PATCH:
+        return clone(jsonpatch.apply(live, body))
+    try:
+        patch: Any = bodies.parse_json(body)
+    except ValueError as error:
+        raise bad_request(f"error decoding patch: {error}") from error
+    if not isinstance(patch, dict):
+        raise bad_request("error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}")
+    if media == MERGE_PATCH:
+        return clone(merge.apply(live, patch))
+    return clone(strategic.apply(live, patch, node))
+
+
+def read_apply(body: bytes) -> Obj:
+    """The configuration in the body of an apply."""
+    try:
+        patch = bodies.parse_yaml(body)
+    except ValueError as error:
+        raise bad_request(f"error decoding YAML: {error}") from error
+    if not isinstance(patch, dict):
+        raise bad_request("error decoding YAML: the configuration must be an object")
+    return patch
+
+
+def patch(core: Core, target: Target, media: str, body: bytes, options: WriteOptions, call: Call) -> Patched:
+    """Patch one object."""
+    bodies.check_size(body)
+    if media == APPLY_PATCH:
+        return _apply(core, target, read_apply(body), options, call)
+    node = core.registry.node(target.resource)
+
+    def change(live: Obj) -> Obj:
+        new = apply_to(media, live, body, node)
+        _decoded(target, new, options, call)
+        return new
+
+    return Patched(write.update(core, target, change, call))
+
+
+def _decoded(target: Target, new: Obj, options: WriteOptions, call: Call) -> None:
+    """What came out of a patch must be an object like any other."""
+    resource = target.resource
+    new.setdefault("kind", resource.kind)
+    new.setdefault("apiVersion", resource.api_version)
+    if (new["kind"], new["apiVersion"]) != (resource.kind, resource.api_version):
+        raise bodies.bad_patch(f"no kind {new['kind']!r} in version {new['apiVersion']!r} is expected here")
+    bodies.patched(resource, new, options.validation, call.warnings)
+    bodies.check_name(new, target.name, target.namespace)
+    resource.strategy.default(new)
+
+
+def _apply(core: Core, target: Target, config: Obj, options: WriteOptions, call: Call) -> Patched:
+    live = write.live(core, target)
+    if live is None and target.subresource:
+        raise target.missing()
+
+    def change(before: Obj | None) -> Obj:
+        new = clone(_applied(core, target, before, config, options))
+        _decoded(target, new, options, call)
+        return new
+
+    if live is not None:
+        return Patched(write.update(core, target, change, call, owned=False))
+    new = change(None)
+    return Patched(write.create(core, target, new, call, owned=False), created=True)
+
+
+def _applied(core: Core, target: Target, before: Obj | None, config: Obj, options: WriteOptions) -> Obj:
+    resource = target.resource
+    return managed.apply(
+        before,
+        config,
+        manager=options.manager,
+        force=options.force,
+        api_version=resource.api_version,
+        subresource=target.subresource,
+        now=core.clock.now(),
+        node=core.registry.node(resource),
+        status=resource.status,
+    )

@@ -1,0 +1,166 @@
+"""Get and list: versions, pages, selectors.
+
+Contract: the common case, built-in objects as JSON, joins stored bytes and decodes nothing.
+"""
+
+import base64
+import binascii
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from uniteddeployment.embedded import selectors
+from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.errors import StatusError, bad_request, not_found
+from uniteddeployment.embedded.http import Response
+from uniteddeployment.embedded.requests import answer
+from uniteddeployment.embedded.requests.negotiate import JSON, Accepted
+from uniteddeployment.embedded.requests.options import ListOptions, list_options, resource_version
+from uniteddeployment.embedded.requests.route import Route
+from uniteddeployment.embedded.requests.write import Target, live
+from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.store import Entry, HistoryGoneError, Table
+
+TOKEN_VERSION: Final = "meta.k8s.io/v1"
+
+EXPIRED: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+class _Token(msgspec.Struct):
+    """Where the next page starts: behind ``start``, in the state of ``rv`` (-1: of whenever it is read)."""
+
+    v: str
+    rv: int
+    start: tuple[str, str]
+
+
+def _write_token(rv: int, start: tuple[str, str]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(_Token(TOKEN_VERSION, rv, start))).rstrip(b"=").decode()
+
+
+def _read_token(text: str) -> _Token:
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
+    except (msgspec.DecodeError, msgspec.ValidationError, binascii.Error, ValueError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from error
+
+
+def too_large(version: int, current: int) -> StatusError:
+    """504: the server has not seen this version yet."""
+    return StatusError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {version}, current: {current}",
+        details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]},
+        retry_after=1,
+    )
+
+
+def plain(core: Core, resource: Resource) -> bool:
+    """Whether what is stored is, but for its first bytes, what this version shows."""
+    return not resource.custom and core.registry.is_main(resource)
+
+
+def get(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]) -> Response:
+    """One object."""
+    resource, address = route.resource, route.address
+    if version := query.get("resourceVersion"):
+        wanted = resource_version(version)
+        if wanted > core.store.rv:
+            raise too_large(wanted, core.store.rv)
+    entry = core.registry.table(resource).entries.get((address.namespace, address.name))
+    if entry is None:
+        raise not_found(resource.plural, resource.group, address.name)
+    if not accepted.form and accepted.media == JSON and plain(core, resource):
+        return answer.raw_json(answer.full(resource, entry.raw))
+    obj = live(core, Target(resource, address.namespace, address.name))
+    if obj is None:
+        raise not_found(resource.plural, resource.group, address.name)
+    return answer.object_(core, resource, obj, accepted, query)
+
+
+def list_(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]) -> Response:
+    """Several objects, or a page of them."""
+    options = list_options(query)
+    resource = route.resource
+    selector = selectors.parse(options.labels, options.fields, resource)
+    table = core.registry.table(resource)
+    entries, rv = _state(core, table, route, options)
+    if options.token:
+        entries = _behind(entries, _read_token(options.token).start)
+    if selector.everything:
+        objects = None
+        chosen = entries
+    else:
+        chosen, objects = _matching(core, resource, table, entries, selector)
+    metadata: dict[str, Any] = {"resourceVersion": str(rv)}
+    if resource.custom:
+        metadata["continue"] = ""
+    limit = options.limit if options.version != 0 else 0
+    if 0 < limit < len(chosen):
+        metadata["continue"] = _write_token(rv, chosen[limit - 1].key)
+        if selector.everything:
+            metadata["remainingItemCount"] = len(chosen) - limit
+        chosen = chosen[:limit]
+        objects = objects[:limit] if objects is not None else None
+    if not accepted.form and accepted.media == JSON and plain(core, resource):
+        return answer.raw_list(resource, [entry.raw for entry in chosen], metadata)
+    if objects is None:
+        objects = [core.registry.show(resource, obj) for obj in core.store.objects(table, chosen)]
+    return answer.list_(core, resource, objects, metadata, accepted, query)
+
+
+def _matching(
+    core: Core, resource: Resource, table: Table, entries: Sequence[Entry], selector: selectors.Selector
+) -> tuple[list[Entry], list[Obj]]:
+    if (name := selector.name) is not None:
+        entries = [entry for entry in entries if entry.key[1] == name]
+    chosen: list[Entry] = []
+    objects: list[Obj] = []
+    for entry in entries:
+        obj = core.registry.show(resource, core.store.obj(table, entry))
+        if selector.matches(obj):
+            chosen.append(entry)
+            objects.append(obj)
+    return chosen, objects
+
+
+def _state(core: Core, table: Table, route: Route, options: ListOptions) -> tuple[list[Entry], int]:
+    """The entries of the path in the state that the request asks for, and its version."""
+    version = options.version
+    namespace = route.address.namespace or None
+    exact: int | None = version if options.match == "Exact" or (options.limit and version) else None
+    if version is not None and version > core.store.rv:
+        raise too_large(version, core.store.rv)
+    if options.token:
+        token = _read_token(options.token)
+        exact = token.rv if token.rv > 0 else None
+    if exact is None or exact == core.store.rv:
+        return table.select(namespace), core.store.rv
+    try:
+        entries = core.store.snapshot(table, exact)
+    except HistoryGoneError as error:
+        raise _expired(options) from error
+    if namespace is not None:
+        entries = [entry for entry in entries if entry.key[0] == namespace]
+    return entries, exact
+
+
+def _expired(options: ListOptions) -> StatusError:
+    if not options.token:
+        return StatusError(410, "Expired", f"The resourceVersion for the provided list is too old: {options.version}")
+    failure = StatusError(410, "Expired", EXPIRED)
+    failure.metadata = {"continue": _write_token(-1, _read_token(options.token).start)}
+    return failure
+
+
+def _behind(entries: Sequence[Entry], start: tuple[str, str]) -> list[Entry]:
+    return list(entries[bisect_right(entries, start, key=lambda entry: entry.key) :])

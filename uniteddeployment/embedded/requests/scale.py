@@ -1,0 +1,189 @@
+"""The scale subresource: a window on three fields of an object that looks the same for every kind."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from uniteddeployment.embedded.core import Call, Core, clone
+from uniteddeployment.embedded.errors import Cause, invalid
+from uniteddeployment.embedded.patch import managed
+from uniteddeployment.embedded.requests import body as bodies
+from uniteddeployment.embedded.requests import patch as patches
+from uniteddeployment.embedded.requests import write
+from uniteddeployment.embedded.requests.options import WriteOptions
+from uniteddeployment.embedded.requests.write import Target
+from uniteddeployment.embedded.resources import Obj, RawSchema, ScalePaths
+from uniteddeployment.embedded.schema.node import node_of
+
+GROUP: Final = "autoscaling"
+KIND: Final = "Scale"
+API_VERSION: Final = "autoscaling/v1"
+SUBRESOURCE: Final = "scale"
+
+SCHEMA: Final[RawSchema] = {
+    "type": "object",
+    "properties": {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+        "status": {
+            "type": "object",
+            "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}},
+        },
+    },
+}
+_NODE: Final = node_of(SCHEMA, lambda _: {})
+_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def at(obj: Obj, path: str) -> Any:
+    """The value at a dotted path, or None."""
+    value: Any = obj
+    for step in path.strip(".").split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def put(obj: Obj, path: str, value: Any) -> None:
+    """Set the value at a dotted path."""
+    *parents, last = path.strip(".").split(".")
+    for step in parents:
+        obj = obj.setdefault(step, {})
+    obj[last] = value
+
+
+def scale_of(paths: ScalePaths, obj: Obj) -> Obj:
+    """The Scale of an object."""
+    replicas = at(obj, paths.replicas) or 0
+    status: Obj = {"replicas": at(obj, paths.status_replicas) or 0}
+    if selector := _selector(paths, obj):
+        status["selector"] = selector
+    return {
+        "kind": KIND,
+        "apiVersion": API_VERSION,
+        "metadata": {field: obj["metadata"][field] for field in _METADATA if field in obj["metadata"]},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def _selector(paths: ScalePaths, obj: Obj) -> str:
+    """The label selector as text: custom resources have it so, built-in kinds have it as an object in their spec."""
+    value = at(obj, paths.selector) if paths.selector else None
+    if value is None:
+        value = at(obj, ".spec.selector")
+    if isinstance(value, str):
+        return value
+    return format_selector(value) if isinstance(value, dict) else ""
+
+
+def format_selector(selector: Mapping[str, Any]) -> str:
+    """A LabelSelector as text."""
+    terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for expression in selector.get("matchExpressions") or ():
+        key, operator, values = expression["key"], expression["operator"], expression.get("values") or ()
+        terms.append((key, _term(key, operator, values)))
+    return ",".join(text for _, text in sorted(terms, key=lambda term: term[0]))
+
+
+def _term(key: str, operator: str, values: Sequence[str]) -> str:
+    match operator:
+        case "In":
+            return f"{key} in ({','.join(sorted(values))})"
+        case "NotIn":
+            return f"{key} notin ({','.join(sorted(values))})"
+        case "Exists":
+            return key
+        case _:
+            return f"!{key}"
+
+
+def get(core: Core, target: Target, paths: ScalePaths) -> Obj:
+    """The Scale of a stored object."""
+    obj = write.live(core, target)
+    if obj is None:
+        raise target.missing()
+    return scale_of(paths, obj)
+
+
+def read(core: Core, raw: bytes, media: str) -> Obj:
+    """The Scale in the body of a PUT."""
+    bodies.check_size(raw)
+    scale = bodies.read_plain(core.registry, GROUP, KIND, API_VERSION, raw, media)
+    scale.setdefault("spec", {})
+    return scale
+
+
+def update(core: Core, target: Target, paths: ScalePaths, scale: Obj, call: Call) -> Obj:
+    """Set the replicas of an object to those of a Scale; gives the new Scale."""
+    bodies.check_name(scale, target.name, target.namespace)
+
+    def change(live: Obj) -> Obj:
+        return _with(live, paths, scale)
+
+    return scale_of(paths, write.update(core, target, change, call))
+
+
+def _with(live: Obj, paths: ScalePaths, scale: Obj) -> Obj:
+    replicas = scale["spec"].get("replicas") or 0
+    if replicas < 0:
+        text = f"Invalid value: {json.dumps(replicas)}: must be greater than or equal to 0"
+        name = scale["metadata"]["name"]
+        raise invalid(KIND, GROUP, name, [Cause("FieldValueInvalid", text, "spec.replicas")])
+    new = clone(live)
+    put(new, paths.replicas, replicas)
+    for field in ("resourceVersion", "uid"):
+        if said := scale["metadata"].get(field):
+            new["metadata"][field] = said
+    return new
+
+
+def patch(
+    core: Core, target: Target, paths: ScalePaths, media: str, raw: bytes, options: WriteOptions, call: Call
+) -> Obj:
+    """Patch the Scale of an object; gives the new Scale."""
+    bodies.check_size(raw)
+    if media == patches.APPLY_PATCH:
+        return _apply(core, target, paths, patches.read_apply(raw), options, call)
+    new = patches.apply_to(media, get(core, target, paths), raw, _NODE)
+    new.setdefault("spec", {})
+    return update(core, target, paths, new, call)
+
+
+def _apply(core: Core, target: Target, paths: ScalePaths, config: Obj, options: WriteOptions, call: Call) -> Obj:
+    """Server-side apply of a Scale.
+
+    The conflicts are those of the Scale, which has no owners of its own; what is then owned is the field of the object.
+    """
+    now = core.clock.now()
+    managed.apply(
+        get(core, target, paths),
+        config,
+        manager=options.manager,
+        force=options.force,
+        api_version=API_VERSION,
+        subresource=target.subresource,
+        now=now,
+        node=_NODE,
+    )
+    bodies.check_name(config, target.name, target.namespace)
+
+    def change(live: Obj) -> Obj:
+        wanted: Obj = {"apiVersion": target.resource.api_version, "kind": target.resource.kind, "metadata": {}}
+        put(wanted, paths.replicas, (config.get("spec") or {}).get("replicas") or 0)
+        return clone(
+            managed.apply(
+                live,
+                wanted,
+                manager=options.manager,
+                force=True,
+                api_version=target.resource.api_version,
+                subresource=target.subresource,
+                now=now,
+                node=core.registry.node(target.resource),
+                status=target.resource.status,
+            )
+        )
+
+    return scale_of(paths, write.update(core, target, change, call, owned=False))
