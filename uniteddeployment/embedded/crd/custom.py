@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from uniteddeployment.embedded.crd import fielderror as fe
 from uniteddeployment.embedded.crd.columns import columns_of
+from uniteddeployment.embedded.crd.conditions import ESTABLISHED, TERMINATING, is_true
 from uniteddeployment.embedded.crd.fielderror import Path
 from uniteddeployment.embedded.crd.jsonpath import simple_path
 from uniteddeployment.embedded.crd.objectmeta import with_meta
@@ -17,22 +18,9 @@ VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", 
 _MAX_INT32: Final = 2**31 - 1
 
 
-def condition(crd: Obj, type_: str) -> Mapping[str, Any]:
-    """A condition of a definition; empty when it has none of that type."""
-    for item in (crd.get("status") or {}).get("conditions") or ():
-        if item.get("type") == type_:
-            return item  # type: ignore[no-any-return]  # decoded JSON
-    return {}
-
-
-def is_true(crd: Obj, type_: str) -> bool:
-    """Whether a condition of a definition holds."""
-    return condition(crd, type_).get("status") == "True"
-
-
 def resources_of(crd: Obj) -> list[Resource]:
     """The resources of a definition that is established, one for each served version; none before that."""
-    if not is_true(crd, "Established"):
+    if not is_true(crd, ESTABLISHED):
         return []
     return [_resource(crd, version) for version in crd["spec"]["versions"] if version.get("served")]
 
@@ -43,7 +31,7 @@ def _resource(crd: Obj, version: Mapping[str, Any]) -> Resource:
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {"x-kubernetes-preserve-unknown-fields": True}
     subresources = version.get("subresources") or {}
     scale = _scale(subresources.get("scale"))
-    terminating = is_true(crd, "Terminating")
+    terminating = is_true(crd, TERMINATING)
     strategy = CustomStrategy(
         group=spec["group"],
         plural=names["plural"],

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 
 from uniteddeployment.embedded.crd import fielderror as fe
+from uniteddeployment.embedded.crd.cel.rules import Check as RuleCheck
+from uniteddeployment.embedded.crd.cel.rules import compile_rules
 from uniteddeployment.embedded.crd.defaults import Defaulter, compile_defaulter
 from uniteddeployment.embedded.crd.listtype import Check as ListCheck
 from uniteddeployment.embedded.crd.listtype import compile_list_types
@@ -63,6 +65,10 @@ class CompiledSchema:
         return compile_validator(status) if status is not None else None
 
     @cached_property
+    def _rules(self) -> RuleCheck | None:
+        return compile_rules(self.node, is_root=True)
+
+    @cached_property
     def _list_types(self) -> ListCheck | None:
         return compile_list_types(self.node)
 
@@ -83,6 +89,11 @@ class CompiledSchema:
         if scale is not None:
             found += scale(new)
         found += self._duplicates(new, old)
+        if self._rules is not None:
+            blocked = blocking(found)
+            if blocked is not None:
+                return [*found, blocked]
+            self._rules(new, NOTHING if old is None else old, False, None, found)
         return found
 
     def _status_errors(self, new: Obj, old: Obj | None) -> list[Cause]:

@@ -1,0 +1,197 @@
+"""Rules as they are written in a schema: compiled for use, and checked when a definition is written."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from uniteddeployment.embedded.crd import fielderror as fe
+from uniteddeployment.embedded.crd.cel.compiler import CompileError, Compiler, Frame, Run, Typed, Variable
+from uniteddeployment.embedded.crd.cel.declarations import BOOL, DYN, STRING, Type, declared, optional_of
+from uniteddeployment.embedded.crd.cel.syntax import ParseError, parse
+from uniteddeployment.embedded.crd.fielderror import Path, child
+from uniteddeployment.embedded.crd.structural import Node
+from uniteddeployment.embedded.errors import Cause
+
+REASONS: Final = ("FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate")
+
+
+class RuleError(ValueError):
+    """A rule does not compile; the text is the whole explanation, with the place in the expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled expression over ``self`` and ``oldSelf``."""
+
+    run: Run
+    slots: int
+    uses_old: bool
+    type: Type
+
+    def evaluate(self, value: Any, old: Any) -> Any:
+        """The value of the expression; raises ``CelError``."""
+        frame: Frame = [value, old, *([None] * (self.slots - 2))]
+        return self.run(frame)
+
+
+@lru_cache(maxsize=4096)
+def compile_expression(source: str, self_type: Type, *, optional_old: bool = False) -> Program:
+    """Compile an expression on a value of a type; raises :class:`RuleError`."""
+    old = optional_of(self_type) if optional_old else self_type
+    compiler = Compiler({"self": Variable(0, self_type), "oldSelf": Variable(1, old)})
+    try:
+        made: Typed = compiler.compile(parse(source))
+    except (ParseError, CompileError) as error:
+        raise RuleError(f"compilation failed: {_explain(source, str(error), error.offset)}") from None
+    return Program(made.run, compiler.slots, "oldSelf" in compiler.used, made.type)
+
+
+def _explain(source: str, message: str, offset: int) -> str:
+    """The message, the line and a pointer to the place."""
+    before = source[:offset]
+    line = before.count("\n")
+    column = offset - (before.rfind("\n") + 1)
+    shown = (source.split("\n") or [""])[line].replace("\t", " ")
+    return f"ERROR: <input>:{line + 1}:{column + 1}: {message}\n | {shown}\n | {'.' * column}^"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A validation rule, ready for use."""
+
+    program: Program
+    source: str
+    message: str
+    message_expression: Program | None
+    reason: str
+    field_path: str
+    optional_old: bool
+
+    @property
+    def label(self) -> str:
+        """How errors of evaluation name the rule."""
+        return self.message or self.source
+
+    @property
+    def detail(self) -> str:
+        """What a failure says when no expression says something better."""
+        return self.message or f"failed rule: {self.source}"
+
+
+def compile_rule(raw: Mapping[str, Any], self_type: Type) -> Rule:
+    """Compile a rule and its message; raises :class:`RuleError`."""
+    optional_old = bool(raw.get("optionalOldSelf"))
+    expression = raw.get("messageExpression")
+    return Rule(
+        program=compile_expression(raw["rule"], self_type, optional_old=optional_old),
+        source=raw["rule"].strip(),
+        message=(raw.get("message") or "").strip(),
+        message_expression=(
+            compile_expression(expression, self_type, optional_old=optional_old) if expression else None
+        ),
+        reason=raw.get("reason") or "FieldValueInvalid",
+        field_path=raw.get("fieldPath") or "",
+        optional_old=optional_old,
+    )
+
+
+# Checking the rules of a schema
+
+
+def check_rules(root: Node, path: Path) -> list[Cause]:
+    """What is wrong with the rules of a schema, in the words of the real server."""
+    found: list[Cause] = []
+    _check_node(root, path, found, is_root=True, uncorrelatable="")
+    return found
+
+
+def _check_node(node: Node, path: Path, found: list[Cause], *, is_root: bool, uncorrelatable: str) -> None:
+    kind = declared(node, root=is_root)
+    for index, raw in enumerate(node.rules):
+        at = child(path, f"x-kubernetes-validations[{index}]")
+        found += _check_rule(raw, node, kind, at, uncorrelatable)
+    for sub, below, lost in _below(node, path, uncorrelatable):
+        _check_node(sub, below, found, is_root=False, uncorrelatable=lost)
+
+
+def _below(node: Node, path: Path, uncorrelatable: str) -> Iterator[tuple[Node, Path, str]]:
+    """The nodes inside, and the first place on the way where old values cannot be followed."""
+    inside = uncorrelatable or (fe.render(path) if node.map_type == "atomic" else "")
+    for name, sub in node.properties.items():
+        yield sub, child(path, f"properties[{name}]"), inside
+    if node.additional is not None:
+        yield node.additional, child(path, "additionalProperties"), inside
+    if node.items is not None:
+        lost = uncorrelatable or (fe.render(path) if node.list_type != "map" else "")
+        yield node.items, child(path, "items"), lost
+
+
+def _check_rule(raw: Mapping[str, Any], node: Node, kind: Type | None, path: Path, lost: str) -> list[Cause]:
+    found = _check_texts(raw, node, path)
+    at = child(path, "rule")
+    source = raw.get("rule") or ""
+    if not source.strip():
+        return [*found, fe.required(at, "rule is not specified")]
+    if kind is None:
+        return found
+    optional_old = bool(raw.get("optionalOldSelf"))
+    try:
+        program = compile_expression(source, kind, optional_old=optional_old)
+    except RuleError as error:
+        return [*found, fe.invalid(at, source, str(error))]
+    if program.type not in (BOOL, DYN):
+        found.append(fe.invalid(at, source, "cel expression must evaluate to a bool"))
+    if program.uses_old and lost:
+        text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {lost}"
+        found.append(fe.invalid(at, source, text))
+    if raw.get("optionalOldSelf") is not None and not program.uses_old:
+        text = "option optionalOldSelf is set, but oldSelf is not used"
+        found.append(fe.invalid(child(path, "optionalOldSelf"), raw["optionalOldSelf"], text))
+    expression = raw.get("messageExpression")
+    if expression:
+        found += _check_message_expression(expression, kind, path, optional_old=optional_old)
+    return found
+
+
+def _check_message_expression(expression: str, kind: Type, path: Path, *, optional_old: bool) -> list[Cause]:
+    at = child(path, "messageExpression")
+    try:
+        program = compile_expression(expression, kind, optional_old=optional_old)
+    except RuleError as error:
+        return [fe.invalid(at, expression, f"messageExpression {error}")]
+    if program.type not in (STRING, DYN):
+        return [fe.invalid(at, expression, "messageExpression must evaluate to a string")]
+    return []
+
+
+def _check_texts(raw: Mapping[str, Any], node: Node, path: Path) -> list[Cause]:
+    found: list[Cause] = []
+    message = raw.get("message") or ""
+    if message and not message.strip():
+        found.append(fe.invalid(child(path, "message"), message, "message must be non-empty if specified"))
+    elif "\n" in message.strip():
+        found.append(fe.invalid(child(path, "message"), message, "message must not contain line breaks"))
+    elif "\n" in (raw.get("rule") or "").strip() and not message:
+        text = "message must be specified if rule contains line breaks"
+        found.append(fe.required(child(path, "message"), text))
+    reason = raw.get("reason")
+    if reason and reason not in REASONS:
+        found.append(fe.not_supported(child(path, "reason"), reason, sorted(REASONS)))
+    field_path = raw.get("fieldPath")
+    if field_path and not field_exists(node, field_path):
+        text = "fieldPath must be a valid path: does not refer to a valid field"
+        found.append(fe.invalid(child(path, "fieldPath"), field_path, text))
+    return found
+
+
+def field_exists(node: Node, dotted: str) -> bool:
+    """Whether a path of names leads to a field of a schema."""
+    if not dotted.startswith((".", "[")):
+        return False
+    current: Node | None = node
+    for name in dotted.replace("['", ".").replace("']", "").removeprefix(".").split("."):
+        if current is None:
+            return False
+        current = current.properties.get(name) or current.additional
+    return current is not None

@@ -1,0 +1,350 @@
+"""From a syntax tree to a typed Python closure, in one pass.
+
+A closure takes the frame of an evaluation, a list that holds ``self``, ``oldSelf`` and the variables of
+comprehensions, and gives a value or raises :class:`CelError`. What the schema declares is checked here: fields that do
+not exist and functions that do not fit are errors of compilation, as with the real compiler.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from uniteddeployment.embedded.crd.cel import extensions, lists, operators, text
+from uniteddeployment.embedded.crd.cel.access import converter, joined
+from uniteddeployment.embedded.crd.cel.declarations import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DYN,
+    INT,
+    NULL,
+    STRING,
+    TYPE,
+    Type,
+    assignable,
+    fields_of,
+    list_of,
+    optional_of,
+    substitute,
+)
+from uniteddeployment.embedded.crd.cel.functions import FUNCTIONS, Function
+from uniteddeployment.embedded.crd.cel.syntax import (
+    Call,
+    Const,
+    Expr,
+    Ident,
+    Index,
+    ListLiteral,
+    MapLiteral,
+    Select,
+)
+from uniteddeployment.embedded.crd.cel.values import NONE, CelError, NoOverloadError, Optional, TypeValue, UInt, no_key
+
+Frame = list[Any]
+Run = Callable[[Frame], Any]
+
+LIBRARIES: Final = (operators, text, lists, extensions)
+"""The modules whose functions expressions can use; importing them registers the functions."""
+
+_CONSTANTS: Final[dict[type, Type]] = {
+    bool: BOOL,
+    int: INT,
+    UInt: Type("uint"),
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    type(None): NULL,
+}
+_TYPE_NAMES: Final = frozenset(
+    {
+        "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type",
+        "google.protobuf.Timestamp", "google.protobuf.Duration",
+    }
+)  # fmt: skip
+
+
+class CompileError(ValueError):
+    """The expression makes no sense at ``offset``."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A compiled expression."""
+
+    type: Type
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Where a variable is in the frame, and what it holds."""
+
+    slot: int
+    type: Type
+
+
+def fail(message: str, offset: int) -> NoReturn:
+    """Refuse the expression."""
+    raise CompileError(message, offset)
+
+
+class Compiler:
+    """Compiles one expression; :attr:`slots` is the size of the frame that it needs afterwards."""
+
+    def __init__(self, variables: Mapping[str, Variable]) -> None:
+        self.scope = dict(variables)
+        self.slots = len(variables)
+        self.used: set[str] = set()
+
+    def compile(self, expr: Expr) -> Typed:
+        """The closure of an expression."""
+        if isinstance(expr, Const):
+            return self._const(expr)
+        if isinstance(expr, Ident):
+            return self._ident(expr)
+        if isinstance(expr, Select):
+            return self._select(expr)
+        if isinstance(expr, Index):
+            return self._index(expr)
+        if isinstance(expr, Call):
+            return self._call(expr)
+        return self._list(expr) if isinstance(expr, ListLiteral) else self._map(expr)
+
+    def variable(self, name: str, type_: Type) -> Variable:
+        """A new variable of a comprehension, visible until :attr:`scope` is put back."""
+        made = Variable(self.slots, type_)
+        self.slots += 1
+        self.scope[name] = made
+        return made
+
+    def _const(self, expr: Const) -> Typed:
+        value = expr.value
+        return Typed(_CONSTANTS[type(value)], lambda _frame: value)
+
+    def _ident(self, expr: Ident) -> Typed:
+        known = self.scope.get(expr.name)
+        if known is None:
+            if expr.name in _TYPE_NAMES:
+                constant = TypeValue(expr.name)
+                return Typed(TYPE, lambda _frame: constant)
+            fail(f"undeclared reference to '{expr.name}' (in container '')", expr.offset)
+        self.used.add(expr.name)
+        slot, convert = known.slot, converter(known.type)
+        if convert is not None:
+            return Typed(known.type, lambda frame: convert(frame[slot]))
+        return Typed(known.type, lambda frame: frame[slot])
+
+    # Fields and entries
+
+    def field(self, operand: Typed, name: str, offset: int) -> tuple[str, Type]:
+        """The name in JSON and the type of a field."""
+        kind = operand.type.args[0] if operand.type.name == "optional" else operand.type
+        if kind.name == "object":
+            known = fields_of(kind).get(name)
+            if known is None:
+                fail(f"undefined field '{name}'", offset)
+            return known
+        if kind.name == "map":
+            return name, kind.args[1]
+        if kind is DYN:
+            return name, DYN
+        fail(f"type '{kind}' does not support field selection", offset)
+
+    def _select(self, expr: Select) -> Typed:
+        qualified = _qualified(expr)
+        if qualified in _TYPE_NAMES:
+            constant = TypeValue(qualified)
+            return Typed(TYPE, lambda _frame: constant)
+        operand = self.compile(expr.operand)
+        name, kind = self.field(operand, expr.field, expr.offset)
+        convert = converter(kind)
+        if expr.optional or operand.type.name == "optional":
+            return Typed(optional_of(kind), _optional_entry(operand.run, lambda _frame: name, convert))
+        run = _selection(operand.run, name)
+        return Typed(kind, run if convert is None else lambda frame: convert(run(frame)))
+
+    def _index(self, expr: Index) -> Typed:
+        operand, key = self.compile(expr.operand), self.compile(expr.key)
+        outer = operand.type.args[0] if operand.type.name == "optional" else operand.type
+        kind = resolve("_[_]", FUNCTIONS["_[_]"], (outer, key.type), expr.offset, method=False)
+        convert = converter(kind)
+        if expr.optional or operand.type.name == "optional":
+            return Typed(optional_of(kind), _optional_entry(operand.run, key.run, convert))
+        get, container, index = FUNCTIONS["_[_]"].run, operand.run, key.run
+        if convert is not None:
+            return Typed(kind, lambda frame: convert(get(container(frame), index(frame))))
+        return Typed(kind, lambda frame: get(container(frame), index(frame)))
+
+    # Literals
+
+    def _list(self, expr: ListLiteral) -> Typed:
+        items = [(self.compile(item), optional) for item, optional in expr.items]
+        kind = _common([item.type.args[0] if optional else item.type for item, optional in items])
+        runs = [(item.run, optional) for item, optional in items]
+
+        def run(frame: Frame) -> list[Any]:
+            made: list[Any] = []
+            for item, optional in runs:
+                value = item(frame)
+                if not optional:
+                    made.append(value)
+                elif value.present:
+                    made.append(value.value)
+            return made
+
+        return Typed(list_of(kind), run)
+
+    def _map(self, expr: MapLiteral) -> Typed:
+        entries = [(self.compile(key), self.compile(value), optional) for key, value, optional in expr.entries]
+        keys = _common([key.type for key, _, _ in entries])
+        values = _common([value.type.args[0] if optional else value.type for _, value, optional in entries])
+        runs = [(key.run, value.run, optional) for key, value, optional in entries]
+
+        def run(frame: Frame) -> dict[Any, Any]:
+            made: dict[Any, Any] = {}
+            for key, item, optional in runs:
+                name, value = key(frame), item(frame)
+                if name in made:
+                    raise CelError(f"Failed with repeated key: {name}")
+                if not optional:
+                    made[name] = value
+                elif value.present:
+                    made[name] = value.value
+            return made
+
+        return Typed(Type("map", (keys, values)), run)
+
+    # Calls
+
+    def _call(self, expr: Call) -> Typed:
+        from uniteddeployment.embedded.crd.cel.macros import MACROS  # noqa: PLC0415  # macros compile expressions
+
+        macro = MACROS.get((expr.function, expr.target is not None, len(expr.args)))
+        if macro is not None:
+            made = macro(self, expr)
+            if made is not None:
+                return made
+        name, args = expr.function, list(expr.args)
+        method = expr.target is not None
+        if expr.target is not None:
+            namespace = _qualified(expr.target)
+            if f"{namespace}.{name}" in FUNCTIONS and namespace not in self.scope:
+                name, method = f"{namespace}.{name}", False
+            else:
+                args.insert(0, expr.target)
+        known = FUNCTIONS.get(name)
+        if known is None:
+            fail(f"undeclared reference to '{name}' (in container '')", expr.offset)
+        compiled = [self.compile(arg) for arg in args]
+        kind = resolve(name, known, tuple(arg.type for arg in compiled), expr.offset, method=method)
+        if name == "_+_":
+            join = joined(compiled[0].type)
+            if join is not None:
+                return Typed(compiled[0].type, _applied(join, [arg.run for arg in compiled]))
+        return Typed(kind, _applied(known.run, [arg.run for arg in compiled]))
+
+
+def resolve(name: str, known: Function, args: tuple[Type, ...], offset: int, *, method: bool) -> Type:
+    """The type that a function gives for arguments of these types."""
+    results: list[Type] = []
+    for overload in known.overloads:
+        if overload.method != method or len(overload.args) != len(args):
+            continue
+        bound: dict[str, Type] = {}
+        if all(assignable(wanted, given, bound) for wanted, given in zip(overload.args, args, strict=True)):
+            results.append(substitute(overload.result, bound))
+    if results:
+        return results[0] if all(result == results[0] for result in results) else DYN
+    shown = f"{args[0]}.({', '.join(map(str, args[1:]))})" if method else f"({', '.join(map(str, args))})"
+    fail(f"found no matching overload for '{name}' applied to '{shown}'", offset)
+
+
+def _qualified(expr: Expr) -> str:
+    """``a.b.c`` for names and selections of names; empty for anything else."""
+    if isinstance(expr, Ident):
+        return expr.name
+    if isinstance(expr, Select) and not expr.optional:
+        outer = _qualified(expr.operand)
+        return f"{outer}.{expr.field}" if outer else ""
+    return ""
+
+
+def _common(types: list[Type]) -> Type:
+    """The type of the entries of a literal."""
+    known = [type_ for type_ in types if type_ is not NULL]
+    return known[0] if known and all(type_ == known[0] for type_ in known) else DYN
+
+
+def _selection(operand: Run, name: str) -> Run:
+    def run(frame: Frame) -> Any:
+        value = operand(frame)
+        try:
+            return value[name]
+        except KeyError:
+            raise no_key(name) from None
+        except TypeError:
+            raise NoOverloadError from None
+
+    return run
+
+
+def _optional_entry(operand: Run, key: Run, convert: Callable[[Any], Any] | None) -> Run:
+    """``a.?b`` and ``a[?b]``: an optional, empty where there is nothing."""
+
+    def run(frame: Frame) -> Optional:
+        value = operand(frame)
+        if type(value) is Optional:
+            if not value.present:
+                return NONE
+            value = value.value
+        wanted = key(frame)
+        if type(value) is dict:
+            if wanted not in value:
+                return NONE
+        elif type(value) is not list or type(wanted) is not int:
+            raise NoOverloadError
+        elif not 0 <= wanted < len(value):
+            return NONE
+        found = value[wanted]
+        return Optional(found if convert is None else convert(found))
+
+    return run
+
+
+def _applied(function: Callable[..., Any], args: list[Run]) -> Run:
+    """A closure that calls ``function``; what it cannot take becomes the error of CEL."""
+    if len(args) == 1:
+        (only,) = args
+
+        def unary(frame: Frame) -> Any:
+            value = only(frame)
+            try:
+                return function(value)
+            except (TypeError, AttributeError):
+                raise NoOverloadError from None
+
+        return unary
+    if len(args) == 2:
+        first, second = args
+
+        def binary(frame: Frame) -> Any:
+            left, right = first(frame), second(frame)
+            try:
+                return function(left, right)
+            except (TypeError, AttributeError):
+                raise NoOverloadError from None
+
+        return binary
+
+    def general(frame: Frame) -> Any:
+        values = [arg(frame) for arg in args]
+        try:
+            return function(*values)
+        except (TypeError, AttributeError):
+            raise NoOverloadError from None
+
+    return general
