@@ -17,17 +17,10 @@ import looptime
 import msgspec
 
 from uniteddeployment.embedded.access import Change
-from uniteddeployment.embedded.builtin import resources
 from uniteddeployment.embedded.clock import LoopClock
-from uniteddeployment.embedded.controllers.defaults import default_controllers
-from uniteddeployment.embedded.controllers.events import Recorder
+from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.controllers.kubelet_nodes import node_object, set_agent
-from uniteddeployment.embedded.core import Core
-from uniteddeployment.embedded.crd.lifecycle import LifecycleController
-from uniteddeployment.embedded.local import LocalAccess
-from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.resources import Obj
-from uniteddeployment.embedded.store import Store
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "shop"
@@ -55,25 +48,15 @@ class Member:
 
     def __init__(self, name: str, seed: str, note: Callable[[str, Change], None]) -> None:
         clock = LoopClock(asyncio.get_running_loop(), EPOCH)
-        store = Store(monotonic=clock.monotonic)
-        registry = Registry(store)
-        registry.register(resources())
         random = Random(f"{seed}/{name}")  # noqa: S311 - a seed, no secret
-        self.access = LocalAccess(Core(store, registry, clock, random))
+        self.cluster = Cluster(name, clock=clock, random=random, nodes=0)
+        self.access = self.cluster.access
         self.access.subscribe("*", lambda change: note(name, change))
-        for namespace in ("default", "kube-node-lease", NAMESPACE):
-            self.access.create("namespaces", {"metadata": {"name": namespace}}, manager="story")
+        self.access.create("namespaces", {"metadata": {"name": NAMESPACE}}, manager="story")
         for i in (1, 2, 3):
             node = node_object(f"{name}-{i}", zone=f"z{i}", ready_after=5)
             self.access.create("nodes", node, manager="story")
-        recorder = Recorder(self.access, clock)
-        self.controllers = [
-            kind(self.access, clock, random, recorder)
-            for kind in default_controllers()
-            if kind is not LifecycleController
-        ]
-        for controller in self.controllers:
-            controller.start()
+        self.cluster.start()
 
     def set(self, **spec: object) -> None:
         """Change the StatefulSet."""
@@ -92,7 +75,7 @@ class Member:
     async def until(self, met: Callable[[], bool]) -> None:
         """Look once a second."""
         async with asyncio.timeout(3600):
-            while not met():
+            while not met():  # noqa: ASYNC110 - virtual time: looking costs nothing
                 await asyncio.sleep(1)
 
 
@@ -138,8 +121,7 @@ async def tell(seed: str) -> Told:
         member.access.delete("namespaces", "", NAMESPACE)
     for member in members:
         await member.until(lambda m=member: m.access.get("namespaces", "", NAMESPACE) is None)  # type: ignore[misc]  # a default argument binds the loop's value
-        for controller in member.controllers:
-            controller.stop()
+        member.cluster.stop()
     told.seconds = asyncio.get_running_loop().time()
     return told
 

@@ -5,18 +5,11 @@ from random import Random
 from typing import Any
 
 from tests.unit.embedded.workload_kit import HeapClock
-from uniteddeployment.embedded.builtin import resources
+from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.controllers.base import Controller
 from uniteddeployment.embedded.controllers.conditions import condition_of
-from uniteddeployment.embedded.controllers.defaults import default_controllers
-from uniteddeployment.embedded.controllers.events import Recorder
 from uniteddeployment.embedded.controllers.kubelet_nodes import node_object
-from uniteddeployment.embedded.core import Core
-from uniteddeployment.embedded.crd.lifecycle import LifecycleController
-from uniteddeployment.embedded.local import LocalAccess
-from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.resources import Obj
-from uniteddeployment.embedded.store import Store
 
 NAMESPACE = "ns"
 SELECTED = "1 node(s) didn't match Pod's node affinity/selector"
@@ -27,27 +20,20 @@ class Site:
 
     def __init__(self, *, nodes: int = 3, seed: int = 1, cpu: str = "8", ready_after: float = 0.0) -> None:
         self.clock = HeapClock()
-        store = Store(monotonic=self.clock.monotonic)
-        registry = Registry(store)
-        registry.register(resources())
-        self.core = Core(store, registry, self.clock, Random(seed))  # noqa: S311 - a seed, no secret
-        self.access = LocalAccess(self.core)
+        self.cluster = Cluster("n", clock=self.clock, random=Random(seed), nodes=0)  # noqa: S311 - a seed, no secret
+        self.access = self.cluster.access
         self.history: list[tuple[str, str, str]] = []
         self.access.subscribe("*", lambda c: self.history.append((c.type, c.resource, c.obj["metadata"]["name"])))
-        for name in ("default", "kube-node-lease", NAMESPACE):
-            self.access.create("namespaces", {"metadata": {"name": name}}, manager="test")
+        self.access.create("namespaces", {"metadata": {"name": NAMESPACE}}, manager="test")
         for i in range(1, nodes + 1):
             node = node_object(f"n{i}", zone=f"z{i}", cpu=cpu, ready_after=ready_after)
             self.access.create("nodes", node, manager="test")
-        recorder = Recorder(self.access, self.clock)
-        self.controllers: list[Controller] = [
-            kind(self.access, self.clock, Random(seed), recorder)  # noqa: S311 - a seed, no secret
-            for kind in default_controllers()
-            if kind is not LifecycleController
-        ]
-        for controller in self.controllers:
-            controller.start()
+        self.cluster.start()
         self.run(1)
+
+    def controller(self, name: str) -> Controller:
+        """One of the cluster's controllers."""
+        return next(one for one in self.cluster._controllers if one.name == name)
 
     def run(self, seconds: float = 1.0) -> None:
         self.clock.run(self.clock.time + seconds)

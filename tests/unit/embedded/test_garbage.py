@@ -118,7 +118,7 @@ def test_a_collector_that_starts_late_finds_what_it_missed() -> None:
     site = Site()
     owner = config(site, "owner")
     config(site, "dependent", owned_by(owner))
-    collector = next(c for c in site.controllers if c.name == "garbagecollector")
+    collector = site.controller("garbagecollector")
     collector.stop()
     site.delete("configmaps", "owner")
     site.run()

@@ -249,7 +249,7 @@ def test_a_thousand_pods_that_fit_nowhere_cost_one_attempt_each_time_something_c
     for i in range(300):
         site.create("pods", pod(f"p{i}", cpu="9"))
     site.run()
-    scheduler = next(c for c in site.controllers if c.name == "scheduler")
+    scheduler = site.controller("scheduler")
     attempts = []
     place = scheduler._placer.place  # type: ignore[attr-defined]  # the test looks inside
     scheduler._placer.place = lambda info: attempts.append(info) or place(info)  # type: ignore[attr-defined,func-returns-value]
