@@ -75,15 +75,16 @@ class Connection:
         """The TLS settings; ``None`` for a plain HTTP server."""
         if not self.server.startswith("https:"):
             return None
-        context = ssl.create_default_context()
-        # From 3.13 on Python demands extensions that Kubernetes' own tools do not put into a cluster's CA.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        try:
-            if self.ca is not None:
-                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if self.ca is None:
+            context = ssl.create_default_context()
+        else:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            try:
                 context.load_verify_locations(cadata=self.ca.decode("ascii"))
-        except (ssl.SSLError, UnicodeDecodeError, ValueError):
-            raise CredentialsError(f"{self.name}: the CA bundle holds no readable PEM certificate") from None
+            except (ssl.SSLError, ValueError):
+                raise CredentialsError(f"{self.name}: the CA bundle holds no readable PEM certificate") from None
+        # From 3.13 on Python may demand extensions that Kubernetes' own tools do not put into a cluster's CA.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if self.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
