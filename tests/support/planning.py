@@ -22,6 +22,7 @@ from uniteddeployment.planning.observed import (
     Workload,
     WorkloadSpec,
     WorkloadStatus,
+    tally,
 )
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names, parse_united_deployment
@@ -195,7 +196,11 @@ def observed(
 def view(name: str, *workloads: Workload, pods: list[Pod] | None = None, reach: Reach = Reach.READY) -> MemberView:
     detail = "" if reach is Reach.READY else "no answer"
     last = None if reach is Reach.READY else NOW
-    return MemberView(f"default/{name}", reach, detail, last, tuple(workloads), tuple(pods or ()))
+    by_subset: dict[str, list[Pod]] = {}
+    for pod in pods or ():
+        by_subset.setdefault(pod.subset, []).append(pod)
+    tallies = {subset: tally(found) for subset, found in by_subset.items()}
+    return MemberView(f"default/{name}", reach, detail, last, tuple(workloads), tallies)
 
 
 def _metadata(metadata: Mapping[str, Any], generation: int) -> Metadata:

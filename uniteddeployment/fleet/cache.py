@@ -4,11 +4,11 @@ An answer to a write is as good as the watch event that will follow it, and earl
 version: what is older than what is here is dropped, and no plan is made on what we know to be out of date (I9).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from uniteddeployment.planning.observed import Metadata, Pod, PodMetadata, Workload
+from uniteddeployment.planning.observed import Metadata, Pod, PodMetadata, PodTally, Workload, tally
 from uniteddeployment_api import names
 
 AppKey = tuple[str, str]
@@ -21,7 +21,8 @@ class MemberCache:
     def __init__(self, changed: Callable[[AppKey], None]) -> None:
         self._changed = changed
         self._workloads: dict[AppKey, dict[tuple[str, str], Workload]] = {}
-        self._pods: dict[AppKey, dict[str, Pod]] = {}
+        self._pods: dict[AppKey, dict[str, dict[str, Pod]]] = {}
+        self._tallies: dict[AppKey, dict[str, PodTally]] = {}
         self._gone: dict[str, None] = {}
 
     def __contains__(self, key: object) -> bool:
@@ -35,9 +36,16 @@ class MemberCache:
     def workload(self, key: AppKey, kind: str, name: str) -> Workload | None:
         return self._workloads.get(key, {}).get((kind, name))
 
-    def pods(self, key: AppKey) -> tuple[Pod, ...]:
+    def pods(self, key: AppKey) -> Mapping[str, PodTally]:
+        """Subset -> its pods, counted; only what changed since the last time is counted again."""
         found = self._pods.get(key)
-        return tuple(found[name] for name in sorted(found)) if found else ()
+        if found is None:
+            return {}
+        tallies = self._tallies.setdefault(key, {})
+        for subset, pods in found.items():
+            if subset not in tallies:
+                tallies[subset] = tally(pods.values())
+        return dict(tallies)
 
     def workload_changed(self, kind: str, old: Workload | None, new: Workload | None) -> None:
         """A watch event. ``kind`` is given, since objects in lists do not say it."""
@@ -90,13 +98,18 @@ class MemberCache:
         if pod is None:
             return
         key = _key(pod.metadata)
+        subsets = self._pods.setdefault(key, {})
+        pods = subsets.setdefault(pod.subset, {})
         if new is not None:
-            self._pods.setdefault(key, {})[new.metadata.name] = new
+            pods[new.metadata.name] = new
         else:
-            known = self._pods.get(key, {})
-            known.pop(pod.metadata.name, None)
-            if not known:
-                self._pods.pop(key, None)
+            pods.pop(pod.metadata.name, None)
+        self._tallies.get(key, {}).pop(pod.subset, None)
+        if not pods:
+            del subsets[pod.subset]
+        if not subsets:
+            del self._pods[key]
+            self._tallies.pop(key, None)
         self._changed(key)
 
 

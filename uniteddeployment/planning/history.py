@@ -51,10 +51,12 @@ def revisions(subject: Subject, app: Application, observed: Observed) -> Revisio
 def _trim(app: Application, observed: Observed, in_use: set[str]) -> list[HostStep]:
     if any(view.reach in (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED) for view in observed.members.values()):
         return []  # what an unseen cluster runs is not known, so nothing is known to be unused
+    limit = app.model.spec.revision_history_limit
+    if len(observed.revisions) <= limit + len(in_use):
+        return []
     views = observed.members.values()
     live = {workload.revision for view in views for workload in view.workloads}
-    live |= {pod.revision for view in views for pod in view.pods}
-    limit = app.model.spec.revision_history_limit
+    live |= {pod.revision for view in views for one in view.pods.values() for pod in one.pods}
     return [
         DeleteRevision(old.name, f"history keeps {limit} old revisions")
         for old in revision.to_trim(observed.revisions, limit=limit, in_use=in_use, live_hashes=live)

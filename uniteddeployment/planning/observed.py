@@ -4,7 +4,8 @@ The structs have the shape of the API's JSON and keep only what a decision reads
 into little memory and no second representation is needed.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -161,6 +162,57 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
         return ""
 
 
+@dataclass(frozen=True, slots=True)
+class PodTally:
+    """The pods of one subset in one cluster, counted. Made once per change, so that a plan need not look at pods."""
+
+    pods: tuple[Pod, ...] = ()
+    total: int = 0
+    """All of them, those that are going away included."""
+    living: Mapping[str, int] = field(default_factory=dict)
+    """Revision -> pods that are not going away."""
+    ready: Mapping[str, int] = field(default_factory=dict)
+    """Revision -> ready pods."""
+    problems: Mapping[str, int] = field(default_factory=dict)
+    """Why pods found no node -> how many."""
+
+    def ordinals(self, revision: str) -> set[int]:
+        """The ordinals of the pods at a revision."""
+        return {pod.ordinal for pod in self.pods if pod.revision == revision}
+
+    def only(self, revision: str) -> bool:
+        """Whether every pod, also one that is going away, is at this revision."""
+        if self.living.keys() - {revision}:
+            return False
+        return self.total == self.living.get(revision, 0) or all(pod.revision == revision for pod in self.pods)
+
+    @property
+    def message(self) -> str:
+        """Why pods are not running, for people."""
+        return "; ".join(f"{count} unschedulable: {reason}" for reason, count in sorted(self.problems.items())[:2])
+
+
+def tally(pods: Iterable[Pod]) -> PodTally:
+    """Count the pods of one subset."""
+    kept = tuple(pods)
+    living: Counter[str] = Counter()
+    ready: Counter[str] = Counter()
+    problems: Counter[str] = Counter()
+    for pod in kept:
+        if pod.metadata.deletion_timestamp is not None:
+            continue
+        revision = pod.revision
+        living[revision] += 1
+        if pod.ready:
+            ready[revision] += 1
+        elif reason := pod.unschedulable:
+            problems[reason] += 1
+    return PodTally(kept, len(kept), dict(living), dict(ready), dict(problems))
+
+
+NO_PODS = PodTally()
+
+
 class Reach(StrEnum):
     """How a cluster stands to us."""
 
@@ -185,7 +237,8 @@ class MemberView:
     last_contact: str | None = None
     """When it last answered (RFC 3339); only set when it does not answer now."""
     workloads: tuple[Workload, ...] = ()
-    pods: tuple[Pod, ...] = ()
+    pods: Mapping[str, PodTally] = field(default_factory=dict)
+    """Subset -> its pods."""
 
     @property
     def known(self) -> bool:

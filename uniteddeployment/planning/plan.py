@@ -148,11 +148,7 @@ def _row(
     stalled: bool = False,
     last_observed: str | None = None,
 ) -> Row:
-    noted = [
-        generation
-        for (cluster, kind, name), generation in demand.generations.items()
-        if cluster == demand.cluster and any(one.metadata.name == name and one.kind == kind for one in demand.mine())
-    ]
+    noted = [demand.generations.get((demand.cluster, one.kind, one.metadata.name), 0) for one in demand.mine()]
     reachable = demand.view.reach is Reach.READY
     return Row(
         name=demand.subset.name,

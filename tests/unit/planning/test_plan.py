@@ -108,7 +108,8 @@ def test_a_subset_that_joins_in_mid_canary_starts_at_the_stable_revision():
 def test_a_member_that_does_not_answer_keeps_its_last_counts_and_gets_no_writes():
     """I7, I8: unknown is not zero and not success."""
     app, views, _, status = settled()
-    lost = make.view("member-2", *views["member-2"].workloads, pods=list(views["member-2"].pods), reach=Reach.OFFLINE)
+    shown = make.pods(app, "member-2", [app.template_hash] * 2)
+    lost = make.view("member-2", *views["member-2"].workloads, pods=shown, reach=Reach.OFFLINE)
     new = make.application(make.manifest(image="app:2"), generation=2)
     seen = make.observed({**views, "member-2": lost}, revisions=(make.record(app),))
     result = plan(make.subject(new, status=status), seen)
@@ -167,7 +168,7 @@ def test_a_workload_that_somebody_edited_is_put_back():
 
 def test_deleting_removes_the_workloads_everywhere_and_then_the_finalizer():
     """What is in an unreachable member is waited for."""
-    app, views, seen, status = settled()
+    app, _, seen, status = settled()
     going = make.subject(app, status=status)
     going = type(going)(**{**{f: getattr(going, f) for f in going.__slots__}, "deleting": True})
     result = plan(going, seen)
@@ -187,7 +188,10 @@ def test_a_removed_subset_goes_when_the_others_are_ready():
     result = plan(make.subject(fewer, status=status), seen)
     assert "default/member-3" not in result.members
     grown = make.stateful_set(fewer, "member-2", replicas=4)
-    views = {**views, "member-2": make.view("member-2", grown, pods=make.pods(app, "member-2", [app.template_hash] * 4))}
+    views = {
+        **views,
+        "member-2": make.view("member-2", grown, pods=make.pods(app, "member-2", [app.template_hash] * 4)),
+    }
     result = plan(make.subject(fewer, status=status), make.observed(views, revisions=(make.record(app),)))
     (step,) = result.members["default/member-3"]
     assert isinstance(step, Delete)
@@ -206,6 +210,8 @@ def test_a_workload_of_somebody_else_is_never_written_to():
     app, views, _, status = settled()
     other = make.application(make.manifest(), uid="uid-of-another-host")
     foreign = make.stateful_set(other, "member-1", replicas=9)
-    result = plan(make.subject(app, status=status), make.observed({**views, "member-1": make.view("member-1", foreign)}))
+    result = plan(
+        make.subject(app, status=status), make.observed({**views, "member-1": make.view("member-1", foreign)})
+    )
     (step,) = result.members["default/member-1"]
     assert step.create, "a creation does not force, so the API server refuses it"

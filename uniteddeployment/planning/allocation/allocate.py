@@ -110,7 +110,7 @@ class _Division:
             if growing:
                 cell.kept = number
             else:
-                cell.high = max(number, cell.pinned)
+                cell.high = cell.leftover = max(number, cell.pinned)
         return self._fill(cells)
 
     def _towards(self, ideal: Sequence[int], calm: Sequence[int], moves: int) -> list[int]:

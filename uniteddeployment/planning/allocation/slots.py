@@ -8,7 +8,8 @@ takes a pod from a subset. The list is, class by class:
 2. minimums, in the order of the subsets;
 3. what fits the capacities: by weight, the slot with the smallest ``(k - 1/2) / weight`` first (Sainte-Laguë), or in
    the order of the subsets;
-4. what does not fit the capacities, in the same way.
+4. what does not fit the capacities, in the same way;
+5. what a subset of weight 0 may keep, though nothing is its share.
 
 Among slots of equal rank those come first that are occupied now, then those of the subset that runs more, then those
 of the subset that stands first: so a division of its own result moves nothing.
@@ -33,6 +34,8 @@ class Cell:
     current: int
     pinned: int = 0
     kept: int = 0
+    leftover: int = 0
+    """What it may keep of what nobody else takes."""
     filled: int = 0
 
 
@@ -50,6 +53,7 @@ def fill(total: int, cells: Sequence[Cell], *, in_order: bool, beyond: bool = Tr
     left = _raise_to(cells, left, lambda cell: min(cell.low, last(cell)))
     for ceiling in dict.fromkeys((_within_capacity, last)):
         left = _raise_to(cells, left, ceiling) if in_order else _spread(cells, left, ceiling)
+    _raise_to(cells, left, lambda cell: cell.leftover)
     return [cell.filled for cell in cells]
 
 

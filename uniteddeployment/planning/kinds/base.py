@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from uniteddeployment.planning import workload
 from uniteddeployment.planning.application import Application
-from uniteddeployment.planning.observed import MemberView, Pod, RevisionData, Workload
+from uniteddeployment.planning.observed import NO_PODS, MemberView, PodTally, RevisionData, Workload
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
 from uniteddeployment.planning.workload import Rendered
 from uniteddeployment_api import Subset, names
@@ -64,8 +63,9 @@ class Demand:
             if found.subset == self.subset.name and found.kind == self.app.kind and owned(self.app, found)
         ]
 
-    def pods(self) -> list[Pod]:
-        return [pod for pod in self.view.pods if pod.subset == self.subset.name]
+    @property
+    def pods(self) -> PodTally:
+        return self.view.pods.get(self.subset.name, NO_PODS)
 
     def render(self, revision: str) -> Rendered:
         """Raises :class:`TemplateMissing`."""
@@ -115,12 +115,3 @@ def owned(app: Application, found: Workload) -> bool:
 
 def applied_digest(found: Workload) -> str | None:
     return found.metadata.annotations.get(names.ANNOTATION_APPLIED)
-
-
-def pod_message(pods: list[Pod]) -> str:
-    """Why pods are not ready, in the words of the first that has something to say."""
-    reasons: dict[str, Any] = {}
-    for pod in pods:
-        if not pod.ready and pod.unschedulable:
-            reasons.setdefault(pod.unschedulable, []).append(pod.metadata.name)
-    return "; ".join(f"{len(names_)} unschedulable: {reason}" for reason, names_ in sorted(reasons.items())[:2])

@@ -5,7 +5,7 @@ Replicas move within maxSurge and maxUnavailable of the template's strategy; goi
 """
 
 from uniteddeployment.planning import moves
-from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest, pod_message
+from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import Delete, MemberStep
 from uniteddeployment_api import names
@@ -92,7 +92,7 @@ def _counts(demand: Demand, found: dict[str, Workload]) -> Counts:
 def _progress(demand: Demand, found: dict[str, Workload], goal: dict[str, int], counts: Counts) -> str:
     if not all(workload.observed for workload in found.values()):
         return "until its controller has seen the change"
-    why = pod_message(demand.pods())
+    why = demand.pods.message
     suffix = f" ({why})" if why else ""
     if counts.updated_ready < goal[demand.target]:
         return f"{counts.updated_ready} of {goal[demand.target]} pods updated and ready{suffix}"

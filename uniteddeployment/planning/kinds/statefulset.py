@@ -9,8 +9,8 @@ scaling, and leaves running pods below it alone. Three things follow that this m
 * Going back to the stable revision has to reach canaries below the partition too, so it is done with partition 0.
 """
 
-from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest, pod_message
-from uniteddeployment.planning.observed import Pod, Workload
+from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
+from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import MemberStep
 from uniteddeployment_api import names
 
@@ -19,15 +19,14 @@ def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
     name = names.workload_name(demand.app.name, demand.subset.name)
     found = next((workload for workload in demand.mine() if workload.metadata.name == name), None)
-    pods = demand.pods()
-    counts = _counts(demand, found, pods)
+    counts = _counts(demand, found)
     if found is None:
         return SubsetPlan((_create(demand),), counts, name, settled=False, message="being created")
-    partition, step, waiting = _correct(demand, found, pods)
+    partition, step, waiting = _correct(demand, found)
     if step is not None:
         return SubsetPlan((step,), counts, name, settled=False, message=step.why)
     if not waiting:
-        waiting = _progress(demand, found, counts, pods, partition)
+        waiting = _progress(demand, found, counts, partition)
     return SubsetPlan((), counts, name, settled=not waiting, message=waiting)
 
 
@@ -40,14 +39,14 @@ def _create(demand: Demand) -> MemberStep:
     return demand.apply(rendered, None, why, replicas=demand.replicas, partition=demand.partition)
 
 
-def _correct(demand: Demand, found: Workload, pods: list[Pod]) -> tuple[int, MemberStep | None, str]:
+def _correct(demand: Demand, found: Workload) -> tuple[int, MemberStep | None, str]:
     """The partition to have, the write that is needed, and what has to be waited for before the next one."""
     if demand.holds and demand.stable is not None:
         forgot = (
             found.revision == demand.target
             and demand.replicas > 0
             and found.status.replicas == 0
-            and not pods
+            and not demand.pods.total
             and found.status.current_revision == found.status.update_revision
         )
         if forgot:
@@ -55,17 +54,16 @@ def _correct(demand: Demand, found: Workload, pods: list[Pod]) -> tuple[int, Mem
             return 0, demand.apply(demand.render(demand.stable), found, why, replicas=0, partition=0), ""
         if found.revision == demand.stable and not (found.observed and found.status.current_revision):
             return 0, None, f"until its controller has noted the stable revision {demand.stable}"
-    partition = _partition(demand, found, pods)
+    partition = _partition(demand, found)
     return partition, _write(demand, found, partition), ""
 
 
-def _partition(demand: Demand, found: Workload, pods: list[Pod]) -> int:
+def _partition(demand: Demand, found: Workload) -> int:
     """The lowest partition that keeps the number of updated pods within ``replicas - partition``."""
     if demand.target == demand.stable:
-        at_target = all(pod.revision == demand.target for pod in pods)
-        return demand.partition if at_target else 0
+        return demand.partition if demand.pods.only(demand.target) else 0
     start = found.first_ordinal
-    updated = {pod.ordinal - start for pod in pods if pod.revision == demand.target}
+    updated = {ordinal - start for ordinal in demand.pods.ordinals(demand.target)}
     if found.revision == demand.target:
         # Whatever the cache shows of them, these were allowed to update already.
         updated |= set(range(found.partition, found.spec.replicas))
@@ -100,24 +98,21 @@ def _write(demand: Demand, found: Workload, partition: int) -> MemberStep | None
     return demand.apply(rendered, found, ", ".join(changes), replicas=replicas, partition=partition)
 
 
-def _counts(demand: Demand, found: Workload | None, pods: list[Pod]) -> Counts:
-    living = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
-    updated = [pod for pod in living if pod.revision == demand.target]
+def _counts(demand: Demand, found: Workload | None) -> Counts:
     ready = found.status.ready_replicas if found else 0
-    updated_ready = sum(1 for pod in updated if pod.ready)
     return Counts(
         observed=found.status.replicas if found else 0,
         ready=ready,
-        updated=len(updated),
-        updated_ready=min(updated_ready, ready),
+        updated=demand.pods.living.get(demand.target, 0),
+        updated_ready=min(demand.pods.ready.get(demand.target, 0), ready),
     )
 
 
-def _progress(demand: Demand, found: Workload, counts: Counts, pods: list[Pod], partition: int) -> str:
+def _progress(demand: Demand, found: Workload, counts: Counts, partition: int) -> str:
     """What is still to come in the cluster, or nothing."""
     if not found.observed:
         return "until its controller has seen the change"
-    why = pod_message(pods)
+    why = demand.pods.message
     suffix = f" ({why})" if why else ""
     if counts.observed != demand.replicas or counts.ready < demand.replicas:
         return f"{counts.ready} of {demand.replicas} pods ready{suffix}"

@@ -1,0 +1,70 @@
+"""A transport that stays in the process: requests go straight into an embedded cluster, faults and all."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from uniteddeployment.embedded import http
+from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.transport import Answer, Stream
+
+
+class Serves(Protocol):
+    """What is needed of an embedded cluster."""
+
+    async def request(self, request: http.Request) -> http.Response: ...
+
+
+class InProcessTransport:
+    """Carries requests into a cluster of this process, as the administrator with that token."""
+
+    def __init__(self, cluster: Serves, token: str, name: str) -> None:
+        self._cluster = cluster
+        self._token = token
+        self._name = name
+        self.sent: list[Request] = []
+        """Every request, for tests that count them."""
+
+    async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the protocol
+        response = await self._ask(request, timeout)
+        return Answer(response.status, response.headers, response.body)
+
+    @contextlib.asynccontextmanager
+    async def stream(self, request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # part of the protocol
+        response = await self._ask(request, timeout)
+        chunks = response.stream if response.stream is not None else _once(response.body)
+        try:
+            yield Stream(response.status, response.headers, self._guarded(chunks))
+        finally:
+            close = getattr(chunks, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _ask(self, request: Request, seconds: float) -> http.Response:
+        self.sent.append(request)
+        headers = {**request.headers, "authorization": f"Bearer {self._token}", "user-agent": "uniteddeployment"}
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._cluster.request(
+                    http.Request(request.method, request.path, request.query, headers, request.body)
+                )
+        except TimeoutError:
+            raise Unreachable(self._name, f"no answer within {seconds:g} s") from None
+        except ConnectionError as error:
+            raise Unreachable(self._name, str(error) or "connection refused") from None
+
+    async def _guarded(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in chunks:
+                yield chunk
+        except ConnectionError as error:
+            raise Unreachable(self._name, str(error) or "connection reset") from None
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
