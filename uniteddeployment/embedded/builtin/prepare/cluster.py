@@ -1,0 +1,39 @@
+"""Namespaces and volumes: the finalizers that hold them until everything inside or around them is gone."""
+
+from uniteddeployment.embedded.resources import Obj
+
+_NAMESPACE_FINALIZER = "kubernetes"
+_CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
+_VOLUME_FINALIZER = "kubernetes.io/pv-protection"
+
+
+def prepare_namespace(namespace: Obj) -> None:
+    finalizers = namespace.setdefault("spec", {}).setdefault("finalizers", [])
+    if _NAMESPACE_FINALIZER not in finalizers:
+        finalizers.append(_NAMESPACE_FINALIZER)
+    namespace["status"] = {"phase": "Active"}
+
+
+def prepare_namespace_update(new: Obj, old: Obj, subresource: str) -> None:
+    """Only the finalize subresource changes the finalizers of the spec."""
+    if not subresource:
+        finalizers = (old.get("spec") or {}).get("finalizers")
+        if finalizers:
+            new.setdefault("spec", {})["finalizers"] = finalizers
+        else:
+            new.get("spec", {}).pop("finalizers", None)
+
+
+def prepare_claim(claim: Obj) -> None:
+    _hold(claim, _CLAIM_FINALIZER)
+
+
+def prepare_volume(volume: Obj) -> None:
+    _hold(volume, _VOLUME_FINALIZER)
+    volume["status"]["lastPhaseTransitionTime"] = volume["metadata"].get("creationTimestamp")
+
+
+def _hold(obj: Obj, finalizer: str) -> None:
+    finalizers = obj["metadata"].setdefault("finalizers", [])
+    if finalizer not in finalizers:
+        finalizers.append(finalizer)
