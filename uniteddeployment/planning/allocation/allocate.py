@@ -124,6 +124,7 @@ class _Division:
         for taker, giver, want, have in zip(taking, giving, ideal, calm, strict=True):
             taker.pinned, taker.high = have, max(have, want)
             giver.pinned, giver.high = min(have, want), have
+            giver.leftover = have
         grown = self._fill(taking, sum(calm) + moves)
         shrunk = self._fill(giving, sum(calm) - moves)
         return [more + less - have for more, less, have in zip(grown, shrunk, calm, strict=True)]
