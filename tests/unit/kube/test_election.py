@@ -10,7 +10,10 @@ from tests.unit.kube.fakes import FakeTransport, json_answer, running, status_an
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.election import Elector, LostLeadership
 from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.kube.limiter import Limiter
+from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.resource import PODS
 from uniteddeployment.kube.transport import Answer
 
 pytestmark = pytest.mark.looptime
@@ -204,6 +207,22 @@ async def test_a_lease_that_cannot_be_given_back_is_left_to_run_out() -> None:
         await until(lambda: work.active)
         server.hanging.add("one")
     assert server.holder == "one"
+
+
+async def test_a_renewal_goes_before_everything_else_that_waits_for_the_server() -> None:
+    """A busy controller does not lose its leadership to its own queue."""
+    server, work = LeaseServer(), Work()
+    transport = server.transport("one")
+    client = Client(transport, "test", limiter=Limiter(1))
+    async with running(Elector(client, "system", "lead", "one").run(lambda: work.run("one"))):
+        await until(lambda: work.active)
+        await client.limiter.acquire()
+        waiting = [asyncio.create_task(client.get(PODS, "a", PartialObject, namespace="ns")) for _ in range(5)]
+        await asyncio.sleep(3)
+        transport.requests.clear()
+        client.limiter.release()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert transport.requests[0].resource == "leases"
 
 
 def test_durations_that_could_overlap_are_refused() -> None:

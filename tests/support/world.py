@@ -1,0 +1,207 @@
+"""A whole fleet in one process: a host, members and the controller, without sockets, under virtual time.
+
+``run_world(story)`` runs a coroutine in such a world; minutes of waiting in it take milliseconds, and one seed gives
+one history.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import looptime
+
+from tests.support.inprocess import InProcessTransport
+from uniteddeployment.controller.controller import Controller
+from uniteddeployment.embedded.clock import LoopClock
+from uniteddeployment.embedded.cluster import Cluster
+from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.http import Identity, Request
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.recorder import Recorder
+from uniteddeployment_api import names
+from uniteddeployment_api.crd import custom_resource_definitions
+
+TOKEN = "admin-token"
+ADMIN = Identity("admin", ("system:masters",))
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+UDS = f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}"
+
+
+class World:
+    """The clusters and the controller, with short words for what tests do to them."""
+
+    def __init__(self, seed: int = 1, members: int = 3, **cluster: Any) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.clock = LoopClock(self.loop, EPOCH)
+        random = Random(seed)
+
+        def made(name: str) -> Cluster:
+            return Cluster(
+                name,
+                clock=self.clock,
+                random=Random(random.getrandbits(64)),
+                tokens={TOKEN: ADMIN},
+                **cluster,
+            )
+
+        self.host = made("host")
+        self.members = {f"member-{i + 1}": made(f"member-{i + 1}") for i in range(members)}
+        self.transports: dict[str, InProcessTransport] = {}
+        self.controller: Controller | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def clusters(self) -> dict[str, Cluster]:
+        return {"host": self.host, **self.members}
+
+    def request(self, cluster: Cluster, method: str, path: str, body: object = None, **headers: str) -> Any:
+        """Ask as an administrator, past all faults. Raises AssertionError for a refusal."""
+        encoded = b"" if body is None else json.dumps(body).encode()
+        kind = {"content-type": "application/json", "authorization": f"Bearer {TOKEN}", "user-agent": "test"}
+        kind |= {name.replace("_", "-"): value for name, value in headers.items()}
+        path, _, query = path.partition("?")
+        pairs = tuple(tuple(pair.split("=", 1)) for pair in query.split("&") if pair)
+        response = cluster.handle(Request(method, path, pairs, kind, encoded))
+        answer = json.loads(response.body)
+        assert response.status < 300, answer
+        return answer
+
+    def start_clusters(self) -> None:
+        for cluster in self.clusters.values():
+            cluster.start()
+        for definition in custom_resource_definitions():
+            path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+            self.request(self.host, "POST", path, definition)
+
+    def register(self) -> None:
+        """Cluster objects and Secrets for all members."""
+        for name in self.members:
+            secret = {"metadata": {"name": f"{name}-credentials"}, "stringData": {"token": TOKEN}}
+            self.request(self.host, "POST", "/api/v1/namespaces/default/secrets", secret)
+            cluster = {
+                "apiVersion": names.API_VERSION,
+                "kind": "Cluster",
+                "metadata": {"name": name},
+                "spec": {
+                    "server": f"https://{name}.test:6443",
+                    "credentials": {"secretRef": {"name": f"{name}-credentials"}},
+                },
+            }
+            self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
+
+    def client(self, cluster: Cluster) -> Client:
+        transport = InProcessTransport(cluster, TOKEN, cluster.name)
+        self.transports[cluster.name] = transport
+        return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
+
+    def start_controller(self, **options: Any) -> None:
+        def connect(connection: Connection) -> Client:
+            name = connection.server.removeprefix("https://").partition(".")[0]
+            return self.client(self.members[name])
+
+        client = self.client(self.host)
+        recorder = Recorder(client, names.MANAGER, "test", wall=self.clock.now)
+        self.controller = Controller(client, connect, recorder=recorder, now=self.clock.now, **options)
+        self._running = asyncio.create_task(self.controller.run())
+
+    async def stop_controller(self) -> None:
+        """As a SIGTERM does."""
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._running
+        self._running = None
+        self.controller = None
+
+    def kill_controller(self) -> None:
+        """As a SIGKILL does: whatever it was doing is not finished."""
+        if self._running is not None:
+            self._running.cancel()
+        self._running = None
+
+    def apply(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Create or replace a UnitedDeployment, as a user does."""
+        meta = document["metadata"]
+        path = f"{names.API_PATH}/namespaces/{meta.get('namespace', 'default')}/{names.UNITED_DEPLOYMENT_PLURAL}"
+        existing = self.host.access.get(UDS, meta.get("namespace", "default"), meta["name"])
+        if existing is None:
+            return dict(self.request(self.host, "POST", path, document))
+        merged = {**existing, "spec": document["spec"]}
+        return dict(self.request(self.host, "PUT", f"{path}/{meta['name']}", merged))
+
+    def delete(self, name: str = "web", namespace: str = "default") -> None:
+        with suppress(StatusError):
+            self.host.access.delete(UDS, namespace, name)
+
+    def ud(self, name: str = "web", namespace: str = "default") -> Any:
+        return self.host.access.get(UDS, namespace, name)
+
+    def status(self, name: str = "web") -> Any:
+        return (self.ud(name) or {}).get("status") or {}
+
+    def condition(self, type_: str, name: str = "web") -> str:
+        found = [one["status"] for one in self.status(name).get("conditions", ()) if one["type"] == type_]
+        return found[0] if found else ""
+
+    def pods(self, member: str, namespace: str = "default") -> list[Any]:
+        return list(self.clusters[member].access.list("pods", namespace))
+
+    def images(self, member: str) -> dict[str, int]:
+        """Image -> living pods."""
+        counts: dict[str, int] = {}
+        for pod in self.pods(member):
+            if "deletionTimestamp" not in pod["metadata"]:
+                image = pod["spec"]["containers"][0]["image"]
+                counts[image] = counts.get(image, 0) + 1
+        return counts
+
+    async def until(self, condition: Callable[[], object], seconds: float = 600.0, what: str = "") -> None:
+        """Let virtual time go on until something holds."""
+        deadline = self.loop.time() + seconds
+        while not condition():
+            if self.loop.time() > deadline:
+                raise AssertionError(f"{what or 'it'} did not happen within {seconds:g} s: {self.status()}")
+            await asyncio.sleep(0.05)
+
+    def settled(self, name: str = "web") -> bool:
+        ud = self.ud(name)
+        return (
+            ud is not None
+            and self.status(name).get("observedGeneration") == ud["metadata"]["generation"]
+            and self.condition("Ready", name) == "True"
+            and self.condition("Reconciling", name) == "False"
+        )
+
+    def requests(self) -> dict[str, int]:
+        """Requests of the controller by cluster, watches left out."""
+        return {
+            name: sum(1 for one in transport.sent if one.verb != "watch") for name, transport in self.transports.items()
+        }
+
+
+@asynccontextmanager
+async def world(seed: int = 1, members: int = 3, *, controller: bool = True, **cluster: Any):
+    """A world in which members are registered and, unless told otherwise, the controller runs."""
+    made = World(seed, members, **cluster)
+    made.start_clusters()
+    await asyncio.sleep(0.1)
+    made.register()
+    if controller:
+        made.start_controller()
+    try:
+        yield made
+    finally:
+        await made.stop_controller()
+        for cluster_ in made.clusters.values():
+            cluster_.stop()
+
+
+def simulate(story: Callable[[], Awaitable[Any]]) -> Any:
+    """Run a coroutine under virtual time."""
+    with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
+        return runner.run(story())  # type: ignore[arg-type]
