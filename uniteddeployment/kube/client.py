@@ -311,20 +311,11 @@ class Client:
         timeout: float | None = None,  # noqa: ASYNC109  # handed to the transport
     ) -> Answer:
         """Sends any request and gives its answer if it is a success; raises the typed error if not."""
-        attempt = 0
-        async with self.limiter.slot(priority):
-            while True:
-                answer = await self._exchange(request, timeout or self._timeout)
-                if 200 <= answer.status < 300:
-                    return answer
-                error = requests.failure(answer.status, answer.headers, answer.body)
-                attempt += 1
-                wait = error.retry_after
-                busy = isinstance(error, errors.TooManyRequests) and wait is not None and wait <= _LONGEST_WAIT
-                if not busy or attempt > _WAITS_FOR_BUSY_SERVER:
-                    raise error
-                # The slot is kept: while one of ours waits, the server gets that much less from us.
-                await asyncio.sleep(wait or 0.0)
+        await self.limiter.acquire(priority)
+        try:
+            return await self._until_not_busy(request, timeout or self._timeout)
+        finally:
+            self.limiter.release()
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
@@ -343,11 +334,22 @@ class Client:
         answer = await self.send(request, priority=priority)
         return requests.read(answer.status, answer.headers, answer.body, type_)
 
-    async def _exchange(self, request: Request, timeout: float) -> Answer:  # noqa: ASYNC109  # handed on
-        with self._observed(request) as report:
-            answer = await self._transport.send(request, timeout=timeout)
-            report(answer.status)
-        return answer
+    async def _until_not_busy(self, request: Request, timeout: float) -> Answer:  # noqa: ASYNC109  # handed on
+        attempt = 0
+        while True:
+            with self._observed(request) as report:
+                answer = await self._transport.send(request, timeout=timeout)
+                report(answer.status)
+            if 200 <= answer.status < 300:
+                return answer
+            error = requests.failure(answer.status, answer.headers, answer.body)
+            attempt += 1
+            wait = error.retry_after
+            busy = isinstance(error, errors.TooManyRequests) and wait is not None and wait <= _LONGEST_WAIT
+            if not busy or attempt > _WAITS_FOR_BUSY_SERVER:
+                raise error
+            # The slot is kept: while one of ours waits, the server gets that much less from us.
+            await asyncio.sleep(wait or 0.0)
 
     @contextlib.contextmanager
     def _observed(self, request: Request) -> Iterator[Callable[[int], None]]:

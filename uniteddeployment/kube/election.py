@@ -16,6 +16,7 @@ import structlog
 
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.meta import ObjectMeta, micro_time, utc_now
 from uniteddeployment.kube.resource import LEASES
 
@@ -136,7 +137,9 @@ class Elector:
 
     async def _attempt(self) -> bool:
         try:
-            lease = await self._client.get(LEASES, self._name, Lease, namespace=self._namespace)
+            lease = await self._client.get(
+                LEASES, self._name, Lease, namespace=self._namespace, priority=Priority.VITAL
+            )
         except errors.NotFound:
             self._see(await self._create())
             return True
@@ -178,11 +181,13 @@ class Elector:
             "metadata": {"name": self._name, "namespace": self._namespace},
             "spec": claim,
         }
-        return await self._client.create(LEASES, body, Lease, namespace=self._namespace)
+        return await self._client.create(LEASES, body, Lease, namespace=self._namespace, priority=Priority.VITAL)
 
     async def _write(self, lease: Lease, spec: dict[str, object]) -> Lease:
         patch = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
-        return await self._client.merge_patch(LEASES, self._name, patch, Lease, namespace=self._namespace)
+        return await self._client.merge_patch(
+            LEASES, self._name, patch, Lease, namespace=self._namespace, priority=Priority.VITAL
+        )
 
     async def _release(self) -> None:
         """Lets the next one begin at once. If that fails, the next one waits for the Lease to run out."""

@@ -5,17 +5,19 @@ often by itself. Work for users goes first; status and events take what is left.
 """
 
 import asyncio
-import contextlib
 from collections import deque
-from collections.abc import AsyncIterator
 from enum import IntEnum
 
 
 class Priority(IntEnum):
     """What goes first when not everything can go at once."""
 
-    URGENT = 0
-    BACKGROUND = 1
+    VITAL = 0
+    """Renewing a lease: late is lost."""
+    URGENT = 1
+    """What users wait for."""
+    BACKGROUND = 2
+    """Status, events, and whatever else may come a little later."""
 
 
 class Limiter:
@@ -32,17 +34,8 @@ class Limiter:
         """How many more could start now."""
         return self._free
 
-    @contextlib.asynccontextmanager
-    async def slot(self, priority: Priority = Priority.URGENT) -> AsyncIterator[None]:
-        """Holds one of the slots for as long as the block runs."""
-        await self.acquire(priority)
-        try:
-            yield
-        finally:
-            self.release()
-
     async def acquire(self, priority: Priority = Priority.URGENT) -> None:
-        """Takes a slot, now or when it is this one's turn."""
+        """Takes a slot, now or when it is this one's turn. Whoever has one must ``release`` it."""
         if self._free > 0:
             self._free -= 1
             return

@@ -213,8 +213,10 @@ async def test_pages_that_expire_on_the_way_are_followed_by_one_list_in_one_piec
         query = dict(request.query)
         if "continue" in query:
             return status_answer(410, "Expired")
-        token = {"continue": "x"} if "limit" in query else {}
-        return json_answer({"metadata": {"resourceVersion": "5", **token}, "items": [thing("a", 1)]})
+        meta = {"resourceVersion": "5"}
+        if "limit" in query:
+            meta["continue"] = "x"
+        return json_answer({"metadata": meta, "items": [thing("a", 1)]})
 
     world.transport.answer = answer
     async with running(world.reflector.run()):

@@ -51,7 +51,9 @@ class QueueMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.loop = looptime.patch_event_loop(asyncio.new_event_loop())
+        loop = asyncio.new_event_loop()
+        assert isinstance(loop, asyncio.BaseEventLoop)
+        self.loop = looptime.patch_event_loop(loop)
         self.queue: WorkQueue[str] = WorkQueue(limiter=ItemExponential(base=1.0, cap=4.0))
         self.now = 0.0
         self.dirty: dict[str, int] = {}
