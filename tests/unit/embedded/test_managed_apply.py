@@ -193,10 +193,16 @@ def test_a_field_that_an_update_took_is_not_removed_by_its_former_applier() -> N
     assert apply(live, cm(), "m1") == live
 
 
-def test_what_nobody_owns_stays() -> None:
-    live = apply(None, cm({"k1": "v1"}), "m1")
+def test_what_nobody_owns_stays_while_its_container_has_an_owner() -> None:
+    live = apply(None, A, "m1")
     live = {**live, "data": {**live["data"], "unowned": "x"}}
-    assert apply(live, cm(), "m1")["data"] == {"unowned": "x"}
+    assert apply(live, cm({"k1": "v1"}), "m1")["data"] == {"k1": "v1", "unowned": "x"}
+    assert "data" not in apply(live, cm(), "m1")
+
+
+def test_what_is_removed_to_the_last_part_goes_itself() -> None:
+    live = apply_thing(None, thing({"amap": {"k": "v"}, "text": "x"}), "m")
+    assert apply_thing(live, thing({"amap": {}, "text": "x"}), "m")["spec"] == {"text": "x"}
 
 
 def test_an_object_without_owners_gets_one_for_what_was_there() -> None:
@@ -344,8 +350,10 @@ def test_one_manager_owns_by_subresource() -> None:
         ({"amap": "x"}, ".spec.amap: expected map, got &{x}"),
         (
             {"text": [], "unknown": 1},
-            "errors:\n  .spec.text: expected string, got &value.valueUnstructured{Value:[]interface {}{}}\n"
-            + "  .spec.unknown: field not declared in schema",
+            (
+                "errors:\n  .spec.text: expected string, got &value.valueUnstructured{Value:[]interface {}{}}\n"
+                "  .spec.unknown: field not declared in schema"
+            ),
         ),
     ],
 )
@@ -415,9 +423,9 @@ specs = st.fixed_dictionaries(
     optional={
         "text": texts,
         "set": st.lists(st.sampled_from("abc"), unique=True, min_size=1, max_size=3),
-        "amap": st.dictionaries(st.sampled_from("pq"), texts, max_size=2),
+        "amap": st.dictionaries(st.sampled_from("pq"), texts, min_size=1, max_size=2),
         "atomicmap": st.dictionaries(st.sampled_from("pq"), texts, max_size=2),
-        "free": st.dictionaries(st.sampled_from("pq"), texts | st.just({"r": 1}), max_size=2),
+        "free": st.dictionaries(st.sampled_from("pq"), texts | st.just({"r": 1}), min_size=1, max_size=2),
         "byname": st.lists(
             st.fixed_dictionaries({"name": st.sampled_from("ab")}, optional={"val": texts}),
             unique_by=lambda item: item["name"],
@@ -432,7 +440,7 @@ applies = st.lists(st.tuples(st.sampled_from(["m", "n"]), specs), min_size=1, ma
 def history(writes: list[tuple[str, Obj]]) -> Obj:
     live: Obj | None = None
     for manager, spec in writes:
-        live = apply_thing(live, thing(spec), manager, force=True)
+        live = apply_thing(live, thing(spec or None), manager, force=True)
     assert live is not None
     return live
 
@@ -441,7 +449,7 @@ def history(writes: list[tuple[str, Obj]]) -> Obj:
 def test_applying_twice_is_applying_once(writes: list[tuple[str, Obj]]) -> None:
     live = history(writes)
     manager, spec = writes[-1]
-    assert apply_thing(live, thing(spec), manager, at=9) == live
+    assert apply_thing(live, thing(spec or None), manager, at=9, force=True) == live
 
 
 @given(applies)

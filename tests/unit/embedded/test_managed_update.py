@@ -206,6 +206,25 @@ def test_items_that_cannot_be_told_apart_are_owned_together() -> None:
     assert found["f:spec"]["f:template"]["f:spec"]["f:containers"] == {'k:{"name":"c"}': {}}
 
 
+def test_an_item_that_gets_a_twin_and_loses_it_again_changes_hands() -> None:
+    def deployment(*images: str) -> Obj:
+        containers = [{"name": "c", "image": image} for image in images]
+        return {"metadata": {"name": "d"}, "spec": {"template": {"spec": {"containers": containers}}}}
+
+    def container(obj: Obj, manager: str) -> Obj:
+        found: Obj = owners(obj)[manager]["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"c"}']
+        return found
+
+    live = write(None, deployment("a"), "m", node=DEPLOYMENT)
+    both = deployment("a", "b")
+    both["metadata"]["managedFields"] = live["metadata"]["managedFields"]
+    live = write(live, both, "n", node=DEPLOYMENT)
+    assert (owners(live).keys(), container(live, "n")) == ({"n"}, {})
+    one = deployment("a")
+    one["metadata"]["managedFields"] = live["metadata"]["managedFields"]
+    assert container(write(live, one, "o", node=DEPLOYMENT), "o") == {".": {}, "f:image": {}, "f:name": {}}
+
+
 def test_a_list_that_became_atomic_is_owned_as_one() -> None:
     def thing(list_type: str) -> Node:
         items = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": list_type}

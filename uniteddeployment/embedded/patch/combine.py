@@ -59,7 +59,10 @@ def _merge_lists(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
 
 
 def remove(node: Node, value: dict[str, Any], fields: Fields) -> dict[str, Any] | None:
-    """``value`` without the members of a set and all that is below them; None if nothing is left."""
+    """``value`` without the members of a set and all that is below them; None if nothing is left.
+
+    What has become empty on the way goes too, except where the schema lets it be null.
+    """
     result: dict[str, Any] = {}
     for name, item in value.items():
         path = fieldset.field(name)
@@ -67,7 +70,10 @@ def remove(node: Node, value: dict[str, Any], fields: Fields) -> dict[str, Any] 
         if below is None:
             result[name] = item
         elif not fieldset.is_member(below):
-            result[name] = _remove(descend(node, path)[0], item, below)
+            child = descend(node, path)[0]
+            left = _remove(child, item, below)
+            if left is not None or item is None or child.nullable:
+                result[name] = left
     return result or None
 
 
@@ -88,5 +94,7 @@ def _remove_items(node: Node, items: list[Any], fields: Fields) -> list[Any] | N
         if below is None:
             result.append(item)
         elif not fieldset.is_member(below):
-            result.append(_remove(node.items, item, below))
+            left = _remove(node.items, item, below)
+            if left is not None:
+                result.append(left)
     return result or None

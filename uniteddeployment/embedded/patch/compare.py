@@ -144,22 +144,34 @@ def _lists(node: Node, old: list[Any], new: list[Any], into: _Side) -> None:
     before, after = _index(node, old), _index(node, new)
     for name, now in after.items():
         was = before.get(name, _MISSING)
-        if was is now or was == now:
-            continue
-        if isinstance(was, _Twins) or isinstance(now, _Twins):
-            into.leaf(name, was, now)
-        else:
-            _values(node.items, name, was, now, into)
+        if was is not now and was != now:
+            _items(node.items, name, was, now, into)
     for name, was in before.items():
         if name not in after:
-            if isinstance(was, _Twins):
-                into.leaf(name, was, _MISSING)
-            else:
-                _values(node.items, name, was, _MISSING, into)
+            _items(node.items, name, was, _MISSING, into)
 
 
-class _Twins(list[Any]):
+def _items(node: Node, name: str, old: Any, new: Any, into: _Side) -> None:
+    """The items with one path. Several of them are one value, owned under that path alone."""
+    if isinstance(old, _Twins) and isinstance(new, _Twins):
+        into.modified[name] = LEAF
+    elif isinstance(old, _Twins):
+        if new is not _MISSING:
+            _values(node, name, _MISSING, new, into)
+        into.removed[name] = LEAF
+    elif isinstance(new, _Twins):
+        if old is not _MISSING:
+            _values(node, name, old, _MISSING, into)
+        into.added[name] = LEAF
+    else:
+        _values(node, name, old, new, into)
+
+
+@dataclass(slots=True)
+class _Twins:
     """Items of one list that have the same path."""
+
+    items: list[Any]
 
 
 def _index(node: Node, items: list[Any]) -> dict[str, Any]:
@@ -168,7 +180,7 @@ def _index(node: Node, items: list[Any]) -> dict[str, Any]:
         if name not in result:
             result[name] = item
         elif isinstance(result[name], _Twins):
-            result[name].append(item)
+            result[name].items.append(item)
         else:
             result[name] = _Twins([result[name], item])
     return result

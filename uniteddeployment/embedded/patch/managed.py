@@ -250,7 +250,7 @@ def _before_first_apply(live: Obj, write: _Write) -> Entries:
 def _prune(node: Node, merged: Obj, owners: Entries, last: Entry | None) -> Obj:
     """``merged`` without what its applier applied last time, does not apply now, and nobody else owns.
 
-    A container goes with the last thing in it that had an owner, unless something in it never had one.
+    What never had an owner stays as long as its container has one, and goes with it otherwise.
     """
     owned: Fields = {}
     for entry in owners.values():

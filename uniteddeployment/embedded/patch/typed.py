@@ -29,7 +29,7 @@ def element(node: Node, item: Any) -> str:
         if isinstance(item, dict):
             raise ItemError("associative list without keys has an element that's a map type")
         if isinstance(item, list):
-            raise ItemError("not supporting associative lists with lists as elements")
+            raise ItemError("not supported: associative list with lists as elements")
         if item is None:
             raise ItemError("associative list without keys has an element that's an explicit null")
         return fieldset.value(item)
@@ -39,11 +39,10 @@ def element(node: Node, item: Any) -> str:
         raise ItemError("associative list with keys may not have non-map elements")
     keys = {}
     for name in node.keys:
-        found = item.get(name)
-        if found is None:
-            found = node.key_defaults.get(name)
-        if found is not None:
-            keys[name] = found
+        if name in item:
+            keys[name] = item[name]
+        elif name in node.key_defaults:
+            keys[name] = node.key_defaults[name]
     if not keys:
         names = " ".join(f'"{name}"' for name in node.keys)
         raise ItemError(
@@ -88,8 +87,8 @@ def _validate(node: Node, value: Any, path: str, errors: list[str]) -> None:
             child = node.child(name)
             if child is None:
                 errors.append(f"{path}.{name}: field not declared in schema")
-            else:
-                _validate(child, item, f"{path}.{name}", errors)
+                return
+            _validate(child, item, f"{path}.{name}", errors)
         return
     elif node.kind is not Kind.ANY:
         wrong = f"expected map, got {go_value(value)}"
@@ -183,7 +182,7 @@ def named_members(fields: Fields, node: Node) -> Fields:
 
 
 def reconciled(fields: Fields, node: Node) -> Fields:
-    """The set with paths below what the schema has made atomic since folded into one (the same set if there are none)."""
+    """The set with paths below what the schema has made atomic folded into one (the same set if there are none)."""
     result = fields
     for name, below in fields.items():
         if not below or name == SELF:

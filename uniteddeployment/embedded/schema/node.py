@@ -177,6 +177,10 @@ class Node:
         return self.raw.get("x-kubernetes-preserve-unknown-fields") is True
 
     @cached_property
+    def nullable(self) -> bool:
+        return self.raw.get("nullable") is True
+
+    @cached_property
     def embedded(self) -> bool:
         """An object with apiVersion, kind and metadata inside another object."""
         return self.raw.get("x-kubernetes-embedded-resource") is True
@@ -240,11 +244,11 @@ class Node:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The fields that tell the items of a list of type map apart, sorted."""
+        """The fields that tell the items of a list of type map apart, as declared."""
         said = self.raw.get("x-kubernetes-list-map-keys") or ()
         if not said and self.list_type == "map" and self.merge_key:
             said = (self.merge_key,)
-        return tuple(sorted(said))
+        return tuple(said)
 
     @cached_property
     def key_defaults(self) -> Mapping[str, Any]:
