@@ -13,6 +13,7 @@ from uniteddeployment.embedded.crd.cel.compilation import check_rules
 from uniteddeployment.embedded.crd.fielderror import Path, child, render
 from uniteddeployment.embedded.crd.prune import compile_pruner
 from uniteddeployment.embedded.crd.regex import compile_re2
+from uniteddeployment.embedded.crd.schema import compiled
 from uniteddeployment.embedded.crd.structural import META_FIELDS, NOTHING, parse
 from uniteddeployment.embedded.crd.validate import compile_validator
 from uniteddeployment.embedded.errors import Cause
@@ -59,7 +60,7 @@ def check_schema(schema: Raw, path: Path) -> list[Cause]:
     if not found:
         _defaults(schema, path, found, is_root=True)
     if not found:
-        found += check_rules(parse(schema), path)
+        found += check_rules(compiled(schema).node, path)
     return found
 
 

@@ -281,8 +281,10 @@ def prefix_length(value: Any) -> int:
 
 
 @function("string", "(ip) string | (cidr) string | (quantity) string")
-def address_text(value: Any) -> str:
-    return str(value)
+def to_string(value: Any) -> str:
+    if isinstance(value, Quantity | ipaddress.IPv4Address | ipaddress.IPv6Address):
+        return str(value)
+    raise NoOverloadError
 
 
 # URLs

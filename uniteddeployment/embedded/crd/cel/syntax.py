@@ -251,8 +251,10 @@ class _Parser:
             inner = self.expression()
             self._expect(")")
             return inner
-        if self._take("["):
-            return self._list(offset)
+        if self._is("[", "[?"):
+            first_optional = self.text == "[?"
+            self._advance()
+            return self._list(offset, first_optional=first_optional)
         if self._take("{"):
             return self._map(offset)
         self._take(".")
@@ -288,10 +290,10 @@ class _Parser:
             raise ParseError("invalid int literal", offset)
         return Const(value, offset)
 
-    def _list(self, offset: int) -> Expr:
+    def _list(self, offset: int, *, first_optional: bool) -> Expr:
         items: list[tuple[Expr, bool]] = []
         while not self._is("]"):
-            optional = self._take("?")
+            optional = self._take("?") or (first_optional and not items)
             items.append((self.expression(), optional))
             if not self._take(","):
                 break
