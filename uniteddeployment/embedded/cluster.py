@@ -36,7 +36,7 @@ MANAGER: Final = "kube-apiserver"
 class Cluster:
     """A cluster that can be asked as soon as it is made; its controllers work between :meth:`start` and :meth:`stop`.
 
-    ``tokens`` are the bearer tokens that it knows. ``controllers`` is True for the usual ones, False for none, or the
+    ``ready_after`` is how many seconds a pod takes to get ready. ``tokens`` are the bearer tokens that it knows. ``controllers`` is True for the usual ones, False for none, or the
     classes to run.
     """
 
@@ -50,6 +50,7 @@ class Cluster:
         zones: Sequence[str] = ZONES,
         cpu: str = "8",
         memory: str = "32Gi",
+        ready_after: float = 0.0,
         tokens: Mapping[str, Identity] | None = None,
         controllers: bool | Sequence[type[Controller]] = True,
         history: HistoryLimits | None = None,
@@ -68,7 +69,7 @@ class Cluster:
         self._dispatcher = Dispatcher(self.core, self.tokens)
         self._dispatcher.documents = Documents(registry).answer
         self._controllers = self._chosen(controllers)
-        self._create_basics(nodes, zones, cpu, memory)
+        self._create_basics(nodes, zones, cpu=cpu, memory=memory, ready_after=ready_after)
 
     def _fork(self) -> Random:
         """A source of chance of its own, so that parts do not depend on how often others draw."""
@@ -80,12 +81,12 @@ class Cluster:
         events = Recorder(self.access, self.clock)
         return [controller(self.access, self.clock, self._fork(), events) for controller in controllers]
 
-    def _create_basics(self, nodes: int, zones: Sequence[str], cpu: str, memory: str) -> None:
+    def _create_basics(self, nodes: int, zones: Sequence[str], *, cpu: str, memory: str, ready_after: float) -> None:
         for namespace in NAMESPACES:
             self.access.create("namespaces", {"metadata": {"name": namespace}}, manager=MANAGER)
         for i in range(nodes):
             zone = zones[i % len(zones)] if zones else ""
-            node = node_object(f"{self.name}-node-{i + 1}", zone=zone, cpu=cpu, memory=memory)
+            node = node_object(f"{self.name}-node-{i + 1}", zone=zone, cpu=cpu, memory=memory, ready_after=ready_after)
             self.access.create("nodes", node, manager="kubelet")
 
     def start(self) -> None:
