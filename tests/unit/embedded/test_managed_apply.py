@@ -375,6 +375,17 @@ def test_a_configuration_for_another_version_or_with_managed_fields_is_400() -> 
     assert (error.code, error.message) == (400, "metadata.managedFields must be nil")
 
 
+def test_a_configuration_of_another_kind_is_400() -> None:
+    error = refused(None, {**cm(), "kind": "Secret"}, "m")
+    assert (error.code, error.message) == (400, "invalid object type: /v1, Kind=Secret")
+
+
+def test_identity_stays_when_all_other_metadata_goes() -> None:
+    live = apply(None, A, "m1")
+    live["metadata"].update(uid="u", resourceVersion="5")
+    assert apply(live, cm(), "m1") == cm(uid="u", resourceVersion="5")
+
+
 def test_a_null_is_owned_like_a_value() -> None:
     live = apply(None, cm({"a": None}), "m")
     assert owners(live)["m"] == {"f:data": {"f:a": {}}}

@@ -183,7 +183,7 @@ def apply(
     Raises StatusError: 400 for a patch that is not for this version or brings managedFields, 500 for one that does not
     fit the schema, 409 for fields of others that it would change, unless ``force`` takes them.
     """
-    _check_patch(patch, api_version, node)
+    _check_patch(patch, api_version, node.definition or (live or {}).get("kind"), node)
     write = _Write(node, api_version, subresource, status, entries.timestamp(now))
     owners = entries.read((live or {}).get("metadata", {}).get("managedFields"))
     if not owners and live is not None:
@@ -191,14 +191,15 @@ def apply(
     owners = _reconciled(owners, node)
     mine = write.manager(manager, APPLY)
     base = _without_managed_fields(live)
-    applied = fieldset.difference(typed.field_set(node, patch), _UNTRACKED)
+    said = typed.field_set(node, patch)
+    applied = fieldset.difference(said, _UNTRACKED)
     applied = fieldset.without(applied, {fieldset.field(write.reset): LEAF})
     last = owners.get(mine)
     held = Entry(mine, api_version, applied, last.time if last else None)
     if last is not None and last.fields == applied and last.api_version == api_version:
         held = last
     merged = combine.merge(node, base, patch)
-    merged = _prune(node, merged, {**owners, mine: held}, last)
+    merged = _prune(node, merged, [said, *(entry.fields for entry in owners.values() if entry is not last)], last)
     comparison = write.compare(live, merged)
     others = {who: entry for who, entry in owners.items() if who != mine}
     conflicts = _conflicts(others, comparison.touched())
@@ -214,10 +215,10 @@ def apply(
     return new
 
 
-def _check_patch(patch: Obj, api_version: str, node: Node) -> None:
+def _check_patch(patch: Obj, api_version: str, kind: str | None, node: Node) -> None:
     metadata = patch.get("metadata")
     said = patch.get("apiVersion") or ""
-    if said != api_version:
+    if said != api_version or (kind and patch.get("kind") != kind):
         group = said if "/" in said else f"/{said}"
         raise bad_request(f"invalid object type: {group}, Kind={patch.get('kind') or ''}")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
@@ -247,14 +248,14 @@ def _before_first_apply(live: Obj, write: _Write) -> Entries:
     return {who: Entry(who, write.api_version, everything, write.time)}
 
 
-def _prune(node: Node, merged: Obj, owners: Entries, last: Entry | None) -> Obj:
+def _prune(node: Node, merged: Obj, owners: list[Fields], last: Entry | None) -> Obj:
     """``merged`` without what its applier applied last time, does not apply now, and nobody else owns.
 
     What never had an owner stays as long as its container has one, and goes with it otherwise.
     """
     owned: Fields = {}
-    for entry in owners.values():
-        owned = fieldset.union(owned, entry.fields)
+    for fields in owners:
+        owned = fieldset.union(owned, fields)
     if last is None or not fieldset.difference(last.fields, owned):
         return merged
     everything = _members(node, merged)
