@@ -1,0 +1,111 @@
+"""``ud embedded``: one embedded cluster in the foreground."""
+
+import asyncio
+import secrets
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import typer
+
+from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment.embedded import kubeconfig, server
+from uniteddeployment.embedded.clock import LoopClock
+from uniteddeployment.embedded.cluster import Cluster
+from uniteddeployment.embedded.http import Identity
+from uniteddeployment.embedded.kubeconfig import Context
+from uniteddeployment.embedded.quantity import QuantityError, parse
+from uniteddeployment.embedded.server import RunningServer
+
+ADMIN = Identity("admin", ("system:masters",))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a cluster is to be."""
+
+    port: int = 0
+    token: str = ""
+    nodes: int = 3
+    zones: tuple[str, ...] = ("z1", "z2", "z3")
+    cpu: str = "8"
+    memory: str = "32Gi"
+    kubeconfig: Path | None = None
+    name: str = "embedded"
+    ready_after: float = 0.0
+    """Seconds until a pod is ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A cluster that runs and can be reached."""
+
+    cluster: Cluster
+    server: RunningServer
+    token: str
+
+    @property
+    def context(self) -> Context:
+        return Context(self.cluster.name, self.server.url, self.server.ca, token=self.token)
+
+    async def close(self) -> None:
+        self.cluster.stop()
+        await self.server.close()
+
+
+async def serve(options: Options) -> Served:
+    """Start a cluster and its server. Raises CommandError when that cannot be."""
+    for quantity in (options.cpu, options.memory):
+        try:
+            parse(quantity)
+        except QuantityError:
+            raise CommandError(f"{quantity!r} is not a quantity such as 8, 500m or 32Gi", USAGE) from None
+    token = options.token or secrets.token_urlsafe(24)
+    cluster = Cluster(
+        options.name,
+        clock=LoopClock(asyncio.get_running_loop()),
+        random=Random(),  # noqa: S311  # names of pods and nodes, no secrets
+        nodes=options.nodes,
+        zones=options.zones,
+        cpu=options.cpu,
+        memory=options.memory,
+        ready_after=options.ready_after,
+        tokens={token: ADMIN},
+    )
+    try:
+        running = await server.start(cluster, port=options.port)
+    except OSError as error:
+        raise CommandError(f"port {options.port} cannot be used: {error.strerror}; choose another --port") from None
+    cluster.start()
+    return Served(cluster, running, token)
+
+
+def main(options: Options) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    asyncio.run(_serve(options))
+
+
+async def _serve(options: Options) -> None:
+    stop = stopped()
+    served = await serve(options)
+    try:
+        if options.kubeconfig is not None:
+            kubeconfig.write(options.kubeconfig, [served.context])
+        typer.echo(f"serving an embedded cluster with {options.nodes} nodes on {served.server.url}")
+        if options.kubeconfig is not None:
+            typer.echo(f"export KUBECONFIG={options.kubeconfig}")
+        elif not options.token:
+            typer.echo(f"token {served.token}")
+        await stop.wait()
+    finally:
+        await served.close()
+
+
+def stopped() -> asyncio.Event:
+    """Is set by SIGTERM and SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop

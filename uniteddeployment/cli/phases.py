@@ -1,0 +1,163 @@
+"""The main job, phase by phase: what is done to the application, and what is waited for. Without any output."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from uniteddeployment.cli import samples
+from uniteddeployment.cli.fleet import NAMESPACE, Fleet
+from uniteddeployment.cli.get import Shown
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import from_values
+from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment.kube.resource import PODS
+from uniteddeployment.kube.transport import AiohttpTransport
+from uniteddeployment_api import names
+from uniteddeployment_rollout import partitions
+
+NAME = "web"
+MANAGER = "demo"
+PHASE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One step of the story. ``done`` tells from the object when it is over."""
+
+    name: str
+    what: str
+    change: Callable[[dict[str, Any]], None]
+    done: Callable[[Mapping[str, Any]], bool]
+    images: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Member -> image -> pods, as it has to be then."""
+
+
+class _Container(Struct, frozen=True):
+    image: str = ""
+
+
+class _PodSpec(Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+
+
+class _PodMeta(Struct, rename="camel", frozen=True):
+    name: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _Pod(Struct, frozen=True):
+    metadata: _PodMeta
+    spec: _PodSpec = _PodSpec()
+
+
+def story() -> tuple[Phase, ...]:
+    """Create, update one half and hold, finish."""
+    sizes = {"member-1": 4, "member-2": 2, "member-3": 2}
+    half = partitions(sizes, 4)
+
+    def canary(document: dict[str, Any]) -> None:
+        containers = document["spec"]["template"]["statefulSetTemplate"]["spec"]["template"]["spec"]["containers"]
+        containers[0]["image"] = "app:2"
+        document["spec"]["updateStrategy"] = {"manualUpdate": {"partitions": half}}
+
+    def finish(document: dict[str, Any]) -> None:
+        canary(document)
+        document["spec"]["updateStrategy"] = {"manualUpdate": {"partitions": dict.fromkeys(sizes, 0)}}
+
+    return (
+        Phase(
+            "created",
+            "8 replicas over three members: 50 %, 25 % and the rest",
+            lambda _: None,
+            lambda obj: _status(obj).get("readyReplicas") == 8,
+            {name: {"app:1": size} for name, size in sizes.items()},
+        ),
+        Phase(
+            "half updated",
+            f"a new image; partitions {', '.join(map(str, half.values()))} hold one half of each subset back",
+            canary,
+            lambda obj: _status(obj).get("updatedReadyReplicas") == 4,
+            {name: {"app:1": half[name], "app:2": size - half[name]} for name, size in sizes.items()},
+        ),
+        Phase(
+            "finished",
+            "partitions 0: the other half follows",
+            finish,
+            lambda obj: _status(obj).get("currentRevision") == _status(obj).get("updatedRevision"),
+            {name: {"app:2": size} for name, size in sizes.items()},
+        ),
+    )
+
+
+def _status(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    status: Mapping[str, Any] = obj.get("status") or {}
+    return status
+
+
+def settled(obj: Mapping[str, Any]) -> bool:
+    """Whether the controller has seen the object as it is and is done with it."""
+    conditions = {one["type"]: one["status"] for one in _status(obj).get("conditions", ())}
+    seen = _status(obj).get("observedGeneration") == obj["metadata"]["generation"]
+    return seen and conditions.get("Ready") == "True" and conditions.get("Reconciling") == "False"
+
+
+class Stage:
+    """The application on its fleet: carries out phases and follows what becomes of them."""
+
+    def __init__(self, fleet: Fleet, client: Client) -> None:
+        self._fleet = fleet
+        self._client = client
+        self.current: dict[str, Any] | None = None
+        self.changed = asyncio.Event()
+
+    async def follow(self) -> None:
+        """Keep ``current`` up to date until cancelled."""
+        await Reflector(self._client, UNITED_DEPLOYMENTS, Shown, on_change=self._note, namespace=NAMESPACE).run()
+
+    def _note(self, _old: Shown | None, new: Shown | None) -> None:
+        self.current = new.as_dict() if new is not None else None
+        self.changed.set()
+
+    async def play(self, phase: Phase) -> None:
+        """Carry out one phase. Raises TimeoutError when it does not come to its end."""
+        document = yaml.safe_load(samples.read("web.yaml"))
+        phase.change(document)
+        applied = await self._client.apply(
+            UNITED_DEPLOYMENTS, NAME, document, Shown, namespace=NAMESPACE, field_manager=MANAGER, force=True
+        )
+        try:
+            async with asyncio.timeout(PHASE_SECONDS):
+                while not self._over(phase, applied.metadata.generation):
+                    await self.changed.wait()
+                    self.changed.clear()
+        except TimeoutError:
+            message = f"the phase {phase.name!r} did not end within {PHASE_SECONDS:g} s"
+            raise TimeoutError(message) from None
+
+    def _over(self, phase: Phase, generation: int) -> bool:
+        obj = self.current
+        if obj is None or obj["metadata"]["generation"] < generation:
+            return False
+        return settled(obj) and phase.done(obj)
+
+    async def images(self) -> dict[str, dict[str, int]]:
+        """What the members themselves say: member -> image -> living pods."""
+        found = {}
+        for member in self._fleet.members:
+            connection = from_values(member.server.url, ca=member.server.ca, token=member.token)
+            client = Client(AiohttpTransport(connection), member.cluster.name)
+            try:
+                pods = await client.list_all(
+                    PODS, _Pod, namespace=NAMESPACE, label_selector=f"{names.LABEL_NAME}={NAME}"
+                )
+            finally:
+                await client.close()
+            counts = Counter(pod.spec.containers[0].image for pod in pods if not pod.metadata.deletion_timestamp)
+            found[member.cluster.name] = dict(sorted(counts.items()))
+        return found

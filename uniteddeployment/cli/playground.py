@@ -1,0 +1,49 @@
+"""``ud playground``: the fleet of the demo, to play with."""
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import typer
+
+from uniteddeployment.cli import fleet as fleets
+from uniteddeployment.cli.demo import controller
+from uniteddeployment.cli.embedded import stopped
+from uniteddeployment.controller import logs
+
+_NEXT = """\
+A host and {members} members are running, with the controller. In another terminal:
+
+  export KUBECONFIG={kubeconfig}
+
+  kubectl get udc                                  # the members, as the host knows them
+  kubectl apply -f config/samples/web.yaml         # one application over all of them
+  kubectl wait --for=condition=Ready ud/web
+  ud get -w                                        # its subsets, live
+  kubectl get sts,pods --context member-1          # what runs in one member
+  kubectl scale ud web --replicas=12
+  kubectl explain ud.spec.topology
+  kubectl delete ud web
+
+Ctrl-C ends everything.
+"""
+
+
+def main(members: int, folder: Path | None) -> None:
+    """Run until Ctrl-C or SIGTERM."""
+    logs.configure("console", "warning")
+    with tempfile.TemporaryDirectory(prefix="ud-playground-") as temporary:
+        place = folder or Path(temporary)
+        place.mkdir(parents=True, exist_ok=True)
+        asyncio.run(_run(place, members))
+
+
+async def _run(folder: Path, members: int) -> None:
+    stop = stopped()
+    async with AsyncExitStack() as stack:
+        fleet = await stack.enter_async_context(fleets.running(folder, members))
+        await stack.enter_async_context(controller(fleet))
+        typer.echo(_NEXT.format(members=members, kubeconfig=fleet.kubeconfig))
+        await stop.wait()
+        typer.echo("\nstopping …")

@@ -1,0 +1,15 @@
+"""The sample manifests, from the installed package or from a checkout."""
+
+from pathlib import Path
+
+from uniteddeployment.cli.errors import CommandError
+
+_FOLDERS = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "config" / "samples")
+
+
+def read(name: str) -> str:
+    """The text of a sample. Raises CommandError when the installation has none."""
+    for folder in _FOLDERS:
+        if (folder / name).is_file():
+            return (folder / name).read_text()
+    raise CommandError(f"the sample {name} is not part of this installation")
