@@ -90,7 +90,10 @@ class Recorder:
         action: str = "Reconcile",
         related: ObjectReference | None = None,
     ) -> None:
-        """Says that something happened to an object. ``note`` must hold no secrets: anybody may read Events."""
+        """Says that something happened to an object; call it in the event loop.
+
+        ``note`` must hold no secrets: anybody may read Events.
+        """
         key: _Key = (regarding, related, type_, reason, action, note)
         known = self._series.get(key)
         if known is not None:

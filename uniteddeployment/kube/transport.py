@@ -21,8 +21,6 @@ from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment.kube.requests import Request
 
 CONNECT_SECONDS = 5.0
-MAX_CONNECTIONS = 128
-"""Connections to one server: more than requests in flight (see ``limiter``), since each watch keeps one for itself."""
 
 _USER_AGENT = "uniteddeployment"
 _READ_BUFFER = 1 << 18
@@ -77,21 +75,20 @@ class AiohttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
-    async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # aiohttp keeps it itself
-        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=self._connect_timeout)
+    async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the request
         with self._translated(timeout):
-            response = await self._open(request, limits)
-            try:
-                return Answer(response.status, response.headers, await response.read())
-            finally:
-                response.release()
+            async with asyncio.timeout(timeout):
+                response = await self._open(request)
+                try:
+                    return Answer(response.status, response.headers, await response.read())
+                finally:
+                    response.release()
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # see send
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout)
         with self._translated(timeout):
             async with asyncio.timeout(timeout):
-                response = await self._open(request, limits)
+                response = await self._open(request)
         chunks = self._chunks(response)
         try:
             yield Stream(response.status, response.headers, chunks)
@@ -112,22 +109,20 @@ class AiohttpTransport:
                 return
             yield chunk
 
-    async def _open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _open(self, request: Request) -> aiohttp.ClientResponse:
         """Sends the request; a refused token is replaced once, if whoever gave it can give another."""
         tokens = self._connection.tokens
         token = await tokens.token() if tokens is not None else None
-        response = await self._request(request, token, limits)
+        response = await self._request(request, token)
         if response.status != 401 or tokens is None:
             return response
         fresh = await tokens.token(refused=token)
         if fresh == token:
             return response
         response.release()
-        return await self._request(request, fresh, limits)
+        return await self._request(request, fresh)
 
-    async def _request(
-        self, request: Request, token: str | None, limits: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse:
+    async def _request(self, request: Request, token: str | None) -> aiohttp.ClientResponse:
         headers = dict(request.headers)
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
@@ -136,7 +131,6 @@ class AiohttpTransport:
             self._url(request),
             headers=headers,
             data=request.body or None,
-            timeout=limits,
             allow_redirects=False,
             server_hostname=self._connection.tls_server_name or None,
         )
@@ -153,7 +147,8 @@ class AiohttpTransport:
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 ssl=self._connection.tls_context() or False,
-                limit=MAX_CONNECTIONS,
+                # No limit here: clients bound their requests, and a limit would let watches, which last, starve those.
+                limit=0,
                 keepalive_timeout=_KEEPALIVE_SECONDS,
                 socket_factory=_socket,
             )
@@ -163,6 +158,8 @@ class AiohttpTransport:
                 # A compressed list costs the server and us more than the network between most clusters would.
                 headers={"user-agent": _USER_AGENT, "accept-encoding": "identity"},
                 read_bufsize=_READ_BUFFER,
+                # Whole requests are timed by us, since getting a token is a part of them.
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
             )
         return self._session
 

@@ -244,6 +244,21 @@ async def test_a_refused_token_is_renewed_once(server: Server) -> None:
         assert len(server.seen) == 5
 
 
+class Hanging:
+    """A program that never gives its token."""
+
+    async def token(self, *, refused: str | None = None) -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+
+async def test_waiting_for_a_token_counts_into_the_time_of_the_request(server: Server) -> None:
+    """I10: a credential plugin that hangs is a server that does not answer."""
+    async with transport_to(connection_to(server, token=Hanging())) as transport:
+        with pytest.raises(Unreachable, match=r"no answer within 0\.05 s"):
+            await transport.send(GET, timeout=0.05)
+
+
 async def test_no_token_follows_a_redirect(server: Server) -> None:
     """I12."""
     async with transport_to(connection_to(server)) as transport:
