@@ -176,6 +176,14 @@ async def test_a_request_arrives_as_it_was_built(server: Server) -> None:
     assert server.bodies == [b'{"x":1}']
 
 
+async def test_a_server_may_live_under_a_path(server: Server) -> None:
+    """As behind proxies that serve many clusters under one name."""
+    connection = credentials.from_values(f"{server.url}/k8s/clusters/c-1/", ca=server.authority.pem, token=SECRET)
+    async with transport_to(connection) as transport:
+        assert (await transport.send(GET, timeout=5)).status == 200
+    assert server.seen[0].path == "/k8s/clusters/c-1/api/v1/namespaces/ns/pods/a"
+
+
 async def test_a_client_certificate_is_shown_and_connections_are_reused(server: Server) -> None:
     cert, key = server.authority.issue("admin")
     connection = connection_to(server, client_cert=cert, client_key=key)
