@@ -167,7 +167,8 @@ class Subset(Model):
     max_replicas: IntOrPercent | None = None
     """No more pods than this are placed here."""
     weight: Int32 | None = None
-    """The subset's part of the replicas, in proportion to the weights of the others."""
+    """The subset's part of the replicas, in proportion to the weights of the others; 1 if not set and others have one.
+    With 0 it gets its minReplicas and what no other subset can take."""
     patch: FreeForm | None = None
     """A strategic merge patch on the pod template of the subset's workload."""
 

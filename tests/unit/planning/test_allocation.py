@@ -33,7 +33,7 @@ def test_half_a_quarter_and_the_rest() -> None:
     """I4: the shares of the sample add up."""
     allocation = divide(8, {"share": "50%"}, {"share": "25%"}, {})
     assert numbers(allocation) == [4, 2, 2]
-    assert reasons(allocation) == ["50% of 8", "25% of 8", "even share of what is left"]
+    assert reasons(allocation) == ["50% of 8", "25% of 8", "even share of what the fixed shares leave"]
     assert (allocation.unplaced, allocation.problem) == (0, "")
 
 
@@ -173,6 +173,13 @@ def test_a_subset_of_weight_zero_keeps_what_runs_when_nothing_may_move() -> None
     subsets = ({"weight": 0, "current": 10}, {"weight": 1, "current": 1}, {"weight": 1, "current": 7})
     assert numbers(divide(12, *subsets, disruption=NEVER)) == [4, 1, 7]
     assert numbers(divide(12, *subsets, disruption=FREE)) == [0, 6, 6]
+
+
+def test_a_subset_of_weight_zero_stands_by_for_what_nobody_else_can_take() -> None:
+    """I4"""
+    allocation = divide(9, {"weight": 0}, {"weight": 2, "maximum": 4}, {"weight": 1, "maximum": 2})
+    assert numbers(allocation) == [3, 4, 2]
+    assert reasons(allocation)[0] == "weight 0: only what no other subset can take"
 
 
 def test_reserving_keeps_what_waits_and_runs_stand_ins() -> None:

@@ -104,12 +104,11 @@ def test_no_bound_is_broken(request: AllocationRequest) -> None:
 @checked
 @given(requests())
 def test_what_could_be_placed_is_placed(request: AllocationRequest) -> None:
-    """I4: a pod is unplaced only if every subset is full or has no share."""
+    """I4: a pod is unplaced only if every subset is full."""
     allocation = allocate(request)
     if allocation.unplaced:
         for demand, subset in zip(request.subsets, allocation.subsets, strict=True):
-            if request.mode is Mode.FILL or demand.weight != 0:
-                assert subset.replicas == hard(demand, total_of(request))
+            assert subset.replicas == hard(demand, total_of(request))
 
 
 @checked

@@ -33,13 +33,14 @@ def allocate(request: AllocationRequest) -> Allocation:
     unplaced = max(0, total - sum(placed) - sum(reserved))
     if unplaced and not problem:
         problem = unplaced_reason(unplaced, total, demands, limits)
+    after_fixed = any(demand.share is not None for demand in demands)
     entries = zip(demands, placed, reserved, ideal, limits, strict=True)
     return Allocation(
         subsets=tuple(
             SubsetAllocation(
                 demand.name,
                 number + waiting,
-                reason_of(Outcome(demand, number, wish, waiting, limit, total, request.mode)),
+                reason_of(Outcome(demand, number, wish, waiting, limit, total, request.mode, after_fixed)),
                 waiting,
             )
             for demand, number, waiting, wish, limit in entries
@@ -110,7 +111,7 @@ class _Division:
             if growing:
                 cell.kept = number
             else:
-                cell.high = cell.leftover = max(number, cell.pinned)
+                cell.high = max(number, cell.pinned)
         return self._fill(cells)
 
     def _towards(self, ideal: Sequence[int], calm: Sequence[int], moves: int) -> list[int]:
@@ -124,7 +125,6 @@ class _Division:
         for taker, giver, want, have in zip(taking, giving, ideal, calm, strict=True):
             taker.pinned, taker.high = have, max(have, want)
             giver.pinned, giver.high = min(have, want), have
-            giver.leftover = have
         grown = self._fill(taking, sum(calm) + moves)
         shrunk = self._fill(giving, sum(calm) - moves)
         return [more + less - have for more, less, have in zip(grown, shrunk, calm, strict=True)]

@@ -42,7 +42,7 @@ class SubsetDemand:
     share: int | str | None = None
     """A fixed share: a number, or a percentage of the total."""
     weight: int | None = None
-    """Its part in proportion to the others; 1 if not given. With 0 it gets its minimum and no more."""
+    """Its part in proportion to the others; 1 if not given. 0 is for what nobody else can take."""
     minimum: int | str | None = None
     maximum: int | str | None = None
     capacity: int | None = None

@@ -31,6 +31,8 @@ class Outcome:
     limits: Limits
     total: int
     mode: Mode
+    after_fixed: bool
+    """Whether other subsets have fixed shares."""
 
 
 def reason_of(outcome: Outcome) -> str:
@@ -73,19 +75,19 @@ def _claim(outcome: Outcome) -> str:
         return f"minReplicas {demand.minimum}"
     if outcome.mode is Mode.FILL:
         return "filled in the order of the list" if number else "the subsets before it take everything"
+    if demand.weight == 0 and number:
+        return "weight 0: only what no other subset can take"
     if demand.weight is not None:
         return f"share of weight {demand.weight}"
-    return "even share of what is left"
+    return "even share of what the fixed shares leave" if outcome.after_fixed else "even share"
 
 
 def unplaced_reason(unplaced: int, total: int, demands: Sequence[SubsetDemand], limits: Sequence[Limits]) -> str:
     """Why pods have no place."""
     if not demands:
         return f"{unplaced} of {total} replicas have no place: there are no subsets"
-    bound = [
-        demand.name for demand, limit in zip(demands, limits, strict=True) if limit.hard < total or demand.weight == 0
-    ]
-    return f"{unplaced} of {total} replicas have no place: {', '.join(bound)} may take no more"
+    full = ", ".join(demand.name for demand, limit in zip(demands, limits, strict=True) if limit.hard < total)
+    return f"{unplaced} of {total} replicas have no place: {full} may take no more"
 
 
 def _share_reason(share: int | str, number: int, total: int) -> str:

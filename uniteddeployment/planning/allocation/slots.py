@@ -8,8 +8,9 @@ takes a pod from a subset. The list is, class by class:
 2. minimums, in the order of the subsets;
 3. what fits the capacities: by weight, the slot with the smallest ``(k - 1/2) / weight`` first (Sainte-Laguë), or in
    the order of the subsets;
-4. what does not fit the capacities, in the same way;
-5. what a subset of weight 0 may keep, though nothing is its share.
+4. what does not fit the capacities, in the same way.
+
+In the last two classes subsets of weight 0 come after the others, and share evenly what nobody else could take.
 
 Among slots of equal rank those come first that are occupied now, then those of the subset that runs more, then those
 of the subset that stands first: so a division of its own result moves nothing.
@@ -34,8 +35,6 @@ class Cell:
     current: int
     pinned: int = 0
     kept: int = 0
-    leftover: int = 0
-    """What it may keep of what nobody else takes."""
     filled: int = 0
 
 
@@ -52,8 +51,11 @@ def fill(total: int, cells: Sequence[Cell], *, in_order: bool, beyond: bool = Tr
     left = _raise_to(cells, left, lambda cell: cell.kept)
     left = _raise_to(cells, left, lambda cell: min(cell.low, last(cell)))
     for ceiling in dict.fromkeys((_within_capacity, last)):
-        left = _raise_to(cells, left, ceiling) if in_order else _spread(cells, left, ceiling)
-    _raise_to(cells, left, lambda cell: cell.leftover)
+        if in_order:
+            left = _raise_to(cells, left, ceiling)
+            continue
+        left = _spread([cell for cell in cells if cell.weight], left, ceiling)
+        left = _spread([cell for cell in cells if not cell.weight], left, ceiling)
     return [cell.filled for cell in cells]
 
 
@@ -99,7 +101,7 @@ def _spread(cells: Sequence[Cell], left: int, ceiling: Callable[[Cell], int]) ->
     rows = [
         (cell, index, cell.filled, min(ceiling(cell), cell.filled + left))
         for index, cell in enumerate(cells)
-        if cell.weight > 0 and ceiling(cell) > cell.filled
+        if ceiling(cell) > cell.filled
     ]
     wanted = min(left, sum(top - floor for _, _, floor, top in rows))
     if wanted <= 0:
@@ -107,7 +109,7 @@ def _spread(cells: Sequence[Cell], left: int, ceiling: Callable[[Cell], int]) ->
     level = _level(rows, wanted)
     given = 0
     for cell, _, floor, top in rows:
-        cell.filled = _at(level, cell.weight, floor, top)
+        cell.filled = _at(level, _weight(cell), floor, top)
         given += cell.filled - floor
     tops = {index: top for _, index, _, top in rows}
     heap = [(*_rank(cell, index), cell) for cell, index, _, top in rows if cell.filled < top]
@@ -124,7 +126,12 @@ def _spread(cells: Sequence[Cell], left: int, ceiling: Callable[[Cell], int]) ->
 
 def _rank(cell: Cell, index: int) -> tuple[float, bool, int, int]:
     """The rank of the next slot of a cell; the smallest comes first. Equal quotients give equal floats."""
-    return ((2 * cell.filled + 1) / cell.weight, cell.filled >= cell.current, -cell.current, index)
+    return ((2 * cell.filled + 1) / _weight(cell), cell.filled >= cell.current, -cell.current, index)
+
+
+def _weight(cell: Cell) -> int:
+    """Its weight among its like: those of weight 0 are equal among themselves."""
+    return cell.weight or 1
 
 
 def _at(level: int, weight: int, floor: int, top: int) -> int:
@@ -137,9 +144,9 @@ def _level(rows: Sequence[tuple[Cell, int, int, int]], wanted: int) -> int:
     """A level below which not more than ``wanted`` slots lie, and not many fewer: the rest is left to the heap."""
 
     def below(level: int) -> int:
-        return sum(_at(level, cell.weight, floor, top) - floor for cell, _, floor, top in rows)
+        return sum(_at(level, _weight(cell), floor, top) - floor for cell, _, floor, top in rows)
 
-    low, high = 0, _SCALE * max(top // cell.weight + 1 for cell, _, _, top in rows)
+    low, high = 0, _SCALE * max(top // _weight(cell) + 1 for cell, _, _, top in rows)
     near = max(1, len(rows) // 2)
     while high - low > 1:
         middle = (low + high) // 2
