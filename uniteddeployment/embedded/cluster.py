@@ -20,7 +20,6 @@ from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.crd.strategy import DefinitionStrategy
 from uniteddeployment.embedded.definitions import KEY as DEFINITIONS
 from uniteddeployment.embedded.definitions import Definitions
-from uniteddeployment.embedded.documents import Documents
 from uniteddeployment.embedded.faults import Faults
 from uniteddeployment.embedded.http import Identity, Request, Response
 from uniteddeployment.embedded.local import LocalAccess
@@ -36,8 +35,8 @@ MANAGER: Final = "kube-apiserver"
 class Cluster:
     """A cluster that can be asked as soon as it is made; its controllers work between :meth:`start` and :meth:`stop`.
 
-    ``ready_after`` is how many seconds a pod takes to get ready. ``tokens`` are the bearer tokens that it knows. ``controllers`` is True for the usual ones, False for none, or the
-    classes to run.
+    ``ready_after`` is how many seconds a pod takes to get ready. ``tokens`` are the bearer tokens that it knows.
+    ``controllers`` is True for the usual ones, False for none, or the classes to run.
     """
 
     def __init__(
@@ -67,7 +66,6 @@ class Cluster:
         self.faults = Faults(clock, self._fork())
         self.tokens: dict[str, Identity] = dict(tokens or {})
         self._dispatcher = Dispatcher(self.core, self.tokens)
-        self._dispatcher.documents = Documents(registry).answer
         self._controllers = self._chosen(controllers)
         self._create_basics(nodes, zones, cpu=cpu, memory=memory, ready_after=ready_after)
 

@@ -37,6 +37,10 @@ class Call:
 
     manager: str
     dry_run: bool = False
+    validation: str = "Warn"
+    """What becomes of unknown fields: Strict, Warn or Ignore."""
+    force: bool = False
+    """Whether an apply takes fields from their owners."""
     warnings: list[str] = field(default_factory=list)
 
 

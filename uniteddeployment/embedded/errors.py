@@ -53,7 +53,7 @@ class StatusError(Exception):
         details = dict(self.details or {})
         if self.retry_after is not None:
             details["retryAfterSeconds"] = self.retry_after
-        if details:
+        if details or self.details is not None:
             status["details"] = details
         status["code"] = self.code
         return status

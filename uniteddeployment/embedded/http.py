@@ -36,3 +36,5 @@ class Response:
     headers: dict[str, str]
     body: bytes = b""
     stream: AsyncIterator[bytes] | None = None
+    warnings: tuple[str, ...] = ()
+    """Values of Warning headers, each of which is a line of its own."""

@@ -1,4 +1,4 @@
-"""Which names are allowed: of objects, label keys and label values. Each function says what is wrong, as the server does."""
+"""Which names are allowed: of objects, label keys and label values. Each function says what is wrong."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Label and field selectors: from text to a predicate on objects, with the real server's words for what it cannot read."""
+"""Label and field selectors: from text to a predicate on objects, refused in the real server's words."""
 
 import json
 import re

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
+from multidict import CIMultiDict
 
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.faults import Settings
@@ -75,7 +76,14 @@ class _Front:
             _break(request.protocol)
             # The connection is gone; aiohttp wants to be told so by an exception that it knows.
             raise asyncio.CancelledError from None
-        return web.Response(status=response.status, headers=response.headers, body=response.body)
+        return web.Response(status=response.status, headers=_headers(response), body=response.body)
+
+
+def _headers(response: Response) -> CIMultiDict[str]:
+    headers = CIMultiDict(response.headers)
+    for warning in response.warnings:
+        headers.add("warning", warning)
+    return headers
 
 
 class _Refusal(asyncio.Protocol):
@@ -86,7 +94,7 @@ class _Refusal(asyncio.Protocol):
         transport.abort()
 
 
-def _break(connection: "RequestHandler[web.BaseRequest]") -> None:
+def _break(connection: RequestHandler) -> None:
     """Break a connection off without a word."""
     transport = connection.transport
     if isinstance(transport, asyncio.Transport):

@@ -264,13 +264,15 @@ class Store:
         return obj
 
     def _next(self, key: Key, obj: Obj) -> Entry:
-        self.rv += 1
+        # Two steps each: the version of a list is then never that of an object, as in a cluster with other writers.
+        rv = self.rv + 1
+        self.rv += 2
         metadata = obj["metadata"]
-        metadata["resourceVersion"] = str(self.rv)
+        metadata["resourceVersion"] = str(rv)
         references = metadata.get("ownerReferences")
         owners = tuple(reference["uid"] for reference in references) if references else ()
         raw = _encode({field: value for field, value in obj.items() if field not in ("apiVersion", "kind")})
-        return Entry(key, raw, self.rv, owners)
+        return Entry(key, raw, rv, owners)
 
     def _commit(self, event: Event) -> None:
         self._history.append(event)

@@ -34,16 +34,14 @@ def list_kind(resource: Resource) -> str:
     return str(resource.extra.get("listKind") or f"{resource.kind}List")
 
 
-def warning_header(warnings: Sequence[str]) -> dict[str, str]:
-    """Warning headers, several in one line."""
-    if not warnings:
-        return {}
-    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in dict.fromkeys(warnings))
-    return {"warning": ", ".join(f'299 - "{text}"' for text in quoted)}
+def _warnings(texts: Sequence[str]) -> tuple[str, ...]:
+    """Texts as the values of Warning headers."""
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in dict.fromkeys(texts))
+    return tuple(f'299 - "{text}"' for text in quoted)
 
 
 def raw_json(body: bytes, status: int = 200, warnings: Sequence[str] = ()) -> Response:
-    return Response(status, {"content-type": JSON, **warning_header(warnings)}, body)
+    return Response(status, {"content-type": JSON}, body, warnings=_warnings(warnings))
 
 
 def text(body: str, status: int = 200) -> Response:
@@ -57,7 +55,7 @@ def value(obj: Any, accepted: Accepted, status: int = 200, warnings: Sequence[st
     """Any value in the accepted media type."""
     if accepted.media == YAML:
         body = yaml.dump(obj, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
-        return Response(status, {"content-type": YAML, **warning_header(warnings)}, body)
+        return Response(status, {"content-type": YAML}, body, warnings=_warnings(warnings))
     return raw_json(encode(obj), status, warnings)
 
 
@@ -107,12 +105,14 @@ def list_(
     resource: Resource,
     objects: Sequence[Obj],
     metadata: Mapping[str, Any],
+    *,
     accepted: Accepted,
     query: Mapping[str, str],
 ) -> Response:
     """Several objects in the accepted form."""
     if accepted.form == "Table":
-        return value(table_of(core, resource, objects, metadata, query), accepted)
+        known = {name: said for name, said in metadata.items() if said != ""}
+        return value(table_of(core, resource, objects, known, query), accepted)
     if accepted.form == "PartialObjectMetadataList":
         items = [tables.partial(obj) for obj in objects]
         listed = {"kind": accepted.form, "apiVersion": tables.META_VERSION, "metadata": metadata, "items": items}

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from uniteddeployment.embedded.core import Call
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request
 from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.requests.negotiate import JSON
@@ -21,6 +22,8 @@ LIMIT: Final = 3 * 1024 * 1024
 SUMMARY: Final = 30
 
 _decode = msgspec.json.Decoder().decode
+_NO_KIND = "couldn't get version/kind; json parse error"
+_CANNOT_BE = "cannot be handled as a"
 _COLONS = re.compile(rb'"\s*:')
 
 
@@ -128,14 +131,12 @@ def _join(path: str, key: str) -> str:
 # Objects
 
 
-def read_object(
-    registry: Registry, resource: Resource, body: bytes, media: str, validation: str, warnings: list[str]
-) -> Obj:
+def read_object(registry: Registry, resource: Resource, body: bytes, media: str, call: Call) -> Obj:
     """The object of a create or an update."""
     check_size(body)
     obj, strict = _parse(resource, body, media)
     _check_kind(registry, resource, obj, body)
-    conform(resource, obj, validation, warnings, strict)
+    conform(resource, obj, call, strict)
     return obj
 
 
@@ -144,21 +145,21 @@ def _parse(resource: Resource, body: bytes, media: str) -> tuple[Obj, list[str]]
         try:
             value = parse_json(body)
         except ValueError as error:
-            raise _unrecognized(resource, f"couldn't get version/kind; json parse error: {error}", body) from error
+            raise _unrecognized(resource, f"{_NO_KIND}: {error}", body) from error
         strict = duplicates(body, value)
     else:
         try:
             value = parse_yaml(body)
         except ValueError as error:
-            raise _unrecognized(resource, f"couldn't get version/kind; json parse error: {error}", body) from error
+            raise _unrecognized(resource, f"{_NO_KIND}: {error}", body) from error
         strict = []
     if not isinstance(value, dict):
         shape = "array" if isinstance(value, list) else _json_type(value)
         struct = (
             'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
-        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {shape} into Go value of type {struct}"
-        raise _unrecognized(resource, why, body)
+        why = f"json: cannot unmarshal {shape} into Go value of type {struct}"
+        raise _unrecognized(resource, f"{_NO_KIND}: {why}", body)
     return value, strict
 
 
@@ -199,16 +200,14 @@ def _check_kind(registry: Registry, resource: Resource, obj: Obj, body: bytes) -
                 f"no kind {json.dumps(kind)} is registered for version {json.dumps(resource.api_version)}"
             )
     elif (kind or resource.kind, api_version or resource.api_version) != (resource.kind, resource.api_version):
-        raise _other_kind(registry, resource, str(kind or resource.kind), str(api_version or resource.api_version))
+        said = (str(kind or resource.kind), str(api_version or resource.api_version))
+        raise _other_kind(registry, (resource.group, resource.kind), *said)
     obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
 
 
-def _other_kind(registry: Registry, resource: Resource, kind: str, api_version: str) -> StatusError:
-    return other_kind(registry, resource.group, resource.kind, kind, api_version)
-
-
-def other_kind(registry: Registry, group: str, expected: str, kind: str, api_version: str) -> StatusError:
-    """400 for an object of another kind than the path is about."""
+def _other_kind(registry: Registry, wanted: tuple[str, str], kind: str, api_version: str) -> StatusError:
+    """400 for an object of another kind than the path is about, whose group and kind are ``wanted``."""
+    group, expected = wanted
     version = api_version.rpartition("/")[2]
     if any(other.kind == kind and other.api_version == api_version for other in registry):
         package = group.split(".", 1)[0] or "core"
@@ -221,26 +220,26 @@ def other_kind(registry: Registry, group: str, expected: str, kind: str, api_ver
     return bad_request(f"{kind} in version {json.dumps(version)} cannot be handled as a {expected}: {why}")
 
 
-def read_plain(registry: Registry, group: str, kind: str, api_version: str, body: bytes, media: str) -> Obj:
+def read_plain(registry: Registry, kind: str, api_version: str, body: bytes, media: str) -> Obj:
     """An object that is not stored: a Scale, an Eviction, a Binding, a review."""
     try:
         obj = parse_json(body) if media == JSON else parse_yaml(body)
     except ValueError as error:
-        why = f"couldn't get version/kind; json parse error: {error}"
+        why = f"{_NO_KIND}: {error}"
         text = f"the object provided is unrecognized (must be of type {kind}): {why} ({_summary(body)})"
         raise bad_request(text) from error
     if not isinstance(obj, dict):
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}) ({_summary(body)})")
     said = (obj.get("kind") or kind, obj.get("apiVersion") or api_version)
     if said != (kind, api_version):
-        raise other_kind(registry, group, kind, *said)
+        raise _other_kind(registry, (api_version.rpartition("/")[0], kind), *said)
     obj["kind"], obj["apiVersion"] = kind, api_version
     if not isinstance(obj.setdefault("metadata", {}), dict):
         raise bad_request(f"{kind} has metadata that is no object")
     return obj
 
 
-def conform(resource: Resource, obj: Obj, validation: str, warnings: list[str], strict: Sequence[str] = ()) -> None:
+def conform(resource: Resource, obj: Obj, call: Call, strict: Sequence[str] = ()) -> None:
     """Drop unknown fields, and warn of them or refuse them."""
     metadata = obj.get("metadata")
     if metadata is None:
@@ -248,23 +247,23 @@ def conform(resource: Resource, obj: Obj, validation: str, warnings: list[str], 
     wrong = [*strict, *resource.strategy.conform(obj)]
     if not wrong:
         return
-    if validation == "Strict":
+    if call.validation == "Strict":
         raise bad_request(
-            f"{resource.kind} in version {json.dumps(resource.version)} cannot be handled as a {resource.kind}: "
+            f"{resource.kind} in version {json.dumps(resource.version)} {_CANNOT_BE} {resource.kind}: "
             f"strict decoding error: {', '.join(wrong)}"
         )
-    if validation == "Warn":
-        warnings += wrong
+    if call.validation == "Warn":
+        call.warnings += wrong
 
 
-def patched(resource: Resource, obj: Obj, validation: str, warnings: list[str]) -> None:
+def patched(resource: Resource, obj: Obj, call: Call) -> None:
     """The same for the result of a patch, whose errors are worded as those of a field called ``patch``."""
     try:
-        conform(resource, obj, validation, warnings)
+        conform(resource, obj, call)
     except StatusError as error:
-        if error.code != 400 or resource.custom:
+        if error.code != 400:
             raise
-        raise bad_patch(error.message.rpartition(f"cannot be handled as a {resource.kind}: ")[2]) from error
+        raise bad_patch(error.message.rpartition(f"{_CANNOT_BE} {resource.kind}: ")[2]) from error
 
 
 def bad_patch(why: str) -> StatusError:

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from uniteddeployment.embedded import meta
 from uniteddeployment.embedded.core import Call, Core, clone
+from uniteddeployment.embedded.crd import conditions
 from uniteddeployment.embedded.errors import StatusError, conflict
 from uniteddeployment.embedded.requests.write import NAMESPACES, Target, live, unchanged
 from uniteddeployment.embedded.resources import Obj, Resource
@@ -54,7 +55,13 @@ def delete(core: Core, target: Target, options: DeleteOptions, call: Call) -> De
     _check_preconditions(target, before, options)
     new = clone(before)
     _set_finalizers(new["metadata"], options)
-    held = _end_namespace(core, new) if resource.key == NAMESPACES else _mark(core, resource, new, options)
+    if resource.key == conditions.KEY and "deletionTimestamp" not in new["metadata"]:
+        conditions.terminate(new, meta.timestamp(core.clock.now()))
+        held = True
+    elif resource.key == NAMESPACES:
+        held = _end_namespace(core, new)
+    else:
+        held = _mark(core, resource, new, options)
     if held:
         if not call.dry_run and not unchanged(new, before):
             new = _replace(core, target, new)

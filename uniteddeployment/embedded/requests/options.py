@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from uniteddeployment.embedded.core import Call
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request, invalid
 from uniteddeployment.embedded.requests.delete import DeleteOptions
 
@@ -17,16 +18,6 @@ MANAGER_LIMIT: Final = 128
 VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
 
 Query = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """Of creates, updates and patches."""
-
-    dry_run: bool
-    manager: str
-    validation: str
-    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ def default_manager(user_agent: str) -> str:
     return user_agent.split("/", 1)[0][:MANAGER_LIMIT] or "unknown"
 
 
-def write_options(kind: str, query: Query, dry_runs: Sequence[str], user_agent: str, *, apply: bool) -> WriteOptions:
+def write_options(kind: str, query: Query, dry_runs: Sequence[str], user_agent: str, *, apply: bool) -> Call:
     """Read the options of a write; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
     causes: list[Cause] = []
     manager = query.get("fieldManager", "")
@@ -79,12 +70,9 @@ def write_options(kind: str, query: Query, dry_runs: Sequence[str], user_agent: 
     if len(manager.encode()) > MANAGER_LIMIT:
         text = f"Too long: may not be more than {MANAGER_LIMIT} bytes"
         causes.append(Cause("FieldValueTooLong", text, "fieldManager"))
-    for i, char in enumerate(manager):
-        if not char.isprintable():
-            shown = json.dumps(manager)
-            text = f"Invalid value: {shown}: should only contain printable characters"
-            causes.append(Cause("FieldValueInvalid", text, "fieldManager"))
-            break
+    if not manager.isprintable():
+        text = f"Invalid value: {json.dumps(manager)}: should only contain printable characters"
+        causes.append(Cause("FieldValueInvalid", text, "fieldManager"))
     validation = query.get("fieldValidation", "")
     if validation and validation not in VALIDATIONS:
         supported = ", ".join(json.dumps(value) for value in (*VALIDATIONS, ""))
@@ -93,7 +81,7 @@ def write_options(kind: str, query: Query, dry_runs: Sequence[str], user_agent: 
     if causes:
         raise _refused(kind, causes)
     dry_run = _dry_run(kind, dry_runs)
-    return WriteOptions(dry_run, manager or default_manager(user_agent), validation or "Warn", flag(query, "force"))
+    return Call(manager or default_manager(user_agent), dry_run, validation or "Warn", flag(query, "force"))
 
 
 # Lists and watches

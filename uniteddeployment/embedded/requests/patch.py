@@ -12,7 +12,6 @@ from uniteddeployment.embedded.errors import StatusError, bad_request
 from uniteddeployment.embedded.patch import jsonpatch, managed, merge, strategic
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import write
-from uniteddeployment.embedded.requests.options import WriteOptions
 from uniteddeployment.embedded.requests.write import Target
 from uniteddeployment.embedded.resources import Obj
 from uniteddeployment.embedded.schema.node import Node
@@ -38,7 +37,7 @@ def check_media(media: str, *, custom: bool) -> None:
     if media not in KINDS:
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     if custom and media == STRATEGIC_PATCH:
-        accepted = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH, "application/apply-patch+cbor"))
+        accepted = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
         text = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
         raise StatusError(415, "UnsupportedMediaType", text)
 
@@ -69,56 +68,60 @@ def read_apply(body: bytes) -> Obj:
     return patch
 
 
-def patch(core: Core, target: Target, media: str, body: bytes, options: WriteOptions, call: Call) -> Patched:
+def patch(core: Core, target: Target, media: str, body: bytes, call: Call) -> Patched:
     """Patch one object."""
     bodies.check_size(body)
     if media == APPLY_PATCH:
-        return _apply(core, target, read_apply(body), options, call)
+        return _apply(core, target, read_apply(body), call)
     node = core.registry.node(target.resource)
 
     def change(live: Obj) -> Obj:
         new = apply_to(media, live, body, node)
-        _decoded(target, new, options, call)
+        _decoded(target, new, call)
         return new
 
     return Patched(write.update(core, target, change, call))
 
 
-def _decoded(target: Target, new: Obj, options: WriteOptions, call: Call) -> None:
+def _decoded(target: Target, new: Obj, call: Call) -> None:
     """What came out of a patch must be an object like any other."""
     resource = target.resource
     new.setdefault("kind", resource.kind)
     new.setdefault("apiVersion", resource.api_version)
     if (new["kind"], new["apiVersion"]) != (resource.kind, resource.api_version):
         raise bodies.bad_patch(f"no kind {new['kind']!r} in version {new['apiVersion']!r} is expected here")
-    bodies.patched(resource, new, options.validation, call.warnings)
+    bodies.patched(resource, new, call)
     bodies.check_name(new, target.name, target.namespace)
     resource.strategy.default(new)
 
 
-def _apply(core: Core, target: Target, config: Obj, options: WriteOptions, call: Call) -> Patched:
+def _apply(core: Core, target: Target, config: Obj, call: Call) -> Patched:
     live = write.live(core, target)
     if live is None and target.subresource:
         raise target.missing()
 
     def change(before: Obj | None) -> Obj:
-        new = clone(_applied(core, target, before, config, options))
-        _decoded(target, new, options, call)
+        new = clone(_applied(core, target, before, config, call))
+        _decoded(target, new, call)
         return new
 
     if live is not None:
         return Patched(write.update(core, target, change, call, owned=False))
     new = change(None)
+    new["metadata"].pop("resourceVersion", None)
     return Patched(write.create(core, target, new, call, owned=False), created=True)
 
 
-def _applied(core: Core, target: Target, before: Obj | None, config: Obj, options: WriteOptions) -> Obj:
+def _applied(core: Core, target: Target, before: Obj | None, config: Obj, call: Call) -> Obj:
     resource = target.resource
+    kind, api_version = config.get("kind"), config.get("apiVersion")
+    if kind and kind != resource.kind and api_version == resource.api_version:
+        raise bad_request(f"invalid object type: {resource.group}/{resource.version}, Kind={kind}")
     return managed.apply(
         before,
         config,
-        manager=options.manager,
-        force=options.force,
+        manager=call.manager,
+        force=call.force,
         api_version=resource.api_version,
         subresource=target.subresource,
         now=core.clock.now(),

@@ -23,7 +23,7 @@ from uniteddeployment.embedded.requests.write import Target, live
 from uniteddeployment.embedded.resources import Obj, Resource
 from uniteddeployment.embedded.store import Entry, HistoryGoneError, Table
 
-TOKEN_VERSION: Final = "meta.k8s.io/v1"
+CONTINUE_VERSION: Final = "meta.k8s.io/v1"
 
 EXPIRED: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -42,7 +42,7 @@ class _Token(msgspec.Struct):
 
 
 def _write_token(rv: int, start: tuple[str, str]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(_Token(TOKEN_VERSION, rv, start))).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(msgspec.json.encode(_Token(CONTINUE_VERSION, rv, start))).rstrip(b"=").decode()
 
 
 def _read_token(text: str) -> _Token:
@@ -115,7 +115,7 @@ def list_(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]
         return answer.raw_list(resource, [entry.raw for entry in chosen], metadata)
     if objects is None:
         objects = [core.registry.show(resource, obj) for obj in core.store.objects(table, chosen)]
-    return answer.list_(core, resource, objects, metadata, accepted, query)
+    return answer.list_(core, resource, objects, metadata, accepted=accepted, query=query)
 
 
 def _matching(

@@ -10,7 +10,6 @@ from uniteddeployment.embedded.patch import managed
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import patch as patches
 from uniteddeployment.embedded.requests import write
-from uniteddeployment.embedded.requests.options import WriteOptions
 from uniteddeployment.embedded.requests.write import Target
 from uniteddeployment.embedded.resources import Obj, RawSchema, ScalePaths
 from uniteddeployment.embedded.schema.node import node_of
@@ -99,25 +98,33 @@ def _term(key: str, operator: str, values: Sequence[str]) -> str:
             return f"!{key}"
 
 
-def get(core: Core, target: Target, paths: ScalePaths) -> Obj:
+def get(core: Core, target: Target) -> Obj:
     """The Scale of a stored object."""
     obj = write.live(core, target)
     if obj is None:
         raise target.missing()
-    return scale_of(paths, obj)
+    return scale_of(_paths(target), obj)
+
+
+def _paths(target: Target) -> ScalePaths:
+    paths = target.resource.scale
+    if paths is None:
+        raise target.missing()
+    return paths
 
 
 def read(core: Core, raw: bytes, media: str) -> Obj:
     """The Scale in the body of a PUT."""
     bodies.check_size(raw)
-    scale = bodies.read_plain(core.registry, GROUP, KIND, API_VERSION, raw, media)
+    scale = bodies.read_plain(core.registry, KIND, API_VERSION, raw, media)
     scale.setdefault("spec", {})
     return scale
 
 
-def update(core: Core, target: Target, paths: ScalePaths, scale: Obj, call: Call) -> Obj:
+def update(core: Core, target: Target, scale: Obj, call: Call) -> Obj:
     """Set the replicas of an object to those of a Scale; gives the new Scale."""
     bodies.check_name(scale, target.name, target.namespace)
+    paths = _paths(target)
 
     def change(live: Obj) -> Obj:
         return _with(live, paths, scale)
@@ -139,29 +146,27 @@ def _with(live: Obj, paths: ScalePaths, scale: Obj) -> Obj:
     return new
 
 
-def patch(
-    core: Core, target: Target, paths: ScalePaths, media: str, raw: bytes, options: WriteOptions, call: Call
-) -> Obj:
+def patch(core: Core, target: Target, media: str, raw: bytes, call: Call) -> Obj:
     """Patch the Scale of an object; gives the new Scale."""
     bodies.check_size(raw)
     if media == patches.APPLY_PATCH:
-        return _apply(core, target, paths, patches.read_apply(raw), options, call)
-    new = patches.apply_to(media, get(core, target, paths), raw, _NODE)
+        return _apply(core, target, patches.read_apply(raw), call)
+    new = patches.apply_to(media, get(core, target), raw, _NODE)
     new.setdefault("spec", {})
-    return update(core, target, paths, new, call)
+    return update(core, target, new, call)
 
 
-def _apply(core: Core, target: Target, paths: ScalePaths, config: Obj, options: WriteOptions, call: Call) -> Obj:
+def _apply(core: Core, target: Target, config: Obj, call: Call) -> Obj:
     """Server-side apply of a Scale.
 
     The conflicts are those of the Scale, which has no owners of its own; what is then owned is the field of the object.
     """
-    now = core.clock.now()
+    now, paths = core.clock.now(), _paths(target)
     managed.apply(
-        get(core, target, paths),
+        get(core, target),
         config,
-        manager=options.manager,
-        force=options.force,
+        manager=call.manager,
+        force=call.force,
         api_version=API_VERSION,
         subresource=target.subresource,
         now=now,
@@ -172,11 +177,11 @@ def _apply(core: Core, target: Target, paths: ScalePaths, config: Obj, options: 
     def change(live: Obj) -> Obj:
         wanted: Obj = {"apiVersion": target.resource.api_version, "kind": target.resource.kind, "metadata": {}}
         put(wanted, paths.replicas, (config.get("spec") or {}).get("replicas") or 0)
-        return clone(
+        applied = clone(
             managed.apply(
                 live,
                 wanted,
-                manager=options.manager,
+                manager=call.manager,
                 force=True,
                 api_version=target.resource.api_version,
                 subresource=target.subresource,
@@ -185,5 +190,9 @@ def _apply(core: Core, target: Target, paths: ScalePaths, config: Obj, options: 
                 status=target.resource.status,
             )
         )
+        for entry in applied["metadata"]["managedFields"]:
+            if entry.get("subresource") == SUBRESOURCE and entry["manager"] == call.manager:
+                entry.pop("time", None)
+        return applied
 
     return scale_of(paths, write.update(core, target, change, call, owned=False))

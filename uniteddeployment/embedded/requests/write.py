@@ -7,11 +7,13 @@ client sees.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from uniteddeployment.embedded import meta
+from uniteddeployment.embedded.builtin.admission import admit_create
 from uniteddeployment.embedded.core import Call, Core
 from uniteddeployment.embedded.errors import (
     Cause,
@@ -61,7 +63,8 @@ class Target:
         return not_found(self.resource.plural, self.resource.group, self.name)
 
     def invalid(self, name: str, causes: list[Cause]) -> StatusError:
-        return invalid(self.resource.kind, self.resource.group, name, causes)
+        group = self.resource.extra.get("error_group", self.resource.group)
+        return invalid(self.resource.kind, group, name, causes)
 
 
 def live(core: Core, target: Target) -> Obj | None:
@@ -85,6 +88,7 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     _admit(core, target, metadata)
     if owned:
         own(core, target, None, obj, call)
+    admit_create(resource.key, obj, partial(_objects, core))
     meta.stamp(obj, core.clock.now(), core.random)
     resource.strategy.prepare_create(obj)
     causes = [*meta.check_new(obj, resource.key, custom=resource.custom), *resource.strategy.validate_create(obj)]
@@ -98,6 +102,12 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     core.store.create(table, (target.namespace, metadata["name"]), core.registry.hide(resource, obj))
     stored = live(core, Target(resource, target.namespace, metadata["name"]))
     return obj if stored is None else stored
+
+
+def _objects(core: Core, key: str, namespace: str) -> list[Obj]:
+    """What admission looks at before it lets something in; shared."""
+    table = core.registry.table(core.registry.main(key)) if core.registry.serves(key) else None
+    return core.store.objects(table, table.select(namespace)) if table is not None and table.entries else []
 
 
 def _place(target: Target, metadata: Obj) -> None:

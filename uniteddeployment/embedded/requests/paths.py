@@ -1,0 +1,114 @@
+"""Paths that are no stored resource: health, version, discovery, OpenAPI, and reviews."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.discovery import Discovery
+from uniteddeployment.embedded.documents import Documents
+from uniteddeployment.embedded.http import Identity, Request, Response
+from uniteddeployment.embedded.requests import answer, negotiate, options, reviews
+from uniteddeployment.embedded.requests import body as bodies
+from uniteddeployment.embedded.requests.context import missing_path, wrong_method
+from uniteddeployment.embedded.requests.negotiate import Accepted
+from uniteddeployment.embedded.requests.route import Address
+from uniteddeployment.embedded.resources import Obj
+
+VERSION: Final = {
+    "major": "1",
+    "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
+    "gitVersion": "v1.36.0",
+    "gitCommit": "0000000000000000000000000000000000000000",
+    "gitTreeState": "clean",
+    "buildDate": "2026-04-22T00:00:00Z",
+    "goVersion": "go1.26.0",
+    "compiler": "gc",
+    "platform": "linux/amd64",
+}
+
+HEALTH: Final = ("/healthz", "/livez", "/readyz")
+ROOT: Final = ("/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version")
+
+
+def page_not_found() -> Response:
+    """404 for what is not even a group."""
+    return answer.text("404 page not found\n", 404)
+
+
+class Paths:
+    """Answers everything whose address is not that of a stored resource."""
+
+    def __init__(self, core: Core, tokens: Mapping[str, Identity]) -> None:
+        self._registry = core.registry
+        self._core = core
+        self._tokens = tokens
+        self._discovery = Discovery(core.registry)
+        self._documents = Documents(core.registry)
+
+    def plain(self, request: Request, query: Mapping[str, str]) -> Response:
+        """A path that cannot be the path of a resource."""
+        path = request.path.rstrip("/") or "/"
+        accept = request.headers.get("accept", "")
+        if path.startswith(HEALTH):
+            return _health(path, query)
+        found: Response | None
+        if path == "/version":
+            found = answer.value(VERSION, Accepted())
+        elif path.startswith("/openapi/"):
+            found = self._documents.answer(path, accept)
+        else:
+            found = self._discovered(path, accept)
+        if found is not None:
+            return found
+        if path.startswith("/api/") or (path.startswith("/apis/") and self._discovery.serves_group(path.split("/")[2])):
+            raise missing_path()
+        return page_not_found()
+
+    def _discovered(self, path: str, accept: str) -> Response | None:
+        parts = path.strip("/").split("/")
+        discovery = self._discovery
+        if path in ("/api", "/apis"):
+            if negotiate.wants_group_discovery(accept):
+                body = answer.encode(discovery.aggregated(core=path == "/api"))
+                return Response(200, {"content-type": negotiate.DISCOVERY}, body)
+            return answer.value(discovery.api_versions() if path == "/api" else discovery.groups(), Accepted())
+        found: Obj | None = None
+        if path == "/":
+            found = {"paths": list(ROOT)}
+        elif parts[0] == "api" and len(parts) == 2:
+            found = discovery.resources("", parts[1])
+        elif parts[0] == "apis" and len(parts) == 2:
+            found = discovery.group(parts[1])
+        elif parts[0] == "apis" and len(parts) == 3:
+            found = discovery.resources(parts[1], parts[2])
+        return None if found is None else answer.value(found, Accepted())
+
+    def unserved(self, request: Request, address: Address, user: Identity) -> Response:
+        """An address of no stored resource: a review, or nothing."""
+        review = reviews.find(address.group, address.version, address.plural)
+        if review is not None and not address.name:
+            return self._review(request, review, user)
+        builtin = any(not resource.custom and resource.group == address.group for resource in self._registry)
+        if builtin or review is not None:
+            raise missing_path()
+        return page_not_found()
+
+    def _review(self, request: Request, review: reviews.Review, user: Identity) -> Response:
+        if request.method != "POST":
+            raise wrong_method()
+        media = negotiate.body_type(request.headers.get("content-type", ""))
+        obj = bodies.read_plain(self._registry, review.kind, review.api_version, request.body, media)
+        manager = options.default_manager(request.headers.get("user-agent", ""))
+        answered = reviews.answer(self._core, review, reviews.Question(user, obj, self._tokens), manager)
+        return answer.value(answered, Accepted(), 201)
+
+
+def _health(path: str, query: Mapping[str, str]) -> Response:
+    if "verbose" in query:
+        name = path.strip("/").split("/")[0]
+        return answer.text(f"[+]ping ok\n[+]etcd ok\n{name} check passed\n")
+    return answer.text("ok")
