@@ -25,8 +25,12 @@ _ROW_CONDITIONS = {"pod": row_conditions}
 
 
 class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """One entry of ``kinds.json``. ``fields`` are the field selectors beside name and namespace, with what they compare
-    if the field is not there; ``generation`` are the paths whose changes the generation counts."""
+    """One entry of ``kinds.json``.
+
+    ``fields`` are the field selectors beside name and namespace, with what they compare if the field is not there;
+    ``generation`` are the paths whose changes the generation counts; ``error_group`` is the group that validation errors
+    name if it is another one.
+    """
 
     group: str
     version: str
@@ -45,6 +49,7 @@ class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     fields: dict[str, str] = {}
     storage: str = ""
     row_conditions: str = ""
+    error_group: str | None = None
 
 
 class Catalogue(msgspec.Struct):
@@ -96,6 +101,8 @@ def _resource(data: KindData, overrides: Mapping[str, Strategy]) -> Resource:
     extra: dict[str, Any] = {}
     if data.row_conditions:
         extra["row_conditions"] = _ROW_CONDITIONS[data.row_conditions]
+    if data.error_group is not None:
+        extra["error_group"] = data.error_group
     scale = data.scale
     return Resource(
         group=data.group,

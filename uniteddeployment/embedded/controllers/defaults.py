@@ -11,6 +11,7 @@ from uniteddeployment.embedded.controllers.namespaces import NamespaceLifecycle
 from uniteddeployment.embedded.controllers.node_eviction import NodeEviction
 from uniteddeployment.embedded.controllers.node_lifecycle import NodeLifecycle
 from uniteddeployment.embedded.controllers.node_orphans import NodeOrphans
+from uniteddeployment.embedded.controllers.quota import QuotaController
 from uniteddeployment.embedded.controllers.replicaset import ReplicaSetController
 from uniteddeployment.embedded.controllers.scheduler import Scheduler
 from uniteddeployment.embedded.controllers.statefulset import StatefulSetController
@@ -38,4 +39,5 @@ def default_controllers() -> tuple[type[Controller], ...]:
         JobController,
         DisruptionController,
         EndpointSliceController,
+        QuotaController,
     )

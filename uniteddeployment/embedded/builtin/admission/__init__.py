@@ -1,0 +1,33 @@
+"""Admission: what other objects of the cluster have to say about a new one.
+
+Contract: :func:`admit_create` runs after defaulting and before anything of the object is checked or stored. It changes
+the object in place (nobody comes to own what it sets) and raises StatusError (403) for what may not come in. It learns
+about other objects through ``lookup`` only, and does without it for kinds that nobody has anything to say about.
+"""
+
+from collections.abc import Callable, Sequence
+
+from uniteddeployment.embedded.builtin.admission import limits, priority, quota
+from uniteddeployment.embedded.resources import Obj
+
+Lookup = Callable[[str, str], Sequence[Obj]]
+"""All objects of a resource key in a namespace (``""`` for what has none)."""
+
+__all__ = ["Lookup", "admit_create"]
+
+_UNCOUNTED = frozenset({"events", "events.events.k8s.io"})
+"""Kinds that no quota counts: they are too many, and nobody asked for them."""
+
+
+def admit_create(key: str, obj: Obj, lookup: Lookup) -> None:
+    """Let a new object of the resource ``key`` in, or raise StatusError."""
+    namespace = obj["metadata"].get("namespace", "")
+    if key == "pods":
+        priority.assign(obj, lookup("priorityclasses.scheduling.k8s.io", ""))
+    if not namespace or key in _UNCOUNTED:
+        return
+    if key in limits.LIMITED:
+        for limit_range in lookup("limitranges", namespace):
+            limits.enforce(key, obj, limit_range)
+    for held in lookup("resourcequotas", namespace):
+        quota.charge(key, obj, held, lookup)

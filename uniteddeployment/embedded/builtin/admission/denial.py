@@ -1,0 +1,17 @@
+"""How admission says no."""
+
+from typing import Any
+
+from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.resources import Obj
+
+
+def forbidden(key: str, obj: Obj, why: str) -> StatusError:
+    """403 about an object of the resource ``key`` that may not come in."""
+    plural, _, group = key.partition(".")
+    name = obj["metadata"].get("name", "")
+    details: dict[str, Any] = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    details["kind"] = plural
+    return StatusError(403, "Forbidden", f'{key} "{name}" is forbidden: {why}', details=details)
