@@ -13,6 +13,7 @@ from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.embedded import kubeconfig, server
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
+from uniteddeployment.embedded.crd.lifecycle import LifecycleController
 from uniteddeployment.embedded.http import Identity
 from uniteddeployment.embedded.kubeconfig import Context
 from uniteddeployment.embedded.quantity import QuantityError, parse
@@ -35,6 +36,8 @@ class Options:
     name: str = "embedded"
     ready_after: float = 0.0
     """Seconds until a pod is ready."""
+    controllers: bool = True
+    """Whether anything happens to what is stored: pods made, scheduled and run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ async def serve(options: Options) -> Served:
         memory=options.memory,
         ready_after=options.ready_after,
         tokens={token: ADMIN},
+        # Establishing definitions is the API server's own work, not that of a controller manager.
+        controllers=True if options.controllers else (LifecycleController,),
     )
     try:
         running = await server.start(cluster, port=options.port)

@@ -61,11 +61,24 @@ def embedded(
     cpu: Annotated[str, typer.Option(help="CPUs of each node.")] = "8",
     memory: Annotated[str, typer.Option(help="Memory of each node.")] = "32Gi",
     kubeconfig: Annotated[Path | None, typer.Option(help="Write a kubeconfig to this file.")] = None,
+    ready_after: Annotated[float, typer.Option(min=0, help="Seconds until a pod is ready.")] = 0.0,
+    controllers: Annotated[bool, typer.Option(help="Without them objects are only stored: no pods, no status.")] = True,
 ) -> None:
     """Serve one embedded cluster in the foreground: a test bed, not a place to run applications."""
     from uniteddeployment.cli import embedded as command  # noqa: PLC0415
 
-    command.main(command.Options(port, token, nodes, tuple(zones.split(",")), cpu, memory, kubeconfig))
+    options = command.Options(
+        port,
+        token,
+        nodes,
+        tuple(zones.split(",")),
+        cpu,
+        memory,
+        kubeconfig,
+        ready_after=ready_after,
+        controllers=controllers,
+    )
+    command.main(options)
 
 
 @app.command()

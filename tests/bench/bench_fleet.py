@@ -1,0 +1,251 @@
+"""P1, P2, P3 and P4: the controller on one host and three members without workload controllers, each a process.
+
+A bare client first makes the same objects on the same servers; the controller's rate is given as a share of its.
+"""
+
+import asyncio
+import base64
+import os
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.planning import application, manifest
+from tests.support.processes import Process, ud
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.fleet.clusters import CLUSTERS
+from uniteddeployment.kube import kubeconfig
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.errors import NotFound, TooManyRequests
+from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment.kube.resource import CUSTOMRESOURCEDEFINITIONS, SECRETS, STATEFULSETS
+from uniteddeployment.kube.transport import AiohttpTransport
+from uniteddeployment.planning import workload
+from uniteddeployment.planning.observed import Workload
+from uniteddeployment_api import names
+from uniteddeployment_api.crd import custom_resource_definitions
+
+APPLICATIONS = int(os.environ.get("UD_BENCH_APPLICATIONS", "300"))
+MEMBERS = ("member-1", "member-2", "member-3")
+SINGLE_CHANGES = 40
+CONCURRENT = 32
+
+
+@dataclass
+class Servers:
+    host: Client
+    members: dict[str, Client]
+    folder: Path
+
+    async def close(self) -> None:
+        for client in (self.host, *self.members.values()):
+            await client.close()
+
+
+def run() -> list[tuple[str, str]]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ud-bench-")))
+        processes: dict[str, Process] = {}
+        for name in ("host", *MEMBERS):
+            arguments = ["embedded", "--no-controllers", "--nodes", "1", "--kubeconfig", str(folder / name)]
+            processes[name] = stack.enter_context(ud(*arguments, log=folder / f"{name}.log"))
+        for process in processes.values():
+            process.wait_for("export KUBECONFIG")
+        return asyncio.run(_measure(folder, stack))
+
+
+async def _measure(folder: Path, stack: ExitStack) -> list[tuple[str, str]]:
+    def client(name: str) -> Client:
+        return Client(AiohttpTransport(kubeconfig.load(folder / name)), name, field_manager="bench")
+
+    servers = Servers(client("host"), {name: client(name) for name in MEMBERS}, folder)
+    try:
+        await _prepare(servers)
+        bare = await _bare(servers)
+        rows = [(f"bare client: {APPLICATIONS} x {len(MEMBERS)} workloads applied", f"{bare:.2f} s")]
+        arguments = [
+            "controller",
+            "run",
+            "--kubeconfig",
+            str(folder / "host"),
+            "--no-leader-elect",
+            "--metrics-port",
+            "0",
+        ]
+        process = stack.enter_context(ud(*arguments, "--metrics-host", "127.0.0.1", log=folder / "controller.log"))
+        process.wait_for("metrics and probes")
+        rows += await _controller(servers, process, bare)
+        process.stop()
+        return rows
+    finally:
+        await servers.close()
+
+
+async def _prepare(servers: Servers) -> None:
+    for definition in custom_resource_definitions():
+        await servers.host.create(CUSTOMRESOURCEDEFINITIONS, definition, PartialObject)
+    for name in MEMBERS:
+        user = yaml.safe_load((servers.folder / name).read_text())
+        secret = {
+            "metadata": {"name": name},
+            "data": {"kubeconfig": base64.b64encode(yaml.safe_dump(user).encode()).decode()},
+        }
+        await servers.host.create(
+            SECRETS, {"apiVersion": "v1", "kind": "Secret", **secret}, PartialObject, namespace="default"
+        )
+        spec = {"credentials": {"secretRef": {"name": name}}}
+        cluster = {"apiVersion": names.API_VERSION, "kind": "Cluster", "metadata": {"name": name}, "spec": spec}
+        while True:
+            try:
+                await servers.host.create(CLUSTERS, cluster, PartialObject, namespace="default")
+                break
+            except (NotFound, TooManyRequests):
+                await asyncio.sleep(0.02)
+
+
+def _named(number: int, prefix: str = "app", **changes: Any) -> dict[str, Any]:
+    document = manifest(**changes)
+    document["metadata"]["name"] = f"{prefix}-{number}"
+    return document
+
+
+async def _all(calls: list[Any]) -> None:
+    limit = asyncio.Semaphore(CONCURRENT)
+
+    async def one(call: Any) -> None:
+        async with limit:
+            await call
+
+    await asyncio.gather(*(one(call) for call in calls))
+
+
+async def _bare(servers: Servers) -> float:
+    """The same workloads by a client that does nothing else; taken away again afterwards."""
+    calls, removals = [], []
+    for number in range(APPLICATIONS):
+        app = application(_named(number, "bare"))
+        for name, subset in app.subsets.items():
+            rendered = workload.render(app, subset, app.revision_data, app.revision_of(name))
+            body = workload.with_numbers(rendered, replicas=2, partition=0)
+            client = servers.members[name]
+            calls.append(
+                client.apply(
+                    STATEFULSETS, rendered.name, body, PartialObject, namespace="default", field_manager="bench"
+                )
+            )
+            removals.append(client.delete(STATEFULSETS, rendered.name, namespace="default"))
+    started = time.perf_counter()
+    await _all(calls)
+    took = time.perf_counter() - started
+    await _all(removals)
+    return took
+
+
+class Watcher:
+    """Follows the StatefulSets of all members."""
+
+    def __init__(self, servers: Servers) -> None:
+        self.seen: dict[tuple[str, str], Workload] = {}
+        self.stirred = asyncio.Event()
+        self.tasks = []
+        for name, client in servers.members.items():
+
+            def note(old: Workload | None, new: Workload | None, name: str = name) -> None:
+                one = new or old
+                assert one is not None
+                if new is None:
+                    self.seen.pop((name, one.metadata.name), None)
+                else:
+                    self.seen[name, one.metadata.name] = new
+                self.stirred.set()
+
+            self.tasks.append(asyncio.create_task(Reflector(client, STATEFULSETS, Workload, on_change=note).run()))
+
+    async def until(self, condition: Any, seconds: float = 120.0) -> None:
+        async with asyncio.timeout(seconds):
+            while not condition():
+                self.stirred.clear()
+                await self.stirred.wait()
+
+
+async def _controller(servers: Servers, process: Process, bare: float) -> list[tuple[str, str]]:
+    watcher = Watcher(servers)
+    total = APPLICATIONS * len(MEMBERS)
+    idle = process.memory_mib("VmRSS")
+    cpu = process.cpu_seconds()
+    started = time.perf_counter()
+    creations = [
+        servers.host.create(UNITED_DEPLOYMENTS, _named(number), PartialObject, namespace="default")
+        for number in range(APPLICATIONS)
+    ]
+    await asyncio.gather(_all(creations), watcher.until(lambda: len(watcher.seen) >= total))
+    created = time.perf_counter() - started
+    rows = [
+        ("P4 controller, empty", f"{idle:.0f} MiB"),
+        (
+            f"P1 controller: {APPLICATIONS} applications complete",
+            f"{created:.2f} s, {bare / created:.0%} of the bare rate",
+        ),
+    ]
+    await asyncio.sleep(2)
+    before = process.cpu_seconds()
+    rows.append(("P1 CPU of the controller for it", f"{before - cpu:.2f} s"))
+    await asyncio.sleep(3)
+    rows.append(("P4 CPU when settled", f"{(process.cpu_seconds() - before) / 3:.1%}"))
+    started = time.perf_counter()
+    updates = [
+        servers.host.merge_patch(
+            UNITED_DEPLOYMENTS, f"app-{number}", _image("app:2"), PartialObject, namespace="default"
+        )
+        for number in range(APPLICATIONS)
+    ]
+
+    def updated() -> bool:
+        return sum(1 for one in watcher.seen.values() if one.metadata.generation > 1) >= total
+
+    await asyncio.gather(_all(updates), watcher.until(updated))
+    rows.append(("P1 a new image for all, complete", f"{time.perf_counter() - started:.2f} s"))
+    await asyncio.sleep(2)
+    rows += await _latency(servers, watcher)
+    rows.append(("P4 peak memory of the controller", f"{process.memory_mib():.0f} MiB"))
+    for task in watcher.tasks:
+        task.cancel()
+    return rows
+
+
+def _image(image: str) -> dict[str, Any]:
+    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": image}]}}
+    return {"spec": {"template": {"statefulSetTemplate": {"spec": {"template": pod}}}}}
+
+
+async def _latency(servers: Servers, watcher: Watcher) -> list[tuple[str, str]]:
+    """One change at a time on an idle fleet: from the write on the host until the last member has it."""
+    times = []
+    for number in range(SINGLE_CHANGES):
+        name = f"app-{number % APPLICATIONS}"
+        before = {member: watcher.seen[member, f"{name}-{member}"].metadata.generation for member in MEMBERS}
+        started = time.perf_counter()
+        await servers.host.merge_patch(
+            UNITED_DEPLOYMENTS, name, _image(f"app:{number + 10}"), PartialObject, namespace="default"
+        )
+
+        def there(name: str = name, before: dict[str, int] = before) -> bool:
+            return all(
+                watcher.seen[member, f"{name}-{member}"].metadata.generation > before[member] for member in MEMBERS
+            )
+
+        await watcher.until(there)
+        times.append((time.perf_counter() - started) * 1000)
+        await asyncio.sleep(0.02)
+    times.sort()
+    p99 = times[min(len(times) - 1, int(len(times) * 0.99))]
+    return [
+        ("P2 a single change until the last member has it", f"p50 {statistics.median(times):.1f} ms, p99 {p99:.1f} ms")
+    ]
