@@ -28,8 +28,8 @@ class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """One entry of ``kinds.json``.
 
     ``fields`` are the field selectors beside name and namespace, with what they compare if the field is not there;
-    ``generation`` are the paths whose changes the generation counts; ``error_group`` is the group that validation errors
-    name if it is another one.
+    ``generation`` are the paths whose changes the generation counts; ``error_group`` is the group that validation
+    errors name if it is another one.
     """
 
     group: str
