@@ -180,13 +180,20 @@ def _structural(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
         raise ValueError(f"a union has no structural schema: {schema}")
     if "properties" in schema:
         out["properties"] = {name: _structural(value, defs) for name, value in schema["properties"].items()}
-    elif isinstance(schema.get("additionalProperties"), Mapping):
-        out["additionalProperties"] = _structural(schema["additionalProperties"], defs)
+    elif (entry := _map_entry(schema)) is not None:
+        out["additionalProperties"] = _structural(entry, defs)
     if "maxProperties" not in out and out.get("type") == "object" and "maxItems" in out:
         out["maxProperties"] = out.pop("maxItems")
     if "items" in schema:
         out["items"] = _structural(schema["items"], defs)
     return out
+
+
+def _map_entry(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema of a map's values. A structural schema cannot say what the keys look like; the models do."""
+    by_pattern = list(schema.get("patternProperties", {}).values())
+    entry = by_pattern[0] if len(by_pattern) == 1 else schema.get("additionalProperties")
+    return entry if isinstance(entry, Mapping) else None
 
 
 def _resolved(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:

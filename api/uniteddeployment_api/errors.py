@@ -63,6 +63,8 @@ def _path(loc: Sequence[int | str]) -> str:
     text = ""
     previous: int | str = ""
     for step in loc:
+        if step == "[key]":
+            continue  # the key itself is wrong, and it is in the path already
         if isinstance(step, int) or previous in _KEYED:
             text += f"[{step}]"
         else:

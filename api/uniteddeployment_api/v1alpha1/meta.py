@@ -15,6 +15,8 @@ INT32_MAX = 2**31 - 1
 PERCENT_PATTERN = r"^(100|[1-9]?[0-9])%$"
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+LABEL_KEY_PATTERN = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 
 _PERCENT = re.compile(PERCENT_PATTERN)
 
@@ -71,10 +73,10 @@ IntOrPercent = Annotated[
 
 DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
 DnsSubdomain = Annotated[str, Field(min_length=1, max_length=253, pattern=DNS_SUBDOMAIN_PATTERN)]
-LabelKey = Annotated[str, Field(max_length=317)]
-LabelValue = Annotated[str, Field(max_length=63)]
+LabelKey = Annotated[str, Field(max_length=317, pattern=LABEL_KEY_PATTERN)]
+LabelValue = Annotated[str, Field(max_length=63, pattern=LABEL_VALUE_PATTERN)]
 NodeValue = Annotated[str, Field(max_length=253)]
-Labels = Annotated[dict[str, LabelValue], Field(max_length=128)]
+Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=128)]
 Annotations = dict[str, str]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 """A point in time as RFC 3339 text, as Kubernetes writes it."""

@@ -58,6 +58,9 @@ def test_every_node_is_structural(path: str, node: dict[str, Any]) -> None:
     assert not ("properties" in node and "additionalProperties" in node)
     if node.get("type") == "array":
         assert "items" in node
+    if node.get("type") == "object" and path.count(".") > 0 and not path.endswith(".metadata"):
+        # Of any other object an API server would keep nothing.
+        assert node.keys() & {"properties", "additionalProperties", "x-kubernetes-preserve-unknown-fields"}
     for key in node.get("required", ()):
         assert key in node["properties"]
     for key in node.get("x-kubernetes-list-map-keys", ()):

@@ -246,6 +246,9 @@ def test_every_rule_has_a_case() -> None:
         ("spec.topology.subsets.0.colour", 1, "spec.topology.subsets[0].colour", "unknown field"),
         ("spec.topology.subsets.0.targetCluster", {}, "spec.topology.subsets[0].targetCluster.name", "required"),
         ("spec.selector", ..., "spec.selector", "required"),
+        ("spec.selector.matchLabels", {"app": "a b"}, "spec.selector.matchLabels[app]", "must match"),
+        ("spec.selector.matchLabels", {"a b": "x"}, "spec.selector.matchLabels[a b]", "must match"),
+        ("spec.topology.subsets.0.replicas", 1.5, "spec.topology.subsets[0].replicas", "whole number"),
         ("spec.revisionHistoryLimit", -1, "spec.revisionHistoryLimit", "0 or more"),
         ("spec.updateStrategy.type", "Auto", "spec.updateStrategy.type", "'Manual'"),
         (

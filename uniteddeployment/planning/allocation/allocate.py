@@ -27,8 +27,8 @@ def allocate(request: AllocationRequest) -> Allocation:
     fixed, problem = resolve_shares(total, [demand.share for demand in demands], [demand.current for demand in demands])
     limits = [_limits(demand, share, total) for demand, share in zip(demands, fixed, strict=True)]
     division = _Division(request, total, limits)
-    placed = division.result()
     ideal = division.ideal()
+    placed = division.allowed(ideal)
     reserved = division.reserved() if request.reserve else [0] * len(demands)
     unplaced = max(0, total - sum(placed) - sum(reserved))
     if unplaced and not problem:
@@ -82,13 +82,13 @@ class _Division:
         """The division that nothing but the bounds and capacities has a say in."""
         return self._fill(self._cells())
 
-    def result(self) -> list[int]:
-        """The division that the disruption policy allows."""
+    def allowed(self, ideal: list[int]) -> list[int]:
+        """What the disruption policy lets become of the ideal now."""
         moves = self.request.disruption.moves
         if moves is None:
-            return self.ideal()
+            return ideal
         calm = self._calm()
-        return calm if moves == 0 else self._towards(self.ideal(), calm, moves)
+        return calm if moves == 0 else self._towards(ideal, calm, moves)
 
     def reserved(self) -> list[int]:
         """For each subset, the pods that are kept waiting there beyond what it can run."""

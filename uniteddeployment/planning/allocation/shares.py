@@ -1,8 +1,9 @@
 """Fixed shares as numbers of pods, also where they do not fit the total.
 
-Percentages are rounded half up and what is left goes to the subsets without a share. Where that does not add up (after
-somebody scaled the total, say) the shares are weights, and nobody gets more than the share it asked for: as close as it
-can be, and a problem to report.
+Percentages are rounded half up and what is left goes to the subsets without a share, as in OpenKruise. (So the rest can
+lose a pod when the total rises: 25 %, 25 % and the rest of 1 are 0, 0, 1, and of 2 they are 1, 1, 0.) Where that does
+not add up, because somebody scaled the total, say, the shares are weights, and nobody gets more than the share it asked
+for: as close as it can be, and a problem to report.
 """
 
 from collections.abc import Sequence

@@ -146,8 +146,10 @@ def _level(rows: Sequence[tuple[Cell, int, int, int]], wanted: int) -> int:
     def below(level: int) -> int:
         return sum(_at(level, _weight(cell), floor, top) - floor for cell, _, floor, top in rows)
 
+    near = 2 * len(rows)
+    if wanted <= near:
+        return 0
     low, high = 0, _SCALE * max(top // _weight(cell) + 1 for cell, _, _, top in rows)
-    near = max(1, len(rows) // 2)
     while high - low > 1:
         middle = (low + high) // 2
         count = below(middle)
