@@ -167,6 +167,26 @@ def test_status_and_object_own_only_their_side() -> None:
     assert owners(write(live, both, "other", node=DEPLOYMENT))["other"] == {"f:spec": {"f:replicas": {}}}
 
 
+def test_the_status_of_a_custom_resource_brings_nothing_else() -> None:
+    live = {"metadata": {"name": "t", "finalizers": ["x/f"]}, "spec": {"text": "x"}}
+    live = write(None, live, "m", node=THING)
+    fresh = {"metadata": {**live["metadata"], "finalizers": [], "labels": {"a": "b"}}, "status": {"phase": "p"}}
+    found = owners(write(live, fresh, "c", node=THING, subresource="status"))
+    assert found == {**owners(live), "c": {"f:status": {".": {}, "f:phase": {}}}}
+
+
+def test_labels_of_a_deployment_are_not_taken_by_a_status() -> None:
+    live = write(None, {"metadata": {"name": "d", "labels": {"a": "b"}}}, "user", node=DEPLOYMENT)
+    bare = {"metadata": {"name": "d", "annotations": {"c": "d"}}}
+    found = owners(write(live, bare, "controller", node=DEPLOYMENT, subresource="status"))
+    assert found == {**owners(live), "controller": {"f:metadata": {"f:annotations": {".": {}, "f:c": {}}}}}
+
+
+def test_a_custom_resource_that_does_not_fit_its_schema_loses_its_owners() -> None:
+    live = write(None, {"metadata": {"name": "t"}, "spec": {"text": "x"}}, "m", node=THING)
+    assert "managedFields" not in write(live, changed(live, spec={"text": False}), "n", node=THING)["metadata"]
+
+
 def test_a_scale_owns_replicas_under_its_subresource() -> None:
     live = write(None, {"metadata": {"name": "d"}, "spec": {"replicas": 1}}, "user", node=DEPLOYMENT)
     scaled = write(live, changed(live, spec={"replicas": 2}), "scaler", node=DEPLOYMENT, subresource="scale")
@@ -228,9 +248,8 @@ def test_an_item_that_gets_a_twin_and_loses_it_again_changes_hands() -> None:
 def test_a_list_that_became_atomic_is_owned_as_one() -> None:
     def thing(list_type: str) -> Node:
         items = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": list_type}
-        return node_of(
-            {"type": "object", "properties": {"spec": {"type": "object", "properties": {"s": items}}}}, resolve
-        )
+        spec = {"type": "object", "properties": {"s": items, "x": {"type": "integer"}}}
+        return node_of({"type": "object", "properties": {"spec": spec}}, resolve)
 
     live = write(None, {"metadata": {"name": "t"}, "spec": {"s": ["a"]}}, "m", node=thing("set"))
     assert owners(live)["m"]["f:spec"]["f:s"] == {".": {}, 'v:"a"': {}}

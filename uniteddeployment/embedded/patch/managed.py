@@ -5,7 +5,8 @@ strategy resets, allocates or counts anything (those values belong to nobody). `
 when it is created; it is never changed. What is written into ``new`` may share parts with ``live``.
 
 ``status`` says whether the kind has a status subresource: then writes of the object never own ``status``. Writes of
-``/status`` never own ``spec``. Owners under other versions of a kind are taken to use the same paths.
+``/status`` never own ``spec`` (those of custom resources own nothing else than ``status``). Owners under other versions
+of a kind are taken to use the same paths.
 """
 
 from dataclasses import dataclass
@@ -36,6 +37,12 @@ _UNTRACKED_META: Final = frozenset(
         "resourceVersion",
     }
 )
+_STATUS_KEEPS: Final = {
+    "Deployment": frozenset({"labels"}),
+    "Pod": frozenset({"ownerReferences", "deletionTimestamp"}),
+}
+"""Metadata that a write of the status of a built-in kind does not change, whatever it brings."""
+
 _UNTRACKED: Final[Fields] = {
     "f:apiVersion": LEAF,
     "f:kind": LEAF,
@@ -56,24 +63,45 @@ class _Write:
     def manager(self, name: str, operation: str) -> Manager:
         return entries.manager_of(name, operation, self.api_version, self.subresource)
 
+    def owned(self, fields: Fields) -> Fields:
+        """The part of a set that this kind of write may own."""
+        if self.subresource == "status" and not self.node.definition:
+            return {name: below for name, below in fields.items() if name == "f:status"}
+        return fieldset.without(fields, {fieldset.field(self._reset): LEAF})
+
+    def fits(self, obj: Obj) -> bool:
+        """Whether a custom resource has the types of its schema (built-in kinds have, or would not be decoded)."""
+        if self.node.definition:
+            return True
+        try:
+            typed.validate(self.node, obj, duplicates=True)
+        except typed.TypedError:
+            return False
+        return True
+
+    def compare(self, old: Obj | None, new: Obj) -> Comparison:
+        """What differs in the parts that this kind of write may own."""
+        return compare(self.node, self._tracked(old), self._tracked(new))
+
     @property
-    def reset(self) -> str:
-        """The top-level field that this kind of write resets, and so never owns; empty if there is none."""
+    def _reset(self) -> str:
+        """The top-level field that this kind of write resets; empty if there is none."""
         if self.subresource == "status":
             return "spec"
         return "status" if self.status else ""
 
-    def compare(self, old: Obj | None, new: Obj) -> Comparison:
-        """What differs in the parts that can have owners."""
-        return compare(self.node, self._tracked(old), self._tracked(new))
-
     def _tracked(self, obj: Obj | None) -> Obj:
         if obj is None:
             return {"metadata": {}}
-        untracked = ("apiVersion", "kind", "metadata", self.reset)
+        if self.subresource == "status" and not self.node.definition:
+            return {"status": obj["status"]} if "status" in obj else {}
+        untracked = ("apiVersion", "kind", "metadata", self._reset)
         tracked = {name: value for name, value in obj.items() if name not in untracked}
         metadata = obj.get("metadata") or {}
         tracked["metadata"] = {name: value for name, value in metadata.items() if name not in _UNTRACKED_META}
+        if self.subresource == "status":
+            for name in _STATUS_KEEPS.get(self.node.definition, ()):
+                tracked["metadata"].pop(name, None)
         return tracked
 
 
@@ -92,7 +120,8 @@ def update(
     """Write ``new.metadata.managedFields`` after a create, an update or a patch that is not an apply.
 
     Fields that differ between ``live`` and ``new`` go from their owners to ``manager``. A client may replace the
-    entries (not through a subresource), or forget them all with ``[{}]``; an object without entries stays without.
+    entries (not through a subresource), or forget them all with ``[{}]``; an object without entries stays without. A
+    custom resource that does not fit its schema loses them (it will hardly pass validation anyway).
     """
     metadata: dict[str, Any] = new.setdefault("metadata", {})
     given = metadata.pop("managedFields", None)
@@ -101,6 +130,8 @@ def update(
     if not owners and live is not None:
         return
     write = _Write(node, api_version, subresource, status, entries.timestamp(now))
+    if not write.fits(new):
+        return
     owners = _reconciled(owners, node)
     comparison = write.compare(live, new)
     mine = write.manager(manager, operation)
@@ -183,7 +214,7 @@ def apply(
     Raises StatusError: 400 for a patch that is not for this version or brings managedFields, 500 for one that does not
     fit the schema, 409 for fields of others that it would change, unless ``force`` takes them.
     """
-    _check_patch(patch, api_version, node.definition or (live or {}).get("kind"), node)
+    _check_patch(patch, api_version, node.kind_name or (live or {}).get("kind"), node)
     write = _Write(node, api_version, subresource, status, entries.timestamp(now))
     owners = entries.read((live or {}).get("metadata", {}).get("managedFields"))
     if not owners and live is not None:
@@ -192,8 +223,7 @@ def apply(
     mine = write.manager(manager, APPLY)
     base = _without_managed_fields(live)
     said = typed.field_set(node, patch)
-    applied = fieldset.difference(said, _UNTRACKED)
-    applied = fieldset.without(applied, {fieldset.field(write.reset): LEAF})
+    applied = write.owned(fieldset.difference(said, _UNTRACKED))
     last = owners.get(mine)
     held = Entry(mine, api_version, applied, last.time if last else None)
     if last is not None and last.fields == applied and last.api_version == api_version:

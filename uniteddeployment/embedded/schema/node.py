@@ -173,6 +173,12 @@ class Node:
         self._root = root
 
     @cached_property
+    def kind_name(self) -> str:
+        """The kind of the objects that this is the schema of, where the schema says it."""
+        kinds = self.raw.get("x-kubernetes-group-version-kind")
+        return str(kinds[0].get("kind", "")) if kinds else ""
+
+    @cached_property
     def preserve_unknown(self) -> bool:
         return self.raw.get("x-kubernetes-preserve-unknown-fields") is True
 
@@ -369,7 +375,14 @@ def node_of(raw: RawSchema, resolve: Callable[[str], RawSchema]) -> Node:
     """
     found = _known.get(id(raw))
     if found is None or found.raw is not raw:
-        kinds = raw.get("x-kubernetes-group-version-kind")
-        definition = str(kinds[0].get("kind", "")) if kinds else ""
-        found = _known[id(raw)] = Node(raw, resolve, definition=definition, root=True)
+        found = _known[id(raw)] = Node(raw, resolve, definition=_root_definition(raw), root=True)
     return found
+
+
+def _root_definition(raw: RawSchema) -> str:
+    """The name of a built-in kind; empty for a custom resource, whose schema refers to no definitions."""
+    kinds = raw.get("x-kubernetes-group-version-kind")
+    if kinds and kinds[0].get("kind"):
+        return str(kinds[0]["kind"])
+    metadata = (raw.get("properties") or {}).get("metadata") or {}
+    return "Object" if "$ref" in metadata else ""
