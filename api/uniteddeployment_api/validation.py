@@ -26,7 +26,7 @@ _SUBSETS: Final = "spec.topology.subsets"
 def parse_united_deployment(obj: Mapping[str, Any]) -> UnitedDeployment:
     """The object as a model. Raises InvalidObject for unknown fields and for values of the wrong form."""
     try:
-        return UnitedDeployment.model_validate(obj)
+        return UnitedDeployment.model_validate(dict(obj))
     except ValidationError as error:
         raise from_pydantic(error) from None
 
@@ -34,7 +34,7 @@ def parse_united_deployment(obj: Mapping[str, Any]) -> UnitedDeployment:
 def parse_cluster(obj: Mapping[str, Any]) -> Cluster:
     """The object as a model. Raises InvalidObject for unknown fields, values of the wrong form and broken rules."""
     try:
-        cluster = Cluster.model_validate(obj)
+        cluster = Cluster.model_validate(dict(obj))
     except ValidationError as error:
         raise from_pydantic(error) from None
     if cluster.spec.insecure_skip_tls_verify and cluster.spec.ca_bundle:
