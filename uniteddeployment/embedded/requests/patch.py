@@ -4,6 +4,7 @@ Contract: a patch is turned into the whole object that it asks for, which then g
 may also create what it does not find.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,22 +78,35 @@ def patch(core: Core, target: Target, media: str, body: bytes, call: Call) -> Pa
 
     def change(live: Obj) -> Obj:
         new = apply_to(media, live, body, node)
-        _decoded(target, new, call)
+        _decoded(core, target, new, call)
         return new
 
     return Patched(write.update(core, target, change, call))
 
 
-def _decoded(target: Target, new: Obj, call: Call) -> None:
+def _decoded(core: Core, target: Target, new: Obj, call: Call) -> None:
     """What came out of a patch must be an object like any other."""
     resource = target.resource
     new.setdefault("kind", resource.kind)
     new.setdefault("apiVersion", resource.api_version)
     if (new["kind"], new["apiVersion"]) != (resource.kind, resource.api_version):
-        raise bodies.bad_patch(f"no kind {new['kind']!r} in version {new['apiVersion']!r} is expected here")
+        raise _other_kind(core, new, call)
     bodies.patched(resource, new, call)
     bodies.check_name(new, target.name, target.namespace)
     resource.strategy.default(new)
+
+
+def _other_kind(core: Core, new: Obj, call: Call) -> StatusError:
+    """What is wrong with an object that a patch made into one of another kind: as that kind first, then as itself."""
+    for other in core.registry:
+        if (other.kind, other.api_version) == (new["kind"], new["apiVersion"]):
+            try:
+                bodies.patched(other, new, call)
+            except StatusError as error:
+                return error
+            return bodies.bad_patch(f"converting ({other.version}.{other.kind}): unknown conversion")
+    version, kind = json.dumps(new["apiVersion"]), json.dumps(new["kind"])
+    return bodies.bad_patch(f"no kind {kind} is registered for version {version}")
 
 
 def _apply(core: Core, target: Target, config: Obj, call: Call) -> Patched:
@@ -102,7 +116,7 @@ def _apply(core: Core, target: Target, config: Obj, call: Call) -> Patched:
 
     def change(before: Obj | None) -> Obj:
         new = clone(_applied(core, target, before, config, call))
-        _decoded(target, new, call)
+        _decoded(core, target, new, call)
         return new
 
     if live is not None:

@@ -117,26 +117,27 @@ def find(group: str, version: str, plural: str) -> Review | None:
 
 
 _STRUCT: Final[RawSchema] = {"type": "object", "additionalProperties": {"type": "string"}}
-_SCHEMA: Final[RawSchema] = {
+_SPEC: Final[RawSchema] = {
     "type": "object",
     "properties": {
-        "metadata": {"type": "object"},
-        "spec": {
-            "type": "object",
-            "properties": {
-                "resourceAttributes": _STRUCT,
-                "nonResourceAttributes": _STRUCT,
-                "user": {"type": "string"},
-                "token": {"type": "string"},
-                "uid": {"type": "string"},
-                "namespace": {"type": "string"},
-                "groups": {"type": "array", "items": {"type": "string"}},
-                "audiences": {"type": "array", "items": {"type": "string"}},
-            },
-        },
+        "resourceAttributes": _STRUCT,
+        "nonResourceAttributes": _STRUCT,
+        "user": {"type": "string"},
+        "token": {"type": "string"},
+        "uid": {"type": "string"},
+        "namespace": {"type": "string"},
+        "groups": {"type": "array", "items": {"type": "string"}},
+        "audiences": {"type": "array", "items": {"type": "string"}},
     },
 }
-_NODE: Final = node_of(_SCHEMA, lambda _: {})
+_SCHEMA: Final[RawSchema] = {
+    "type": "object",
+    "x-kubernetes-group-version-kind": [{"group": AUTHORIZATION, "version": "v1", "kind": "SubjectAccessReview"}],
+    "properties": {"metadata": {"type": "object"}, "spec": {"$ref": "#/definitions/reviews.ReviewSpec"}},
+}
+"""What all reviews have in common, which is all that owning their fields takes."""
+
+_NODE: Final = node_of(_SCHEMA, lambda _: _SPEC)
 
 
 def answer(core: Core, review: Review, question: Question, manager: str) -> Obj:

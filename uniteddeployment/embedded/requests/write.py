@@ -25,8 +25,9 @@ from uniteddeployment.embedded.errors import (
     not_found,
     qualified,
 )
-from uniteddeployment.embedded.patch import managed
+from uniteddeployment.embedded.patch import managed, typed
 from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.schema.node import Node
 from uniteddeployment.embedded.store import Table
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -150,6 +151,11 @@ def _admit(core: Core, target: Target, metadata: Obj) -> None:
 
 def own(core: Core, target: Target, before: Obj | None, obj: Obj, call: Call) -> None:
     """Write managedFields for an update by ``call.manager``."""
+    node = core.registry.node(target.resource)
+    if target.resource.custom and target.subresource and not _typed(node, obj):
+        # What does not fit the schema has no owners any more. It can only be in parts that this write resets.
+        obj["metadata"]["managedFields"] = []
+        return
     managed.update(
         before,
         obj,
@@ -157,9 +163,17 @@ def own(core: Core, target: Target, before: Obj | None, obj: Obj, call: Call) ->
         api_version=target.resource.api_version,
         subresource=target.subresource,
         now=core.clock.now(),
-        node=core.registry.node(target.resource),
+        node=node,
         status=target.resource.status,
     )
+
+
+def _typed(node: Node, obj: Obj) -> bool:
+    try:
+        typed.validate(node, obj)
+    except typed.TypedError:
+        return False
+    return True
 
 
 def _find_name(core: Core, target: Target, table: Table, metadata: Obj) -> None:
@@ -198,6 +212,7 @@ def update(
     if owned and target.subresource not in UNOWNED:
         own(core, target, before, new, call)
     strategy.prepare_update(new, before, target.subresource)
+    meta.tidy(new["metadata"])
     causes = [*meta.check_update(new, before), *strategy.validate_update(new, before, target.subresource)]
     if causes:
         raise target.invalid(target.name, causes)
