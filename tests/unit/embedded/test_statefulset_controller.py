@@ -281,6 +281,7 @@ def test_a_pod_waits_for_the_claim_of_its_predecessor_to_go() -> None:
         world.set(SETS, "web", "spec.replicas", replicas)
         world.run(5)
     assert world.images().keys() == {"web-0"}
+    world.set("persistentvolumeclaims", "data-web-1", "metadata.finalizers", [])
     world.delete("persistentvolumeclaims", "data-web-1")
     world.run(5)
     assert world.images().keys() == {"web-0", "web-1"}

@@ -111,9 +111,8 @@ class Kubelets:
         if pod is None or pod["metadata"]["uid"] != uid:
             return
         number = next(self._addresses)
-        pod = self.access.update(
-            "pods", {**pod, "spec": {**pod["spec"], "nodeName": f"node-{number % 3}"}}, manager="kube-scheduler"
-        )
+        placed = {**pod, "spec": {**pod["spec"], "nodeName": f"node-{number % 3}"}}
+        pod = self.access.update("pods", placed, manager="kube-scheduler", subresource="binding")
         image = pod["spec"]["containers"][0]["image"].split(":")[0]
         phase = {"complete": "Succeeded", "exit1": "Failed"}.get(image, "Running")
         self.status(pod, phase, ready=image not in {"complete", "exit1", "fail"}, address=f"10.0.0.{number}")
