@@ -182,11 +182,6 @@ def test_labels_of_a_deployment_are_not_taken_by_a_status() -> None:
     assert found == {**owners(live), "controller": {"f:metadata": {"f:annotations": {".": {}, "f:c": {}}}}}
 
 
-def test_a_custom_resource_that_does_not_fit_its_schema_loses_its_owners() -> None:
-    live = write(None, {"metadata": {"name": "t"}, "spec": {"text": "x"}}, "m", node=THING)
-    assert "managedFields" not in write(live, changed(live, spec={"text": False}), "n", node=THING)["metadata"]
-
-
 def test_a_scale_owns_replicas_under_its_subresource() -> None:
     live = write(None, {"metadata": {"name": "d"}, "spec": {"replicas": 1}}, "user", node=DEPLOYMENT)
     scaled = write(live, changed(live, spec={"replicas": 2}), "scaler", node=DEPLOYMENT, subresource="scale")

@@ -69,16 +69,6 @@ class _Write:
             return {name: below for name, below in fields.items() if name == "f:status"}
         return fieldset.without(fields, {fieldset.field(self._reset): LEAF})
 
-    def fits(self, obj: Obj) -> bool:
-        """Whether a custom resource has the types of its schema (built-in kinds have, or would not be decoded)."""
-        if self.node.definition:
-            return True
-        try:
-            typed.validate(self.node, obj, duplicates=True)
-        except typed.TypedError:
-            return False
-        return True
-
     def compare(self, old: Obj | None, new: Obj) -> Comparison:
         """What differs in the parts that this kind of write may own."""
         return compare(self.node, self._tracked(old), self._tracked(new))
@@ -120,8 +110,7 @@ def update(
     """Write ``new.metadata.managedFields`` after a create, an update or a patch that is not an apply.
 
     Fields that differ between ``live`` and ``new`` go from their owners to ``manager``. A client may replace the
-    entries (not through a subresource), or forget them all with ``[{}]``; an object without entries stays without. A
-    custom resource that does not fit its schema loses them (it will hardly pass validation anyway).
+    entries (not through a subresource), or forget them all with ``[{}]``; an object without entries stays without.
     """
     metadata: dict[str, Any] = new.setdefault("metadata", {})
     given = metadata.pop("managedFields", None)
@@ -130,8 +119,6 @@ def update(
     if not owners and live is not None:
         return
     write = _Write(node, api_version, subresource, status, entries.timestamp(now))
-    if not write.fits(new):
-        return
     owners = _reconciled(owners, node)
     comparison = write.compare(live, new)
     mine = write.manager(manager, operation)

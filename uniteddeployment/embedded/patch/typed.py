@@ -63,17 +63,12 @@ def elements(node: Node, items: list[Any]) -> list[str]:
     return found
 
 
-def validate(node: Node, value: Any, *, duplicates: bool = False) -> None:
-    """Raise TypedError unless the value fits: types, declared fields, and unique keys unless ``duplicates`` may be."""
+def validate(node: Node, value: Any) -> None:
+    """Raise TypedError unless the value fits: types, declared fields, items with unique keys."""
     errors: list[str] = []
     _validate(node, value, "", errors)
-    if duplicates:
-        errors = [error for error in errors if _DUPLICATE not in error]
     if errors:
         raise TypedError(errors)
-
-
-_DUPLICATE = ": duplicate entries for key "
 
 
 def _validate(node: Node, value: Any, path: str, errors: list[str]) -> None:
@@ -126,7 +121,7 @@ def _validate_list(node: Node, items: list[Any], path: str, errors: list[str]) -
             return
         shown = fieldset.show_element(found)
         if found in seen:
-            errors.append(f"{path}{_DUPLICATE}{shown}")
+            errors.append(f"{path}: duplicate entries for key {shown}")
         seen.add(found)
         _validate(node.items, item, path + shown, errors)
 
