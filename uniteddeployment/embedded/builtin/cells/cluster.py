@@ -132,6 +132,26 @@ def binding_role(obj: Obj, _now: datetime) -> str:
     return f"{role.get('kind', '')}/{role.get('name', '')}"
 
 
+def binding_users(obj: Obj, _now: datetime) -> str:
+    return _subjects(obj, "User")
+
+
+def binding_groups(obj: Obj, _now: datetime) -> str:
+    return _subjects(obj, "Group")
+
+
+def binding_accounts(obj: Obj, _now: datetime) -> str:
+    return _subjects(obj, "ServiceAccount")
+
+
+def _subjects(obj: Obj, kind: str) -> str:
+    subjects = [one for one in obj.get("subjects") or () if one.get("kind") == kind]
+    return ", ".join(
+        f"{one['namespace']}/{one.get('name', '')}" if one.get("namespace") else str(one.get("name", ""))
+        for one in subjects
+    )
+
+
 def flag_global_default(obj: Obj, _now: datetime) -> bool:
     return bool(obj.get("globalDefault"))
 
@@ -145,7 +165,7 @@ CELLS: dict[str, Callable[[Obj, datetime], Any]] = {
     for function in (
         name, age, created, data_count, service_account_secrets, event_last_seen, event_first_seen, event_object,
         event_subobject, event_source, event_message, event_count, node_status, node_roles, node_internal_ip,
-        node_external_ip, quota_requests, quota_limits, webhook_count, binding_role, flag_global_default,
-        flag_volume_expansion,
+        node_external_ip, quota_requests, quota_limits, webhook_count, binding_role, binding_users, binding_groups,
+        binding_accounts, flag_global_default, flag_volume_expansion,
     )
 }  # fmt: skip

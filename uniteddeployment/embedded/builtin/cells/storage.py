@@ -8,6 +8,7 @@ from uniteddeployment.embedded.resources import Obj
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class"
 
 
 def _spec(obj: Obj) -> Obj:
@@ -65,6 +66,13 @@ def volume_claim(obj: Obj, _now: datetime) -> str:
     return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
 
 
+def class_name(obj: Obj, _now: datetime) -> str:
+    """The name, and whether claims get this class that ask for none."""
+    name = str(obj["metadata"].get("name", ""))
+    marked = (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS_ANNOTATION) == "true"
+    return f"{name} (default)" if marked else name
+
+
 def storage_provisioner(obj: Obj, _now: datetime) -> str:
     return str(obj.get("provisioner", ""))
 
@@ -73,6 +81,6 @@ CELLS: dict[str, Callable[[Obj, datetime], Any]] = {
     function.__name__: function
     for function in (
         claim_status, claim_capacity, claim_access_modes, storage_class, volume_attributes_class, volume_mode,
-        volume_capacity, volume_access_modes, volume_status, volume_claim, storage_provisioner,
+        volume_capacity, volume_access_modes, volume_status, volume_claim, class_name, storage_provisioner,
     )
 }  # fmt: skip
