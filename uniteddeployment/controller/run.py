@@ -68,7 +68,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
         if settings.admission:
             from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf costs 30 MB; only who asks pays
 
-            await stack.enter_async_context(shell.admission(connection, settings))
+            await stack.enter_async_context(shell.admission(connection, client, settings))
         work = partial(elector.run, controller.run) if settings.leader_election else controller.run
         await _until(stop, asyncio.create_task(work()))
 

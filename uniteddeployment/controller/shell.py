@@ -15,6 +15,7 @@ import structlog
 
 from uniteddeployment.controller import certificates
 from uniteddeployment.controller.settings import Settings
+from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment_api import (
     InvalidObject,
@@ -30,9 +31,11 @@ START_SECONDS = 15.0
 
 
 @contextlib.asynccontextmanager
-async def admission(connection: Connection, settings: Settings) -> AsyncIterator[None]:
+async def admission(connection: Connection, client: Client, settings: Settings) -> AsyncIterator[None]:
     """Serve the webhooks while the block runs. Raises CertificateError, TimeoutError."""
-    serving = await certificates.ensure(connection, settings.admission_namespace, settings.admission_service)
+    serving = await certificates.ensure(
+        client, settings.admission_namespace, settings.admission_service, configuration=names.MANAGER
+    )
     with certificates.as_files(serving) as (certfile, keyfile):
         server = kopf.WebhookServer(
             addr=settings.admission_host, port=settings.admission_port, certfile=certfile, pkeyfile=keyfile

@@ -5,9 +5,10 @@ it: a new version of the controller restarts nothing, and neither does a change 
 """
 
 import hashlib
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from uniteddeployment.planning.observed import RevisionRecord
 
@@ -18,7 +19,7 @@ HASH_LENGTH = 10
 
 def canonical(value: Any) -> bytes:
     """One text per value: sorted keys, no white space."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return msgspec.json.encode(value, order="sorted")
 
 
 def digest(value: Any) -> str:
