@@ -190,8 +190,9 @@ async def test_only_one_probe_goes_out_at_a_time_and_a_cancelled_one_makes_room_
     transport.answer = lambda _: json_answer({})
     async with running(one.get(PODS, "a", PartialObject, namespace="ns")):
         await until(lambda: len(transport.requests) == 2)
-        with pytest.raises(errors.Unreachable):
-            await one.get(PODS, "b", PartialObject, namespace="ns")
+        async with asyncio.timeout(60):
+            with pytest.raises(errors.Unreachable):
+                await one.get(PODS, "b", PartialObject, namespace="ns")
     assert len(transport.requests) == 2
     transport.hold.set()
     await one.get(PODS, "c", PartialObject, namespace="ns")

@@ -25,6 +25,8 @@ class LeaseServer:
     def __init__(self) -> None:
         self.lease: dict[str, Any] | None = None
         self.version = 0
+        self.latency = 0.0
+        self.written_at = 0.0
         self.hanging: set[str] = set()
         self.cut: set[str] = set()
 
@@ -38,6 +40,7 @@ class LeaseServer:
                     raise Unreachable("test", "cut off")
                 if identity in server.hanging:
                     await asyncio.Event().wait()
+                await asyncio.sleep(server.latency)
                 return server.answer(request)
 
         return Hooked()
@@ -56,6 +59,7 @@ class LeaseServer:
                 return status_answer(409, "Conflict")
             self.lease["spec"] |= body["spec"]
         self.version += 1
+        self.written_at = asyncio.get_running_loop().time()
         self.lease["metadata"]["resourceVersion"] = str(self.version)
         return json_answer(self.lease)
 
@@ -133,13 +137,28 @@ async def test_a_leader_that_cannot_renew_stops_before_another_may_begin(how: st
         await asyncio.sleep(7)
         getattr(server, how).add("one")
         started = asyncio.get_running_loop().time()
-        with pytest.raises(LostLeadership):
-            await first
+        async with asyncio.timeout(60):
+            with pytest.raises(LostLeadership):
+                await first
         assert asyncio.get_running_loop().time() - started <= 10
         assert work.active == set()
         assert not one.is_leader
         await until(lambda: work.active == {"two"})
     assert work.most == 1
+
+
+async def test_a_slow_renewal_counts_from_its_beginning() -> None:
+    """The answer says nothing about when it was written; another may count from earlier than its arrival."""
+    server, work = LeaseServer(), Work()
+    first = asyncio.create_task(server.elector("one").run(lambda: work.run("one")))
+    await until(lambda: work.active)
+    server.latency = 1.0
+    await asyncio.sleep(20)
+    server.hanging.add("one")
+    async with asyncio.timeout(60):
+        with pytest.raises(LostLeadership):
+            await first
+    assert asyncio.get_running_loop().time() <= server.written_at - 2 * server.latency + 10 + 0.001
 
 
 async def test_a_leader_that_sees_another_in_its_lease_stops_at_once() -> None:

@@ -225,7 +225,8 @@ async def test_a_worker_cancelled_while_it_is_woken_passes_the_key_on() -> None:
     await asyncio.sleep(0)
     queue.add("a")
     first.cancel()
-    assert await second == "a"
+    async with asyncio.timeout(60):
+        assert await second == "a"
     assert first.cancelled() or (await asyncio.gather(first, return_exceptions=True))
 
 
