@@ -22,6 +22,7 @@ _LABEL_TEXT: Final = (
 _MIXED_CASE: Final = "may have mixed case, but should otherwise match: "
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_HOISTED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _PROTECTED: Final = ("k8s.io", "kubernetes.io")
 _SELECTABLE: Final = (
     "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
@@ -58,6 +59,10 @@ def check_definition(crd: Obj) -> list[Cause]:
         found.append(fe.not_supported(child(_SPEC, "scope"), scope, ("Cluster", "Namespaced")))
     versions = spec.get("versions") or []
     found += _versions(versions)
+    for index, version in enumerate(versions):
+        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
+            at = child(_SPEC, f"versions[{index}].schema.openAPIV3Schema")
+            found.append(fe.required(at, "schemas are required"))
     found += _names(spec["names"])
     found += _conversion(spec.get("conversion") or {})
     for key, field, check in (
@@ -131,10 +136,27 @@ def _versions(versions: list[Any]) -> list[Cause]:
         if wrong:
             found.append(fe.invalid((path, f"[{index}].name"), version["name"], wrong))
     if len({version["name"] for version in versions}) != len(versions):
-        found.append(fe.invalid(path, versions, "must contain unique version names"))
+        found.append(fe.invalid(path, _told(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        found.append(fe.invalid(path, versions, "must have exactly one version marked as storage version"))
+        text = "must have exactly one version marked as storage version"
+        found.append(fe.invalid(path, _told(versions), text))
     return found
+
+
+def _told(versions: list[Any]) -> list[Any]:
+    """Versions as messages repeat them: with the names of Go, and without what all of them have in common."""
+    common = {key for key in _HOISTED if all(version.get(key) == versions[0].get(key) for version in versions)}
+    return [
+        {
+            "Name": version["name"],
+            "Served": bool(version.get("served")),
+            "Storage": bool(version.get("storage")),
+            "Deprecated": bool(version.get("deprecated")),
+            "DeprecationWarning": version.get("deprecationWarning"),
+            **{key[0].upper() + key[1:]: None if key in common else version.get(key) for key in _HOISTED},
+        }
+        for version in versions
+    ]
 
 
 def _names(wanted: Mapping[str, Any]) -> list[Cause]:
@@ -173,7 +195,7 @@ def _conversion(conversion: Mapping[str, Any]) -> list[Cause]:
 def _schema(version: Mapping[str, Any], path: Path) -> list[Cause]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     path = child(path, "openAPIV3Schema")
-    return [fe.required(path, "schemas are required")] if schema is None else check_schema(schema, path)
+    return [] if schema is None else check_schema(schema, path)
 
 
 def _subresources(version: Mapping[str, Any], path: Path) -> list[Cause]:

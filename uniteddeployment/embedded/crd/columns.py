@@ -37,19 +37,8 @@ def columns_of(version: Mapping[str, Any]) -> tuple[Column, ...]:
     return (name, *(_column(column) for column in printed))
 
 
-def created_at_columns() -> tuple[Column, ...]:
-    """Name and time of creation: what definitions themselves show."""
-    name = Column(name="Name", type="string", format="name", description=NAME_DESCRIPTION, cell=_name)
-    created = Column(name="Created At", type="date", description=CREATED_DESCRIPTION, cell=_created)
-    return (name, created)
-
-
 def _name(obj: Obj, _now: datetime) -> Any:
     return obj["metadata"]["name"]
-
-
-def _created(obj: Obj, _now: datetime) -> Any:
-    return obj["metadata"].get("creationTimestamp")
 
 
 def _column(spec: Mapping[str, Any]) -> Column:

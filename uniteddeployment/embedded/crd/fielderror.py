@@ -39,7 +39,7 @@ def quote(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
         return number(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def number(value: float) -> str:

@@ -52,7 +52,7 @@ def _duplicates(node: Node) -> Check | None:
             if keys is None:
                 shown = entry
             elif type(entry) is dict:
-                shown = {key: entry[key] for key in keys if key in entry}
+                shown = {key: entry[key] for key in sorted(keys) if key in entry}
             else:
                 continue
             text = json.dumps(shown, sort_keys=True)

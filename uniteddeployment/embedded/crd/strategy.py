@@ -1,37 +1,16 @@
-"""The strategy of CustomResourceDefinition itself, and the resource that serves it."""
+"""The strategy of CustomResourceDefinition itself."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 from uniteddeployment.embedded.builtin.conform import conform
-from uniteddeployment.embedded.builtin.shapes import resolve, shape_of
+from uniteddeployment.embedded.builtin.shapes import shape_of
 from uniteddeployment.embedded.crd.check import check_definition, check_names, check_update
-from uniteddeployment.embedded.crd.columns import created_at_columns
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.resources import Obj
 
-GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
 DEFINITION: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
-
-
-def definition_resource() -> Resource:
-    """``customresourcedefinitions.apiextensions.k8s.io``, as the cluster serves it."""
-    return Resource(
-        group=GROUP,
-        version="v1",
-        kind=KIND,
-        plural="customresourcedefinitions",
-        singular="customresourcedefinition",
-        strategy=DefinitionStrategy(),
-        schema=resolve(DEFINITION),
-        resolve=resolve,
-        namespaced=False,
-        short_names=("crd", "crds"),
-        categories=("api-extensions",),
-        status=True,
-        columns=created_at_columns(),
-    )
 
 
 class DefinitionStrategy:
