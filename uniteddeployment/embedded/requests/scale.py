@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from uniteddeployment.embedded.core import Call, Core, clone
 from uniteddeployment.embedded.errors import Cause, invalid
-from uniteddeployment.embedded.patch import managed
+from uniteddeployment.embedded.patch import managed, scaled
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import patch as patches
 from uniteddeployment.embedded.requests import write
@@ -127,22 +127,43 @@ def update(core: Core, target: Target, scale: Obj, call: Call) -> Obj:
     paths = _paths(target)
 
     def change(live: Obj) -> Obj:
-        return _with(live, paths, scale)
+        stored = live["metadata"].get("managedFields")
+        before = scale_of(paths, live)
+        before["metadata"]["managedFields"] = scaled.of_scale(stored, paths.replicas)
+        managed.update(before, scale, **_ownership(core, call))
+        return _with(live, target, scale)
 
-    return scale_of(paths, write.update(core, target, change, call))
+    return scale_of(paths, write.update(core, target, change, call, owned=False))
 
 
-def _with(live: Obj, paths: ScalePaths, scale: Obj) -> Obj:
+def _ownership(core: Core, call: Call) -> dict[str, Any]:
+    """What owning fields of a Scale takes."""
+    return {
+        "manager": call.manager,
+        "api_version": API_VERSION,
+        "subresource": SUBRESOURCE,
+        "now": core.clock.now(),
+        "node": _NODE,
+        "status": False,
+    }
+
+
+def _with(live: Obj, target: Target, scale: Obj) -> Obj:
+    """The object with the replicas and the owners of its new Scale."""
+    paths = _paths(target)
     replicas = scale["spec"].get("replicas") or 0
     if replicas < 0:
         text = f"Invalid value: {json.dumps(replicas)}: must be greater than or equal to 0"
-        name = scale["metadata"]["name"]
-        raise invalid(KIND, GROUP, name, [Cause("FieldValueInvalid", text, "spec.replicas")])
+        raise invalid(KIND, GROUP, target.name, [Cause("FieldValueInvalid", text, "spec.replicas")])
     new = clone(live)
     put(new, paths.replicas, replicas)
+    metadata, said = new["metadata"], scale["metadata"]
     for field in ("resourceVersion", "uid"):
-        if said := scale["metadata"].get(field):
-            new["metadata"][field] = said
+        if said.get(field):
+            metadata[field] = said[field]
+    metadata["managedFields"] = scaled.of_object(
+        metadata.get("managedFields"), said.get("managedFields"), paths.replicas, target.resource.api_version
+    )
     return new
 
 
@@ -157,42 +178,12 @@ def patch(core: Core, target: Target, media: str, raw: bytes, call: Call) -> Obj
 
 
 def _apply(core: Core, target: Target, config: Obj, call: Call) -> Obj:
-    """Server-side apply of a Scale.
-
-    The conflicts are those of the Scale, which has no owners of its own; what is then owned is the field of the object.
-    """
-    now, paths = core.clock.now(), _paths(target)
-    managed.apply(
-        get(core, target),
-        config,
-        manager=call.manager,
-        force=call.force,
-        api_version=API_VERSION,
-        subresource=target.subresource,
-        now=now,
-        node=_NODE,
-    )
-    bodies.check_name(config, target.name, target.namespace)
+    """Server-side apply of a Scale, which is taken to have no owners yet."""
+    paths = _paths(target)
 
     def change(live: Obj) -> Obj:
-        wanted: Obj = {"apiVersion": target.resource.api_version, "kind": target.resource.kind, "metadata": {}}
-        put(wanted, paths.replicas, (config.get("spec") or {}).get("replicas") or 0)
-        applied = clone(
-            managed.apply(
-                live,
-                wanted,
-                manager=call.manager,
-                force=True,
-                api_version=target.resource.api_version,
-                subresource=target.subresource,
-                now=now,
-                node=core.registry.node(target.resource),
-                status=target.resource.status,
-            )
-        )
-        for entry in applied["metadata"]["managedFields"]:
-            if entry.get("subresource") == SUBRESOURCE and entry["manager"] == call.manager:
-                entry.pop("time", None)
-        return applied
+        applied = managed.apply(scale_of(paths, live), config, force=call.force, **_ownership(core, call))
+        bodies.check_name(config, target.name, target.namespace)
+        return _with(live, target, clone(applied))
 
     return scale_of(paths, write.update(core, target, change, call, owned=False))
