@@ -77,6 +77,7 @@ _ALWAYS_WRITTEN: Final = frozenset(
         ("CustomResourceDefinitionStatus", "acceptedNames"),
         ("CustomResourceDefinitionStatus", "conditions"),
         ("CustomResourceDefinitionStatus", "storedVersions"),
+        ("EndpointSlice", "endpoints"),
         ("EndpointSlice", "ports"),
     }
 )
