@@ -123,8 +123,7 @@ class EndpointSliceController(Controller):
             return
         if labels_of(old) == labels and (old.get("subsets") or []) == subsets:
             return
-        annotations = {**(old["metadata"].get("annotations") or {}), TRIGGER: timestamp(self.clock.now())}
-        changed = {**old, "metadata": {**old["metadata"], "labels": labels, "annotations": annotations}}
+        changed = {**old, "metadata": {**old["metadata"], "labels": labels}}
         changed.pop("subsets", None)
         self.access.update("endpoints", changed | ({"subsets": subsets} if subsets else {}), manager=MANAGER)
 
