@@ -4,7 +4,6 @@ Structs here are decoded from watch bytes by the ten thousand, so they are kept 
 the collector does not look into them (``gc=False`` is safe, since what is decoded from JSON has no cycles).
 """
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -74,7 +73,6 @@ class ListMeta(msgspec.Struct, gc=False, rename="camel"):
 
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
-    remaining_item_count: int | None = None
 
 
 class Status(msgspec.Struct, rename="camel"):
@@ -128,8 +126,3 @@ def utc_now() -> datetime:
 def micro_time(moment: datetime) -> str:
     """A MicroTime, as Leases and Events have it: ``2024-05-01T12:00:00.000000Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def selector_text(labels: Mapping[str, str]) -> str:
-    """A label selector that demands each of these labels, in the order of their names."""
-    return ",".join(f"{name}={value}" for name, value in sorted(labels.items()))

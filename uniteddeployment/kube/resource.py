@@ -48,7 +48,6 @@ def _part(text: str) -> str:
 
 STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
 CONTROLLERREVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 PODS = Resource("", "v1", "pods", "Pod")
 SECRETS = Resource("", "v1", "secrets", "Secret")

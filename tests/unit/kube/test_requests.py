@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from uniteddeployment.kube import errors, requests
-from uniteddeployment.kube.meta import ObjectMeta, PartialObject, micro_time, selector_text, utc_now
+from uniteddeployment.kube.meta import ObjectMeta, PartialObject, micro_time, utc_now
 from uniteddeployment.kube.requests import PatchType, Propagation
 from uniteddeployment.kube.resource import LEASES, NODES, PODS, STATEFULSETS, Resource
 
@@ -169,7 +169,6 @@ def test_an_empty_list_may_have_null_items() -> None:
     assert requests.read_page(200, {}, b'{"metadata":{},"items":null}', Sized).items == []
 
 
-def test_times_and_selectors_are_written_as_the_api_writes_them() -> None:
+def test_times_are_written_as_the_api_writes_them() -> None:
     moment = utc_now().replace(year=2024, month=5, day=1, hour=12, minute=0, second=0, microsecond=7)
     assert micro_time(moment) == "2024-05-01T12:00:00.000007Z"
-    assert selector_text({"b": "2", "a": "1"}) == "a=1,b=2"
