@@ -64,7 +64,7 @@ class Place:
 async def place() -> AsyncIterator[Place]:
     clock = LoopClock(asyncio.get_running_loop())
     history = HistoryLimits(events=50)
-    chance = Random(1)  # noqa: S311  # names of a test's objects
+    chance = Random(1)
     tokens = {TOKEN: ADMIN}
     cluster = Cluster("member-1", clock=clock, random=chance, tokens=tokens, controllers=False, history=history)
     running = await server.start(cluster)
