@@ -28,6 +28,7 @@ from uniteddeployment_api import (
 _log = structlog.get_logger(__name__)
 
 START_SECONDS = 15.0
+POLL_SECONDS = 0.05
 
 
 @contextlib.asynccontextmanager
@@ -44,9 +45,26 @@ async def admission(connection: Connection, client: Client, settings: Settings) 
         operator.start()
         try:
             await asyncio.to_thread(operator.wait_ready)
+            await _listening(settings.admission_port)
             yield
         finally:
             await asyncio.to_thread(operator.stop)
+
+
+async def _listening(port: int) -> None:
+    """Until connections are taken: kopf calls itself ready before its webhook server is."""
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                except ConnectionRefusedError:
+                    await asyncio.sleep(POLL_SECONDS)
+                    continue
+                writer.close()
+                return
+    except TimeoutError:
+        raise TimeoutError(f"the webhook server did not listen on port {port} within {START_SECONDS:g} s") from None
 
 
 class _Operator:
@@ -119,13 +137,14 @@ def registry(connection: Connection) -> kopf.OperatorRegistry:
             private_key_data=connection.client_key,
         )
 
+    # One path for both kinds, as the webhook configuration has it: kopf finds handlers by id and by kind.
     @kopf.on.validate(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, id="validate", registry=handlers)
+    @kopf.on.validate(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, id="validate", registry=handlers)
     def validate(body: kopf.Body, old: Any = None, **_: Any) -> None:
-        refuse_united_deployment(dict(body), dict(old) if old else None)
-
-    @kopf.on.validate(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, id="validate-cluster", registry=handlers)
-    def validate_cluster(body: kopf.Body, **_: Any) -> None:
-        refuse_cluster(dict(body))
+        if body.get("kind") == names.CLUSTER_KIND:
+            refuse_cluster(dict(body))
+        else:
+            refuse_united_deployment(dict(body), dict(old) if old else None)
 
     @kopf.on.mutate(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, id="mutate", registry=handlers)
     def mutate(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
