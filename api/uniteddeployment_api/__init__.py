@@ -18,22 +18,30 @@ from uniteddeployment_api.v1alpha1.meta import (
     Taint,
     Toleration,
 )
+from uniteddeployment_api.v1alpha1.status import RevisionStatus, SubsetStatus, UnitedDeploymentStatus
+from uniteddeployment_api.v1alpha1.template import (
+    AdvancedStatefulSetTemplate,
+    AnyTemplate,
+    CloneSetTemplate,
+    DeploymentTemplate,
+    StatefulSetTemplate,
+    TemplateMeta,
+    WorkloadTemplate,
+)
 from uniteddeployment_api.v1alpha1.uniteddeployment import (
+    AdaptiveStrategy,
+    Adoption,
     ClusterRegistry,
     ClusterType,
-    DeploymentTemplate,
     ManualUpdate,
-    StatefulSetTemplate,
+    Override,
+    ScheduleStrategy,
     Subset,
-    SubsetStatus,
     TargetCluster,
-    TemplateMeta,
     Topology,
     UnitedDeployment,
     UnitedDeploymentSpec,
-    UnitedDeploymentStatus,
     UpdateStrategy,
-    WorkloadTemplate,
 )
 from uniteddeployment_api.validation import parse_cluster, parse_united_deployment, validate_united_deployment
 
@@ -41,6 +49,11 @@ __all__ = [
     "API_VERSION",
     "GROUP",
     "VERSION",
+    "AdaptiveStrategy",
+    "Adoption",
+    "AdvancedStatefulSetTemplate",
+    "AnyTemplate",
+    "CloneSetTemplate",
     "Cluster",
     "ClusterRegistry",
     "ClusterSpec",
@@ -57,6 +70,9 @@ __all__ = [
     "NodeSelectorRequirement",
     "NodeSelectorTerm",
     "ObjectMeta",
+    "Override",
+    "RevisionStatus",
+    "ScheduleStrategy",
     "SecretReference",
     "StatefulSetTemplate",
     "Subset",

@@ -34,6 +34,7 @@ _KEPT_KEYWORDS: Final = (
     "maxProperties",
     "required",
     "default",
+    "nullable",
 )
 
 _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
@@ -45,11 +46,18 @@ _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["name"],
         },
+        "spec.topology.scheduleStrategy": {"default": {}},
+        "spec.topology.subsets[].overrides": {"x-kubernetes-list-type": "atomic"},
         "spec.updateStrategy": {"default": {}},
         "spec.topology.clusterRegistry.namespaces": {"x-kubernetes-list-type": "set"},
         "spec.selector": {"x-kubernetes-map-type": "atomic"},
         "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         "status.subsetStatuses": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        "status.subsetStatuses[].conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        "status.subsetStatuses[].revisions": {
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["revision"],
+        },
     },
     CLUSTER_KIND: {
         "spec.taints": {"x-kubernetes-list-type": "atomic"},

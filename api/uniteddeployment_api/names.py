@@ -38,6 +38,13 @@ ANNOTATION_TEMPLATE_REVISION: Final = f"{GROUP}/template-revision"
 ANNOTATION_APPLIED: Final = f"{GROUP}/applied"
 """On workloads: the hash of what was applied last; with the generation that it got, it tells "in sync"."""
 
+ANNOTATION_IGNORE_DIFFERENCES: Final = f"{GROUP}/ignore-differences"
+"""On a UnitedDeployment: dotted paths, with commas between, of fields of its workloads that are left as they are
+(``spec.replicas``, for an autoscaler in the member)."""
+ANNOTATION_RECREATE: Final = f"{GROUP}/recreate"
+"""On a UnitedDeployment: with :data:`RECREATE`, workloads are recreated for changes that an API server refuses."""
+RECREATE: Final = "true"
+
 FINALIZER: Final = f"{GROUP}/workloads"
 """Keeps a UnitedDeployment until its workloads in all clusters are gone."""
 FIELD_MANAGER: Final = "uniteddeployment"

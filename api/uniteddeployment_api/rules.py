@@ -92,8 +92,14 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="exactly-one-template",
         at="spec.template",
-        cel="has(self.statefulSetTemplate) != has(self.deploymentTemplate)",
-        message="set exactly one of statefulSetTemplate and deploymentTemplate",
+        cel=(
+            "[has(self.statefulSetTemplate), has(self.advancedStatefulSetTemplate), has(self.cloneSetTemplate), "
+            "has(self.deploymentTemplate)].filter(given, given).size() == 1"
+        ),
+        message=(
+            "set exactly one of statefulSetTemplate, advancedStatefulSetTemplate, cloneSetTemplate "
+            "and deploymentTemplate"
+        ),
     ),
     Rule(
         name="template-has-no-replicas",

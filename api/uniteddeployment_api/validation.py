@@ -66,15 +66,7 @@ class _Seen:
     @property
     def template(self) -> tuple[str, Mapping[str, Any]] | None:
         """Path and content of the workload's spec, if there is exactly one."""
-        template = self.ud.spec.template
-        found = [
-            (f"spec.template.{name}.spec", kind.spec)
-            for name, kind in (
-                ("statefulSetTemplate", template.stateful_set_template),
-                ("deploymentTemplate", template.deployment_template),
-            )
-            if kind is not None
-        ]
+        found = [(f"spec.template.{field}.spec", kind.spec) for field, kind in self.ud.spec.template.given.items()]
         return found[0] if len(found) == 1 else None
 
     @property

@@ -10,113 +10,24 @@ from pydantic import Field, StrictBool, WithJsonSchema
 
 from uniteddeployment_api.names import API_VERSION
 from uniteddeployment_api.v1alpha1.meta import (
-    Annotations,
-    Condition,
+    INT32_MAX,
     DnsLabel,
     DnsSubdomain,
     FreeForm,
     Int32,
-    Int64,
     IntOrPercent,
     Labels,
     LabelSelector,
     Model,
     NodeSelectorTerm,
     ObjectMeta,
-    StatusModel,
-    Time,
     Toleration,
 )
+from uniteddeployment_api.v1alpha1.status import UnitedDeploymentStatus
+from uniteddeployment_api.v1alpha1.template import WorkloadTemplate
 
 MAX_SUBSETS = 256
-
-
-def _open(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    """An object that keeps every field; only those that rules look at are declared."""
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "x-kubernetes-preserve-unknown-fields": True}
-    return schema | ({"required": list(required)} if required else {})
-
-
-_POD_TEMPLATE = _open(
-    {
-        "metadata": _open(
-            {
-                "labels": {
-                    "type": "object",
-                    "additionalProperties": {"type": "string", "maxLength": 63},
-                    "maxProperties": 128,
-                }
-            },
-            "labels",
-        ),
-        "spec": _open(
-            {
-                "containers": {
-                    "type": "array",
-                    "minItems": 1,
-                    "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                }
-            },
-            "containers",
-        ),
-    },
-    "metadata",
-    "spec",
-)
-_REPLICAS = {"type": "integer", "format": "int32"}
-
-StatefulSetSpec = Annotated[
-    dict[str, Any],
-    WithJsonSchema(
-        _open(
-            {
-                "replicas": _REPLICAS,
-                "template": _POD_TEMPLATE,
-                "updateStrategy": _open({"rollingUpdate": _open({"partition": _REPLICAS})}),
-            },
-            "template",
-        )
-    ),
-]
-DeploymentSpec = Annotated[
-    dict[str, Any], WithJsonSchema(_open({"replicas": _REPLICAS, "template": _POD_TEMPLATE}, "template"))
-]
-
-
-class TemplateMeta(Model):
-    """Metadata that every workload of the application gets."""
-
-    labels: Labels = Field(default_factory=dict)
-    """Labels of the workloads."""
-    annotations: Annotations = Field(default_factory=dict)
-    """Annotations of the workloads."""
-
-
-class StatefulSetTemplate(Model):
-    """The StatefulSet that each subset gets."""
-
-    metadata: TemplateMeta = TemplateMeta()
-    """Labels and annotations of the StatefulSets."""
-    spec: StatefulSetSpec
-    """The spec of an apps/v1 StatefulSet without replicas, selector and partition."""
-
-
-class DeploymentTemplate(Model):
-    """The Deployment that each subset gets, one per revision."""
-
-    metadata: TemplateMeta = TemplateMeta()
-    """Labels and annotations of the Deployments."""
-    spec: DeploymentSpec
-    """The spec of an apps/v1 Deployment without replicas and selector."""
-
-
-class WorkloadTemplate(Model):
-    """What runs in each subset: exactly one kind of workload."""
-
-    stateful_set_template: StatefulSetTemplate | None = None
-    """Each subset runs a StatefulSet."""
-    deployment_template: DeploymentTemplate | None = None
-    """Each subset runs a Deployment."""
+MAX_OVERRIDES = 64
 
 
 class ClusterType(Model):
@@ -148,6 +59,35 @@ class TargetCluster(Model):
     """The name of the Cluster object."""
 
 
+class Adoption(Model):
+    """A workload that was there before the UnitedDeployment."""
+
+    name: DnsSubdomain
+    """The name of the workload, which is of the kind of spec.template."""
+
+
+class Override(Model):
+    """One operation of a JSON patch (RFC 6902)."""
+
+    op: Literal["add", "replace", "remove", "test", "move", "copy"]
+    """What is done."""
+    path: Annotated[str, Field(min_length=1, max_length=1024)]
+    """Where, as a JSON pointer from the root of the workload: /spec/template/spec/containers/0/image."""
+    value: Annotated[Any, WithJsonSchema({"nullable": True, "x-kubernetes-preserve-unknown-fields": True})] = None
+    """What is put there (add, replace) or has to be there (test)."""
+    from_: Annotated[str, Field(max_length=1024)] | None = Field(default=None, alias="from")
+    """Where it is taken from (move, copy), as a JSON pointer."""
+
+    def operation(self) -> dict[str, Any]:
+        """The operation as RFC 6902 writes it. An explicit null is a value; what was not written is left out."""
+        operation: dict[str, Any] = {"op": self.op, "path": self.path}
+        if "value" in self.model_fields_set:
+            operation["value"] = self.value
+        if self.from_ is not None:
+            operation["from"] = self.from_
+        return operation
+
+
 class Subset(Model):
     """One failure domain: a cluster, or some nodes of it."""
 
@@ -170,7 +110,35 @@ class Subset(Model):
     """The subset's part of the replicas, in proportion to the weights of the others; 1 if not set and others have one.
     With 0 it gets its minReplicas and what no other subset can take."""
     patch: FreeForm | None = None
-    """A strategic merge patch on the pod template of the subset's workload."""
+    """A strategic merge patch on the pod template of the subset's workload; if its spec has fields of a workload's
+    spec (such as template or minReadySeconds), on the workload. It cannot set replicas, selector and partition."""
+    overrides: Annotated[tuple[Override, ...], Field(max_length=MAX_OVERRIDES)] = ()
+    """A JSON patch on the subset's workload, after patch, for what patch cannot say. It cannot set replicas, selector
+    and partition."""
+    adopt: Adoption | None = None
+    """The workload in the subset's cluster that the subset takes over. It keeps its name and selector, and its pods
+    are not restarted."""
+
+
+class AdaptiveStrategy(Model):
+    """When pods that cannot be scheduled are moved to other subsets."""
+
+    reschedule_critical_seconds: Int32 = 30
+    """How long a pod may be without a node before its subset counts as unschedulable."""
+    unschedulable_duration: Int32 = 300
+    """How many seconds a subset counts as unschedulable before new pods are tried there again."""
+    reserve_unschedulable_pods: StrictBool = False
+    """Keep the pods that cannot be scheduled waiting, and run a stand-in for each in another subset until they are
+    ready. Not for kinds whose pods have ordinals."""
+
+
+class ScheduleStrategy(Model):
+    """What happens to pods that cannot be scheduled in their subset."""
+
+    type: Literal["Fixed", "Adaptive"] = "Fixed"
+    """Fixed: they wait. Adaptive: other subsets run them."""
+    adaptive: AdaptiveStrategy = AdaptiveStrategy()
+    """When they are moved, for Adaptive."""
 
 
 class Topology(Model):
@@ -180,6 +148,18 @@ class Topology(Model):
     """Which clusters the subsets may target."""
     subsets: Annotated[tuple[Subset, ...], Field(max_length=MAX_SUBSETS)] = ()
     """The subsets, in order of preference."""
+    schedule_strategy: ScheduleStrategy = ScheduleStrategy()
+    """What happens to pods that cannot be scheduled in their subset."""
+    max_unavailable: IntOrPercent = "25%"
+    """How many of all pods may be missing while subsets are removed, moved or change their kind of workload: a number
+    or a percentage of spec.replicas."""
+    ordinals: Literal["Shared", "Disjoint"] = "Shared"
+    """Shared: the pods of each StatefulSet are counted from 0. Disjoint: each subset has a range of its own, so that
+    no two pods of the application have the same ordinal."""
+    ordinal_block: (
+        Annotated[int, Field(strict=True, ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})] | None
+    ) = None
+    """How many ordinals a subset without a whole number as maxReplicas has, with the ordinals Disjoint."""
 
 
 class ManualUpdate(Model):
@@ -219,64 +199,6 @@ class UnitedDeploymentSpec(Model):
         10
     )
     """How many revisions that nothing runs any more are kept, to go back to."""
-
-
-class SubsetStatus(StatusModel):
-    """What is known of one subset."""
-
-    name: DnsLabel
-    """The subset."""
-    cluster: str = ""
-    """The cluster that runs it, as namespace/name; empty for the one that holds the UnitedDeployment."""
-    workload: str = ""
-    """The workload that runs its pods, as Kind/name."""
-    replicas: Int32 = 0
-    """How many pods the subset is to have."""
-    observed_replicas: Int32 = 0
-    """How many pods the workload has."""
-    ready_replicas: Int32 = 0
-    """How many of them are ready."""
-    updated_replicas: Int32 = 0
-    """How many of them are at the updated revision."""
-    updated_ready_replicas: Int32 = 0
-    """How many of them are ready at the updated revision."""
-    partition: Int32 = 0
-    """How many pods stay at the old revision."""
-    revision: str = ""
-    """The revision of the pods that are not updated."""
-    reason: Annotated[str, Field(max_length=32768)] = ""
-    """Why the subset has this number of replicas, or what keeps it from having them."""
-    observed_generation: Int64 = 0
-    """The generation that the workload got from our last write to it."""
-    last_observed_time: Time | None = None
-    """When the workload was last heard of. Set while the cluster cannot be reached: the counts are from then."""
-
-
-class UnitedDeploymentStatus(StatusModel):
-    """What is known of the application."""
-
-    observed_generation: Int64 = 0
-    """The generation of the spec that this status is about."""
-    replicas: Int32 = 0
-    """How many pods there are."""
-    ready_replicas: Int32 = 0
-    """How many pods are ready."""
-    updated_replicas: Int32 = 0
-    """How many pods are at the updated revision."""
-    updated_ready_replicas: Int32 = 0
-    """How many pods are ready at the updated revision."""
-    unplaced_replicas: Int32 = 0
-    """How many of spec.replicas no subset takes; the condition says why."""
-    current_revision: str = ""
-    """The revision that was last rolled out completely."""
-    updated_revision: str = ""
-    """The revision of the template as it is now."""
-    label_selector: str = ""
-    """spec.selector as text, for the scale subresource."""
-    conditions: tuple[Condition, ...] = ()
-    """Ready, Reconciling and Stalled."""
-    subset_statuses: tuple[SubsetStatus, ...] = ()
-    """Each subset, in the order of the topology."""
 
 
 class UnitedDeployment(Model):
