@@ -75,11 +75,9 @@ def test_a_rule_that_cannot_be_evaluated_is_a_failure() -> None:
         )
     )
     missing, unlike = problems(made, {"n": "5%"})
-    assert missing == "spec: Invalid value: no such key: a evaluating rule: a it is"
-    assert unlike == (
-        "spec: Invalid value: 'no such overload': call arguments did not match a supported operator, function or "
-        "macro signature for rule: self.n > 0"
-    )
+    assert missing == 'spec: Invalid value: "object": no such key: a evaluating rule: a it is'
+    assert unlike.startswith("spec: Invalid value: \"object\": 'no such overload': call arguments did not match a ")
+    assert unlike.endswith(" for rule: self.n > 0")
 
 
 def test_rules_are_not_evaluated_on_objects_that_are_malformed() -> None:

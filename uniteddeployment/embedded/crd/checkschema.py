@@ -53,6 +53,8 @@ def check_schema(schema: Raw, path: Path) -> list[Cause]:
     """Everything that is wrong with a schema; rules are looked at when the rest is right."""
     found: list[Cause] = []
     _general(schema, path, found)
+    if schema.get("nullable"):
+        found.append(fe.forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
     structural: list[Cause] = []
     _structure(schema, path, structural, level="root")
     _completeness(schema, schema, path, path, structural)
@@ -103,6 +105,8 @@ def _general(schema: Raw, path: Path, found: list[Cause]) -> None:
     if additional is not None and schema.get("properties"):
         text = "additionalProperties and properties are mutual exclusive"
         found.append(fe.forbidden(child(path, "additionalProperties"), text))
+    if schema.get(_PRESERVE) is False:
+        found.append(fe.invalid(child(path, _PRESERVE), value=False, detail="must be true or undefined"))
     _list_extensions(schema, path, found)
     _map_extensions(schema, path, found)
     for sub, at, _ in _children(schema, path):
@@ -115,49 +119,66 @@ def _list_extensions(schema: Raw, path: Path, found: list[Cause]) -> None:
     list_type, keys = schema.get(_LIST_TYPE), schema.get(_MAP_KEYS)
     if list_type is not None:
         if list_type not in {"atomic", "map", "set"}:
-            found.append(fe.not_supported(child(path, _LIST_TYPE), list_type, ("atomic", "map", "set")))
+            found.append(fe.not_supported(child(path, _LIST_TYPE), list_type, ("atomic", "set", "map")))
         type_ = schema.get("type", "")
         at = child(path, "type")
         if not type_:
             found.append(fe.required(at, f"must be array if {_LIST_TYPE} is specified"))
         elif type_ != "array":
             found.append(fe.invalid(at, type_, f"must be array if {_LIST_TYPE} is specified"))
-    if list_type == "map" and not keys:
-        found.append(fe.required(child(path, _MAP_KEYS), f"must not be empty if {_LIST_TYPE} is map"))
-    if not keys:
-        return
-    if list_type != "map":
+    if keys and list_type != "map":
         at = child(path, _LIST_TYPE)
         text = f"must be map if {_MAP_KEYS} is non-empty"
         found.append(fe.required(at, text) if list_type is None else fe.invalid(at, list_type, text))
-    if len(set(keys)) != len(keys):
-        found.append(fe.invalid(child(path, _MAP_KEYS), list(keys), "must not contain duplicate entries"))
-    _map_keys(schema, list(keys), path, found)
+    if list_type == "map":
+        if not keys:
+            found.append(fe.required(child(path, _MAP_KEYS), f"must not be empty if {_LIST_TYPE} is map"))
+        _map_keys(schema, list(keys or ()), path, found)
+    elif list_type == "set":
+        _set_items(schema, path, found)
+
+
+def _set_items(schema: Raw, path: Path, found: list[Cause]) -> None:
+    """Entries of a set are compared whole."""
+    items = schema.get("items")
+    if not isinstance(items, Mapping):
+        return
+    if items.get("nullable"):
+        found.append(fe.forbidden(child(path, "items.nullable"), f"cannot be nullable when {_LIST_TYPE} is set"))
+    text = f"must be atomic as item of a list with {_LIST_TYPE}=set"
+    if items.get("type") == "array" and items.get(_LIST_TYPE, "atomic") != "atomic":
+        found.append(fe.invalid(child(path, f"items.{_LIST_TYPE}"), items[_LIST_TYPE], text))
+    elif items.get("type") == "object" and items.get(_MAP_TYPE) != "atomic":
+        found.append(fe.invalid(child(path, f"items.{_MAP_TYPE}"), items.get(_LIST_TYPE), text))
 
 
 def _map_keys(schema: Raw, keys: list[str], path: Path, found: list[Cause]) -> None:
     items = schema.get("items")
     at = child(path, "items")
     if not isinstance(items, Mapping):
-        found.append(fe.required(at, f"must have a schema if {_MAP_KEYS} is non-empty"))
+        found.append(fe.required(at, f"must have a schema if {_LIST_TYPE} is map"))
         return
     if items.get("type") != "object":
         text = f"must be object if parent array's {_LIST_TYPE} is map"
         found.append(fe.invalid(child(at, "type"), items.get("type", ""), text))
+        return
     if items.get("nullable"):
         found.append(fe.forbidden(child(at, "nullable"), f"cannot be nullable when {_LIST_TYPE} is map"))
+    if len(set(keys)) != len(keys):
+        found.append(fe.invalid(child(path, _MAP_KEYS), keys, "must not contain duplicate entries"))
     properties = items.get("properties") or {}
     for key in keys:
         field = child(at, f"properties[{key}]")
         known = properties.get(key)
         if known is None:
-            found.append(fe.invalid(child(path, _MAP_KEYS), key, "entries must all be names of item properties"))
+            found.append(fe.invalid(child(path, _MAP_KEYS), keys, "entries must all be names of item properties"))
             continue
         if known.get("type", "string") not in _SCALARS:
             text = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
-            found.append(fe.invalid(child(field, "type"), known["type"], text))
+            found.append(fe.invalid(child(field, "type"), "object", text))
         if known.get("nullable"):
-            found.append(fe.forbidden(child(field, "nullable"), f"cannot be nullable when {_LIST_TYPE} is map"))
+            text = f"this property is in {_MAP_KEYS}, so it cannot be nullable"
+            found.append(fe.forbidden(child(field, "nullable"), text))
         if known.get("default") is None and key not in (items.get("required") or ()):
             text = f"this property is in {_MAP_KEYS}, so it must have a default or be a required property"
             found.append(fe.required(child(field, "default"), text))

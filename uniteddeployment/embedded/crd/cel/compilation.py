@@ -67,6 +67,8 @@ class Rule:
     reason: str
     field_path: str
     optional_old: bool
+    on: str
+    """The JSON type that the schema declares for ``self``; empty where it may have several."""
 
     @property
     def label(self) -> str:
@@ -79,7 +81,7 @@ class Rule:
         return self.message or f"failed rule: {self.source}"
 
 
-def compile_rule(raw: Mapping[str, Any], self_type: Type) -> Rule:
+def compile_rule(raw: Mapping[str, Any], self_type: Type, on: str) -> Rule:
     """Compile a rule and its message; raises :class:`RuleError`."""
     optional_old = bool(raw.get("optionalOldSelf"))
     expression = raw.get("messageExpression")
@@ -87,12 +89,11 @@ def compile_rule(raw: Mapping[str, Any], self_type: Type) -> Rule:
         program=compile_expression(raw["rule"], self_type, optional_old=optional_old),
         source=raw["rule"].strip(),
         message=(raw.get("message") or "").strip(),
-        message_expression=(
-            compile_expression(expression, self_type, optional_old=optional_old) if expression else None
-        ),
+        message_expression=compile_expression(expression, self_type) if expression else None,
         reason=raw.get("reason") or "FieldValueInvalid",
         field_path=raw.get("fieldPath") or "",
         optional_old=optional_old,
+        on=on,
     )
 
 
@@ -139,30 +140,42 @@ def _check_rule(raw: Mapping[str, Any], node: Node, kind: Type | None, path: Pat
     try:
         program = compile_expression(source, kind, optional_old=optional_old)
     except RuleError as error:
-        return [*found, fe.invalid(at, source, str(error))]
+        return [*found, fe.invalid(at, _told(raw), str(error))]
     if program.type not in (BOOL, DYN):
-        found.append(fe.invalid(at, source, "cel expression must evaluate to a bool"))
+        found.append(fe.invalid(at, _told(raw), "cel expression must evaluate to a bool"))
     if program.uses_old and lost:
         text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {lost}"
         found.append(fe.invalid(at, source, text))
     if raw.get("optionalOldSelf") is not None and not program.uses_old:
-        text = "option optionalOldSelf is set, but oldSelf is not used"
+        text = "may not be set if oldSelf is not used in rule"
         found.append(fe.invalid(child(path, "optionalOldSelf"), raw["optionalOldSelf"], text))
     expression = raw.get("messageExpression")
     if expression:
-        found += _check_message_expression(expression, kind, path, optional_old=optional_old)
+        found += _check_message_expression(raw, expression, kind, path)
     return found
 
 
-def _check_message_expression(expression: str, kind: Type, path: Path, *, optional_old: bool) -> list[Cause]:
+def _check_message_expression(raw: Mapping[str, Any], expression: str, kind: Type, path: Path) -> list[Cause]:
     at = child(path, "messageExpression")
     try:
-        program = compile_expression(expression, kind, optional_old=optional_old)
+        program = compile_expression(expression, kind)
     except RuleError as error:
-        return [fe.invalid(at, expression, f"messageExpression {error}")]
+        return [fe.invalid(at, _told(raw), f"messageExpression {error}")]
     if program.type not in (STRING, DYN):
-        return [fe.invalid(at, expression, "messageExpression must evaluate to a string")]
+        return [fe.invalid(at, _told(raw), "messageExpression must evaluate to a string")]
     return []
+
+
+def _told(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule as messages repeat it: with the names of Go."""
+    return {
+        "Rule": raw.get("rule") or "",
+        "Message": raw.get("message") or "",
+        "MessageExpression": raw.get("messageExpression") or "",
+        "Reason": raw.get("reason"),
+        "FieldPath": raw.get("fieldPath") or "",
+        "OptionalOldSelf": raw.get("optionalOldSelf"),
+    }
 
 
 def _check_texts(raw: Mapping[str, Any], node: Node, path: Path) -> list[Cause]:
@@ -180,8 +193,7 @@ def _check_texts(raw: Mapping[str, Any], node: Node, path: Path) -> list[Cause]:
         found.append(fe.not_supported(child(path, "reason"), reason, sorted(REASONS)))
     field_path = raw.get("fieldPath")
     if field_path and not field_exists(node, field_path):
-        text = "fieldPath must be a valid path: does not refer to a valid field"
-        found.append(fe.invalid(child(path, "fieldPath"), field_path, text))
+        found.append(fe.invalid(child(path, "fieldPath"), field_path, "fieldPath must be a valid path"))
     return found
 
 

@@ -57,7 +57,7 @@ def _own(node: Node, *, is_root: bool) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     for raw in node.rules:
         try:
-            rules.append(compile_rule(raw, kind))
+            rules.append(compile_rule(raw, kind, node.type))
         except RuleError:
             # Definitions with such rules are refused; one that was stored all the same does not block its objects.
             continue
@@ -94,19 +94,20 @@ def _list(node: Node, item: Check) -> Check:
 def _evaluate(rule: Rule, value: Any, old: Any, path: Path, *, same: bool) -> Cause | None:
     if rule.program.uses_old and (old is NOTHING or old is None) and not rule.optional_old:
         return None
+    seen = old
     if rule.optional_old:
-        old = NONE if old is NOTHING or old is None else Optional(old)
+        seen = NONE if old is NOTHING or old is None else Optional(old)
     try:
-        if rule.program.evaluate(value, old) is True:
+        if rule.program.evaluate(value, seen) is True:
             return None
     except CelError as error:
-        return _not_evaluated(rule, str(error), value, path)
+        return _not_evaluated(rule, str(error), path)
     if same and not rule.program.uses_old:
         return None
     return _failed(rule, value, old, path)
 
 
-def _not_evaluated(rule: Rule, error: str, value: Any, path: Path) -> Cause:
+def _not_evaluated(rule: Rule, error: str, path: Path) -> Cause:
     if error == "no such overload":
         text = (
             f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: "
@@ -114,24 +115,20 @@ def _not_evaluated(rule: Rule, error: str, value: Any, path: Path) -> Cause:
         )
     else:
         text = f"{error} evaluating rule: {rule.label}"
-    return fe.invalid(path, _shown(value), text)
+    return fe.invalid(path, rule.on, text)
 
 
 def _failed(rule: Rule, value: Any, old: Any, path: Path) -> Cause:
     detail = _message(rule, value, old) or rule.detail
     at: Path = (path, rule.field_path) if rule.field_path else path
+    shown = OMIT if rule.on in {"object", "array"} else value
     if rule.reason == "FieldValueForbidden":
         return fe.forbidden(at, detail)
     if rule.reason == "FieldValueRequired":
         return fe.required(at, detail)
     if rule.reason == "FieldValueDuplicate":
-        return fe.duplicate(at, _shown(value))
-    return fe.invalid(at, _shown(value), detail)
-
-
-def _shown(value: Any) -> Any:
-    """The value as errors repeat it: scalars only."""
-    return OMIT if isinstance(value, dict | list) else value
+        return fe.duplicate(at, shown)
+    return fe.invalid(at, shown, detail)
 
 
 def _message(rule: Rule, value: Any, old: Any) -> str:
