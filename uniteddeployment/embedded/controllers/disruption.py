@@ -10,6 +10,7 @@ from typing import ClassVar, Final, NamedTuple
 from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.controllers.base import Controller, Key
 from uniteddeployment.embedded.controllers.conditions import with_condition
+from uniteddeployment.embedded.controllers.label_index import LabelIndex, SelectorIndex
 from uniteddeployment.embedded.controllers.ownership import MANAGER, controller_of, is_deleting, labels_of
 from uniteddeployment.embedded.controllers.pods import is_ready
 from uniteddeployment.embedded.controllers.rounding import scaled
@@ -48,18 +49,31 @@ class DisruptionController(Controller):
     name: ClassVar[str] = "controllermanager"
 
     def setup(self) -> None:
-        self.watch(BUDGETS, lambda obj: (obj["metadata"]["namespace"], obj["metadata"]["name"]))
-        self._unsubscribe.append(self.access.subscribe("pods", self._note))
+        self._pods = LabelIndex(self.access.list("pods"))
+        self._selectors = SelectorIndex()
+        for budget in self.access.list(BUDGETS):
+            self._note_budget(Change("ADDED", BUDGETS, budget, None))
+        self._unsubscribe.append(self.access.subscribe(BUDGETS, self._note_budget))
+        self._unsubscribe.append(self.access.subscribe("pods", self._note_pod))
 
-    def _note(self, change: Change) -> None:
+    def _note_budget(self, change: Change) -> None:
+        budget = change.obj
+        if change.type == "DELETED":
+            self._selectors.drop(budget)
+            return
+        self._selectors.put(budget, (budget["spec"].get("selector") or {}).get("matchLabels") or {})
+        self.enqueue((budget["metadata"]["namespace"], budget["metadata"]["name"]))
+
+    def _note_pod(self, change: Change) -> None:
         """Enqueue the budgets that the pod counts in, or counted in before."""
+        self._pods.note(change)
         namespace = change.obj["metadata"]["namespace"]
-        for budget in self.access.list(BUDGETS, namespace):
-            selector = budget["spec"].get("selector")
-            if matches_labels(selector, labels_of(change.obj)) or (
-                change.old is not None and matches_labels(selector, labels_of(change.old))
-            ):
-                self.enqueue((namespace, budget["metadata"]["name"]))
+        sides = [labels_of(side) for side in (change.obj, change.old) if side is not None]
+        for name in self._selectors.candidates(namespace, *sides):
+            budget = self.access.get(BUDGETS, namespace, name)
+            selector = budget["spec"].get("selector") if budget is not None else None
+            if any(matches_labels(selector, labels) for labels in sides):
+                self.enqueue((namespace, name))
 
     def sync(self, key: Key) -> None:
         budget = self.access.get(BUDGETS, *key)
@@ -83,7 +97,11 @@ class DisruptionController(Controller):
         self._report(budget, numbers, healthy, disrupted)
 
     def _candidates(self, namespace: str, selector: Obj | None) -> Iterable[Obj]:
-        return self.access.list("pods", namespace, labels=(selector or {}).get("matchLabels") or None)
+        wanted = (selector or {}).get("matchLabels")
+        if not wanted:
+            return self.access.list("pods", namespace)
+        pods = (self.access.get("pods", namespace, name) for name in self._pods.find(namespace, wanted))
+        return (pod for pod in pods if pod is not None)
 
     def _numbers(self, budget: Obj, pods: list[Obj]) -> Numbers:
         spec = budget["spec"]

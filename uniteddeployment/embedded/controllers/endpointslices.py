@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.controllers import endpoints as state
 from uniteddeployment.embedded.controllers.base import Controller, Key
+from uniteddeployment.embedded.controllers.label_index import LabelIndex, SelectorIndex
 from uniteddeployment.embedded.controllers.ownership import (
     MANAGER,
     controlled,
@@ -33,18 +34,33 @@ class EndpointSliceController(Controller):
     name: ClassVar[str] = "endpoint-slice-controller"
 
     def setup(self) -> None:
-        self.watch("services", lambda obj: (obj["metadata"]["namespace"], obj["metadata"]["name"]))
+        self._pods = LabelIndex(self.access.list("pods"))
+        self._selectors = SelectorIndex()
+        for service in self.access.list("services"):
+            self._note_service(Change("ADDED", "services", service, None))
+        self._unsubscribe.append(self.access.subscribe("services", self._note_service))
         self._unsubscribe.append(self.access.subscribe("pods", self._note_pod))
         self._unsubscribe.append(self.access.subscribe(SLICES, self._note_slice))
 
+    def _note_service(self, change: Change) -> None:
+        service = change.obj
+        selector = service["spec"].get("selector")
+        if change.type == "DELETED" or not selector:
+            self._selectors.drop(service)
+        else:
+            self._selectors.put(service, selector)
+        self.enqueue((service["metadata"]["namespace"], service["metadata"]["name"]))
+
     def _note_pod(self, change: Change) -> None:
         """Enqueue the Services that the pod belongs to, or belonged to."""
+        self._pods.note(change)
         namespace = change.obj["metadata"]["namespace"]
-        sides = [labels_of(change.obj)] + ([labels_of(change.old)] if change.old is not None else [])
-        for service in self.access.list("services", namespace):
-            selector = (service["spec"].get("selector") or {}).items()
+        sides = [labels_of(side) for side in (change.obj, change.old) if side is not None]
+        for name in self._selectors.candidates(namespace, *sides):
+            service = self.access.get("services", namespace, name)
+            selector = service["spec"]["selector"].items() if service is not None else ()
             if selector and any(selector <= labels.items() for labels in sides):
-                self.enqueue((namespace, service["metadata"]["name"]))
+                self.enqueue((namespace, name))
 
     def _note_slice(self, change: Change) -> None:
         """Put right what somebody else changed or deleted."""
@@ -60,13 +76,18 @@ class EndpointSliceController(Controller):
         spec = service["spec"]
         if is_deleting(service) or not spec.get("selector") or spec.get("type") == "ExternalName":
             return
-        pods = self.access.list("pods", key[0], labels=spec["selector"])
+        pods = self._members(key[0], spec["selector"])
         families = [family for family in spec.get("ipFamilies") or ("IPv4",) if family in state.ADDRESS_TYPES]
         present = controlled(self.access, SLICES, service)
         for family in families:
             groups = state.groups_of(service, pods, family)
             self._write_slices(service, family, groups, [s for s in present if s["addressType"] == family])
         self._write_endpoints(service, state.groups_of(service, pods, families[0]), families[0])
+
+    def _members(self, namespace: str, selector: dict[str, str]) -> list[Obj]:
+        """The pods that a Service selects."""
+        pods = (self.access.get("pods", namespace, name) for name in self._pods.find(namespace, selector))
+        return [pod for pod in pods if pod is not None and selector.items() <= labels_of(pod).items()]
 
     def _write_slices(self, service: Obj, family: str, groups: Sequence[state.Group], present: Sequence[Obj]) -> None:
         """Make the slices of one address family what the groups say, keeping each slice's ports where it can."""
