@@ -13,7 +13,7 @@ def obj(name: str, **labels: str) -> Obj:
 
 def test_the_label_index_follows_changes() -> None:
     """After any history the index finds what a scan finds, in the order of names."""
-    chance = Random(4)  # noqa: S311 - a seed, no secret
+    chance = Random(4)
     present: dict[str, Obj] = {"p0": obj("p0", a="1")}
     index = LabelIndex(present.values())
     for _ in range(300):

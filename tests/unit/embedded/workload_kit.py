@@ -142,7 +142,7 @@ class World:
 
     def __init__(self, *kinds: type[Controller], seed: int = 1) -> None:
         self.clock = HeapClock()
-        self.random = Random(seed)  # noqa: S311 - the chance of a simulation, not of cryptography
+        self.random = Random(seed)
         store = Store(monotonic=self.clock.monotonic)
         registry = Registry(store)
         registry.register(resources())
