@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from uniteddeployment.embedded.patch import fieldset
 from uniteddeployment.embedded.patch.fieldset import Fields, FieldsError
@@ -12,8 +12,6 @@ APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 OLD_UPDATES: Final = "ancient-changes"
 MAX_UPDATERS: Final = 10
-
-Operation = Literal["Apply", "Update"]
 
 
 @dataclass(frozen=True, slots=True, order=True)

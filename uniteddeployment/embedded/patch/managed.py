@@ -16,6 +16,7 @@ from typing import Any, Final
 from uniteddeployment.embedded.errors import StatusError, bad_request
 from uniteddeployment.embedded.patch import combine, entries, fieldset, lastapplied, typed
 from uniteddeployment.embedded.patch.compare import Comparison, compare
+from uniteddeployment.embedded.patch.conflicts import conflict_error, conflicting
 from uniteddeployment.embedded.patch.entries import APPLY, UPDATE, Entries, Entry, Manager
 from uniteddeployment.embedded.patch.fieldset import LEAF, SELF, Fields, FieldsError
 from uniteddeployment.embedded.resources import Obj
@@ -219,9 +220,9 @@ def apply(
     merged = _prune(node, merged, [said, *(entry.fields for entry in owners.values() if entry is not last)], last)
     comparison = write.compare(live, merged)
     others = {who: entry for who, entry in owners.items() if who != mine}
-    conflicts = _conflicts(others, comparison.touched())
+    conflicts = conflicting(others, comparison.touched())
     if conflicts and not force and not _expected(manager, conflicts, base, node):
-        raise _conflict_error(conflicts)
+        raise conflict_error(conflicts)
     result = _taken_from(others, comparison.touched(), comparison.removed)
     changed = merged != base
     result[mine] = held.at(write.time) if changed else held
@@ -288,33 +289,9 @@ def _members(node: Node, obj: Obj) -> Fields:
     return typed.named_members(typed.field_set(node, obj), node)
 
 
-def _conflicts(others: Entries, touched: Fields) -> dict[Manager, Fields]:
-    """The fields of others that an apply would change."""
-    found = {who: fieldset.intersection(entry.fields, touched) for who, entry in others.items()}
-    return {who: fields for who, fields in sorted(found.items()) if fields}
-
-
 def _expected(manager: str, conflicts: dict[Manager, Fields], live: Obj, node: Node) -> bool:
     """Whether all conflicts are with what kubectl itself applied on the client's side before."""
     if manager != KUBECTL:
         return False
     allowed = lastapplied.owned(live, node)
     return all(not fieldset.difference(fields, allowed) for fields in conflicts.values())
-
-
-def _conflict_error(conflicts: dict[Manager, Fields]) -> StatusError:
-    found = [(who, fieldset.show(path)) for who, fields in conflicts.items() for path in fieldset.paths(fields)]
-    causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {who.described()}", "field": path}
-        for who, path in found
-    ]
-    if len(found) == 1:
-        who, path = found[0]
-        message = f"Apply failed with 1 conflict: conflict with {who.described()}: {path}"
-    else:
-        lines: list[str] = []
-        for who in conflicts:
-            lines.append(f"conflicts with {who.described()}:")
-            lines.extend(f"- {path}" for owner, path in found if owner == who)
-        message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
-    return StatusError(409, "Conflict", message, details={"causes": causes})

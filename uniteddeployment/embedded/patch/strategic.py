@@ -129,6 +129,10 @@ def _key_of(item: Any, key: str) -> Any:
     return item[key]
 
 
+def _has_key(item: Any, key: str, value: Any) -> bool:
+    return isinstance(item, dict) and key in item and item[key] == value
+
+
 def _special_items(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any] | None]:
     """Do what items with ``$patch`` say: gives the list to merge into and the items to merge (None: nothing to do)."""
     plain: list[Any] = []
@@ -139,7 +143,7 @@ def _special_items(original: list[Any], patch: list[Any], key: str) -> tuple[lis
             plain.append(item)
         elif directive == "delete":
             gone = _key_of(item, key)
-            original = [known for known in original if _key_of(known, key) != gone]
+            original = [known for known in original if not _has_key(known, key, gone)]
         elif directive == "replace":
             replaced = True
         elif directive == "merge":
@@ -154,7 +158,7 @@ def _merge_items(original: list[Any], patch: list[Any], key: str, node: Node) ->
     for item in patch:
         wanted = _key_of(item, key)
         for index, known in enumerate(result):
-            if _key_of(known, key) == wanted:
+            if _has_key(known, key, wanted):
                 result[index] = _merge_map(known, item, node)
                 break
         else:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 
+from uniteddeployment.embedded.crd.objectmeta import TYPE_META
 from uniteddeployment.embedded.resources import RawSchema
 
 
@@ -38,8 +39,6 @@ class Absent:
 
 
 ABSENT: Final = Absent()
-
-_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 _KEY_DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
     ("ContainerPort", "protocol"): "TCP",
@@ -94,55 +93,6 @@ _POINTERS: Final = frozenset(
     }
 )
 """Required fields that are null, not empty, when nothing is set."""
-
-_OBJECT_META: Final[RawSchema] = {
-    "type": "object",
-    "properties": {
-        "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
-        "creationTimestamp": {"type": "string", "format": "date-time"},
-        "deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
-        "deletionTimestamp": {"type": "string", "format": "date-time"},
-        "finalizers": {
-            "type": "array",
-            "items": {"type": "string"},
-            "x-kubernetes-list-type": "set",
-            "x-kubernetes-patch-strategy": "merge",
-        },
-        "generateName": {"type": "string"},
-        "generation": {"type": "integer", "format": "int64"},
-        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-        "managedFields": {
-            "type": "array",
-            "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            "x-kubernetes-list-type": "atomic",
-        },
-        "name": {"type": "string"},
-        "namespace": {"type": "string"},
-        "ownerReferences": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "apiVersion": {"type": "string"},
-                    "blockOwnerDeletion": {"type": "boolean"},
-                    "controller": {"type": "boolean"},
-                    "kind": {"type": "string"},
-                    "name": {"type": "string"},
-                    "uid": {"type": "string"},
-                },
-                "x-kubernetes-map-type": "atomic",
-            },
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["uid"],
-            "x-kubernetes-patch-strategy": "merge",
-            "x-kubernetes-patch-merge-key": "uid",
-        },
-        "resourceVersion": {"type": "string"},
-        "selfLink": {"type": "string"},
-        "uid": {"type": "string"},
-    },
-}
-"""ObjectMeta as a custom resource's schema has to be read: CRDs say only that it is an object."""
 
 _FREE_FORM: Final = frozenset({"RawExtension", "FieldsV1", "JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool"})
 _OPAQUE: Final = frozenset({"RawExtension"})
@@ -302,8 +252,7 @@ class Node:
             return {}
         found = {name: self._child(raw, name) for name, raw in (self.raw.get("properties") or {}).items()}
         if (self._root or self.embedded) and not self.definition:
-            found["apiVersion"] = found["kind"] = _STRING
-            found["metadata"] = Node(_OBJECT_META, self._resolve)
+            found |= {name: Node(raw, self._resolve) for name, raw in TYPE_META.items()}
         return found
 
     @cached_property
@@ -363,8 +312,6 @@ def _no_reference(name: str) -> RawSchema:
 
 ANY: Final = Node({"x-kubernetes-preserve-unknown-fields": True}, _no_reference)
 """The schema of what has none."""
-
-_STRING: Final = Node({"type": "string"}, _no_reference)
 
 _known: LRUCache[int, Node] = LRUCache(maxsize=2048)
 
