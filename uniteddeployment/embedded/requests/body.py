@@ -15,7 +15,8 @@ import yaml
 from uniteddeployment.embedded.core import Call
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request
 from uniteddeployment.embedded.registry import Registry
-from uniteddeployment.embedded.requests.negotiate import JSON
+from uniteddeployment.embedded.requests import protobuf
+from uniteddeployment.embedded.requests.negotiate import JSON, PROTOBUF
 from uniteddeployment.embedded.resources import Obj, Resource
 
 LIMIT: Final = 3 * 1024 * 1024
@@ -128,6 +129,13 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
+def parse(body: bytes, media: str) -> Any:
+    """A body in its media type. Raises ValueError."""
+    if media == JSON:
+        return parse_json(body)
+    return protobuf.decode(body) if media == PROTOBUF else parse_yaml(body)
+
+
 # Objects
 
 
@@ -141,18 +149,11 @@ def read_object(registry: Registry, resource: Resource, body: bytes, media: str,
 
 
 def _parse(resource: Resource, body: bytes, media: str) -> tuple[Obj, list[str]]:
-    if media == JSON:
-        try:
-            value = parse_json(body)
-        except ValueError as error:
-            raise _unrecognized(resource, f"{_NO_KIND}: {error}", body) from error
-        strict = duplicates(body, value)
-    else:
-        try:
-            value = parse_yaml(body)
-        except ValueError as error:
-            raise _unrecognized(resource, f"{_NO_KIND}: {error}", body) from error
-        strict = []
+    try:
+        value = parse(body, media)
+    except ValueError as error:
+        raise _unrecognized(resource, f"{_NO_KIND}: {error}", body) from error
+    strict = duplicates(body, value) if media == JSON else []
     if not isinstance(value, dict):
         shape = "array" if isinstance(value, list) else _json_type(value)
         struct = (
@@ -223,7 +224,7 @@ def _other_kind(registry: Registry, wanted: tuple[str, str], kind: str, api_vers
 def read_plain(registry: Registry, kind: str, api_version: str, body: bytes, media: str) -> Obj:
     """An object that is not stored: a Scale, an Eviction, a Binding, a review."""
     try:
-        obj = parse_json(body) if media == JSON else parse_yaml(body)
+        obj = parse(body, media)
     except ValueError as error:
         why = f"{_NO_KIND}: {error}"
         text = f"the object provided is unrecognized (must be of type {kind}): {why} ({_summary(body)})"
@@ -292,7 +293,7 @@ def read_options(body: bytes, media: str) -> Obj | None:
     if not body.strip():
         return None
     try:
-        value = parse_json(body) if media == JSON else parse_yaml(body)
+        value = parse(body, media)
     except ValueError as error:
         raise bad_request(f"error decoding DeleteOptions: {error}") from error
     if not isinstance(value, dict):

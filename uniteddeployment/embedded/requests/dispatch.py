@@ -101,7 +101,7 @@ class Dispatcher:
         return self._create(context) if verb == "create" else self._delete_collection(context)
 
     def _create(self, context: Context) -> Response:
-        media = negotiate.body_type(context.header("content-type"))
+        media = negotiate.body_type(context.header("content-type"), custom=context.resource.custom)
         call = context.call("CreateOptions")
         obj = bodies.read_object(self._core.registry, context.resource, context.request.body, media, call)
         return self._one(context, write.create(self._core, context.target, obj, call), call, 201)
@@ -156,7 +156,7 @@ class Dispatcher:
 
     def _update(self, context: Context) -> Response:
         core, resource, target = self._core, context.resource, context.target
-        media = negotiate.body_type(context.header("content-type"))
+        media = negotiate.body_type(context.header("content-type"), custom=resource.custom)
         call = context.call("UpdateOptions")
         obj = bodies.read_object(core.registry, resource, context.request.body, media, call)
         bodies.check_name(obj, target.name, target.namespace)

@@ -1,7 +1,7 @@
 """What a client wants to read and what it sent: Accept and Content-Type.
 
-Contract: pure functions on header values; refusals are worded as the real server words them. Protobuf is not spoken:
-a client that lists JSON behind it gets JSON.
+Contract: pure functions on header values; refusals are worded as the real server words them. Protobuf is
+understood but not spoken: a client that lists JSON behind it gets JSON.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from uniteddeployment.embedded.errors import StatusError
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 AVAILABLE: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 META_GROUP: Final = "meta.k8s.io"
 
@@ -96,10 +97,10 @@ def content_type(header: str) -> str:
     return header.split(";", 1)[0].strip().lower() or JSON
 
 
-def body_type(header: str) -> str:
+def body_type(header: str, *, custom: bool = False) -> str:
     """The media type of an object in a body. Raises StatusError (415)."""
     media = content_type(header)
-    if media in (JSON, YAML):
+    if media in (JSON, YAML) or (media == PROTOBUF and not custom):
         return media
     raise StatusError(
         415,
