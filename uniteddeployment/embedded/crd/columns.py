@@ -1,5 +1,6 @@
 """The columns of the Tables of custom resources: ``additionalPrinterColumns``, or name and age."""
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -60,11 +61,12 @@ def _cell(path: str, type_: str) -> Callable[[Obj, datetime], Any]:
         return lambda _obj, _now: None
 
     def cell(obj: Obj, now: datetime) -> Any:
+        # Of several matches the real server shows the first.
         found = find(obj)
         if not found or found[0] is None:
             return None
         if type_ == "string":
-            return ",".join(_text(value) for value in found)
+            return _text(found[0])
         return _convert(found[0], type_, now)
 
     return cell
@@ -84,16 +86,14 @@ def _convert(value: Any, type_: str, now: datetime) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A value as Go prints it."""
+    """A value as JSONPath prints it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return number(value)
-    if isinstance(value, list):
-        return f"[{' '.join(_text(item) for item in value)}]"
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{_text(value[key])}' for key in sorted(value))}]"
-    return "<nil>" if value is None else str(value)
+    if isinstance(value, list | dict):
+        return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return str(value)
 
 
 def _age(value: Any, now: datetime) -> str:
