@@ -30,7 +30,9 @@ def prepare_claim(claim: Obj) -> None:
 
 def prepare_volume(volume: Obj) -> None:
     _hold(volume, _VOLUME_FINALIZER)
-    volume["status"]["lastPhaseTransitionTime"] = volume["metadata"].get("creationTimestamp")
+    created = volume["metadata"].get("creationTimestamp")
+    if created:
+        volume["status"]["lastPhaseTransitionTime"] = created
 
 
 def _hold(obj: Obj, finalizer: str) -> None:
