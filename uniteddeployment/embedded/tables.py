@@ -1,6 +1,6 @@
 """Tables: objects as rows of cells, the way ``kubectl get`` shows them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -68,13 +68,12 @@ def table(
 ) -> Obj:
     """The Table of some objects; ``definitions`` is False for the later events of a watch."""
     columns = resource.columns or DEFAULT_COLUMNS
-    conditions = resource.extra.get("row_conditions")
     return {
         "kind": "Table",
         "apiVersion": META_VERSION,
         "metadata": metadata,
         "columnDefinitions": [_definition(column) for column in columns] if definitions else None,
-        "rows": [_row(columns, conditions, obj, now, included) for obj in objects],
+        "rows": [_row(resource, obj, now, included) for obj in objects],
     }
 
 
@@ -88,20 +87,25 @@ def _definition(column: Column) -> Obj:
     }
 
 
-def _row(
-    columns: Sequence[Column],
-    conditions: Callable[[Obj], Sequence[Obj]] | None,
-    obj: Obj,
-    now: datetime,
-    included: Include,
-) -> Obj:
-    row: Obj = {"cells": [column.cell(obj, now) for column in columns]}
+def _row(resource: Resource, obj: Obj, now: datetime, included: Include) -> Obj:
+    conditions: Callable[[Obj], Sequence[Obj]] | None = resource.extra.get("row_conditions")
+    row: Obj = {"cells": [column.cell(obj, now) for column in resource.columns or DEFAULT_COLUMNS]}
     if conditions is not None and (said := conditions(obj)):
         row["conditions"] = said
     if included == "Metadata":
-        row["object"] = partial(obj)
+        row["object"] = partial(_without(obj, resource.extra.get("row_hides", ())))
     elif included == "Object":
         row["object"] = obj
     else:
         row["object"] = None
     return row
+
+
+def _without(obj: Obj, hidden: Collection[str]) -> Obj:
+    """An object without annotations that rows do not show."""
+    metadata = obj["metadata"]
+    if not hidden or not metadata.get("annotations"):
+        return obj
+    rest = {key: value for key, value in metadata["annotations"].items() if key not in hidden}
+    shown = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**obj, "metadata": {**shown, "annotations": rest} if rest else shown}

@@ -28,8 +28,8 @@ class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """One entry of ``kinds.json``.
 
     ``fields`` are the field selectors beside name and namespace, with what they compare if the field is not there;
-    ``generation`` are the paths whose changes the generation counts; ``error_group`` is the group that validation
-    errors name if it is another one.
+    ``generation`` are the paths whose changes the generation counts; ``row_hides`` are annotations that the rows of
+    tables leave out; ``error_group`` is the group that validation errors name if it is another one.
     """
 
     group: str
@@ -49,6 +49,7 @@ class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     fields: dict[str, str] = {}
     storage: str = ""
     row_conditions: str = ""
+    row_hides: tuple[str, ...] = ()
     error_group: str | None = None
 
 
@@ -101,6 +102,8 @@ def _resource(data: KindData, overrides: Mapping[str, Strategy]) -> Resource:
     extra: dict[str, Any] = {}
     if data.row_conditions:
         extra["row_conditions"] = _ROW_CONDITIONS[data.row_conditions]
+    if data.row_hides:
+        extra["row_hides"] = frozenset(data.row_hides)
     if data.error_group is not None:
         extra["error_group"] = data.error_group
     scale = data.scale

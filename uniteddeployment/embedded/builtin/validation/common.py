@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from uniteddeployment.embedded import names
@@ -15,7 +15,6 @@ from uniteddeployment.embedded.builtin.validation.causes import (
     required,
 )
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.quantity import nano
 from uniteddeployment.embedded.resources import Obj
 
 _PERCENT = re.compile(r"[0-9]+%")
@@ -24,12 +23,6 @@ _PERCENT_TEXT = (
     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 )
 _PORT_NAME = re.compile(r"[-a-z0-9]+")
-_LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_LABEL_1035_TEXT = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
 PORT_TEXT = "must be between 1 and 65535, inclusive"
 MISMATCH = "`selector` does not match template `labels`"
 
@@ -165,14 +158,6 @@ def dns_label(value: str, path: str) -> list[Cause]:
     return [required(path)] if not value else invalids(path, value, names.label(value))
 
 
-def dns_1035_label(value: str) -> list[str]:
-    """What is wrong with a label that starts with a letter."""
-    wrong = [names.too_long(63)] if len(value) > 63 else []
-    if not _LABEL_1035.fullmatch(value):
-        wrong.append(_LABEL_1035_TEXT)
-    return wrong
-
-
 def port_number(value: int, path: str) -> list[Cause]:
     return [] if 1 <= value <= 65535 else [invalid(path, value, PORT_TEXT)]
 
@@ -203,16 +188,3 @@ def ip_address(value: str, path: str) -> list[Cause]:
     except ValueError:
         return [invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
     return []
-
-
-def amounts_not_negative(amounts: Mapping[str, str] | None, path: str) -> list[Cause]:
-    """Quantities that may not be below zero."""
-    return [
-        invalid(f"{path}[{resource}]", amount, NON_NEGATIVE)
-        for resource, amount in (amounts or {}).items()
-        if nano(amount) < 0
-    ]
-
-
-def qualified_names(keys: Sequence[str], path: str) -> list[Cause]:
-    return [cause for key in keys for cause in invalids(path, key, names.label_key(key))]
