@@ -12,7 +12,7 @@ from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.requests import answer
 
 INDEX: Final = "/openapi/v3"
-PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 class Documents:

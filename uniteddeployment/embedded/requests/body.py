@@ -155,7 +155,7 @@ def _parse(resource: Resource, body: bytes, media: str) -> tuple[Obj, list[str]]
         raise _unrecognized(resource, f"{_NO_KIND}: {error}", body) from error
     strict = duplicates(body, value) if media == JSON else []
     if not isinstance(value, dict):
-        shape = "array" if isinstance(value, list) else _json_type(value)
+        shape = json_type(value)
         struct = (
             'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
@@ -164,7 +164,10 @@ def _parse(resource: Resource, body: bytes, media: str) -> tuple[Obj, list[str]]
     return value, strict
 
 
-def _json_type(value: Any) -> str:
+def json_type(value: Any) -> str:
+    """What Go's decoder calls a value that is no object."""
+    if isinstance(value, list):
+        return "array"
     if isinstance(value, bool):
         return "bool"
     return "string" if isinstance(value, str) else "number"

@@ -50,9 +50,10 @@ def apply_to(media: str, live: Obj, body: bytes, node: Node) -> Obj:
     try:
         patch: Any = bodies.parse_json(body)
     except ValueError as error:
-        raise bad_request(f"error decoding patch: {error}") from error
+        raise bad_request(str(error)) from error
     if not isinstance(patch, dict):
-        raise bad_request("error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}")
+        shape = bodies.json_type(patch)
+        raise bad_request(f"json: cannot unmarshal {shape} into Go value of type map[string]interface {{}}")
     if media == MERGE_PATCH:
         return clone(merge.apply(live, patch))
     return clone(strategic.apply(live, patch, node))

@@ -1,8 +1,8 @@
 """Reading Kubernetes' protobuf, which kubectl sends when it creates built-in kinds. Nothing is ever answered in it.
 
 Contract: a body becomes what its JSON would be, except that zero values of fields that are not pointers are there;
-decoding by the definition of the kind drops those anyway. ``protobuf.json`` has the wire format: for each message number,
-name and type of its fields (``[]`` repeated, ``{}`` a map from strings; a message without a name is written inline).
+decoding by the definition of the kind drops those anyway. ``protobuf.json`` has the wire format: for each message the
+number, name and type of its fields (``[]`` repeated, ``{}`` a map from strings; what has no name is written inline).
 """
 
 import base64
