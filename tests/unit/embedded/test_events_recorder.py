@@ -2,6 +2,7 @@
 
 from tests.unit.embedded.workload_kit import NAMESPACE, World
 from uniteddeployment.embedded.controllers.events import BURST, Recorder
+from uniteddeployment.embedded.controllers.events_expiry import EventExpiry
 from uniteddeployment.embedded.resources import Obj
 
 
@@ -80,3 +81,17 @@ def test_an_event_that_cannot_be_written_is_left_out() -> None:
     elsewhere = {**pod, "metadata": {**pod["metadata"], "namespace": "nowhere"}}
     events.event(elsewhere, "Normal", "Pulled", "got it", component="kubelet")
     assert world.access.list("events", NAMESPACE) == []
+
+
+def test_events_are_forgotten_an_hour_after_they_last_happened() -> None:
+    world = World(EventExpiry)
+    pod = world.create("pods", {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "app:1"}]}})
+    events = Recorder(world.access, world.clock)
+    events.event(pod, "Normal", "Once", "so", component="x")
+    events.event(pod, "Normal", "Again", "so", component="x")
+    world.run(1800)
+    events.event(pod, "Normal", "Again", "so", component="x")
+    world.run(1801)
+    assert [event["reason"] for event in world.all("events")] == ["Again"]
+    world.run(1800)
+    assert world.all("events") == []

@@ -4,6 +4,7 @@ from uniteddeployment.embedded.controllers.base import Controller
 from uniteddeployment.embedded.controllers.deployment import DeploymentController
 from uniteddeployment.embedded.controllers.disruption import DisruptionController
 from uniteddeployment.embedded.controllers.endpointslices import EndpointSliceController
+from uniteddeployment.embedded.controllers.events_expiry import EventExpiry
 from uniteddeployment.embedded.controllers.garbage import GarbageCollector
 from uniteddeployment.embedded.controllers.job import JobController
 from uniteddeployment.embedded.controllers.kubelet import Kubelets
@@ -39,5 +40,6 @@ def default_controllers() -> tuple[type[Controller], ...]:
         JobController,
         DisruptionController,
         EndpointSliceController,
+        EventExpiry,
         QuotaController,
     )

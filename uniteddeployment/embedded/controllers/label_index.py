@@ -34,8 +34,9 @@ class LabelIndex:
 
     def find(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
         """The names, sorted, of the objects that have the rarest of these labels; there must be one."""
-        buckets = (self._names.get((namespace, key, value), {}) for key, value in labels.items())
-        return sorted(min(buckets, key=len))
+        buckets = [self._names.get((namespace, key, value), {}) for key, value in labels.items()]
+        rarest = min(buckets, key=len)
+        return sorted(rarest)
 
     def _add(self, obj: Obj) -> None:
         metadata = obj["metadata"]
