@@ -4,7 +4,6 @@ A structural schema says of every field what it is exactly once, outside of ``al
 those may only narrow the values. Pruning, defaulting and field ownership rely on it.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from uniteddeployment.embedded.crd import fielderror as fe
 from uniteddeployment.embedded.crd.cel.compilation import check_rules
 from uniteddeployment.embedded.crd.fielderror import Path, child, render
 from uniteddeployment.embedded.crd.prune import compile_pruner
-from uniteddeployment.embedded.crd.regex import compile_re2
+from uniteddeployment.embedded.crd.regex import PatternError, compile_re2
 from uniteddeployment.embedded.crd.schema import compiled
 from uniteddeployment.embedded.crd.structural import META_FIELDS, NOTHING, parse
 from uniteddeployment.embedded.crd.validate import compile_validator
@@ -241,7 +240,7 @@ def _pattern(schema: Raw, path: Path, found: list[Cause]) -> None:
         return
     try:
         compile_re2(pattern)
-    except re.error as error:
+    except PatternError as error:
         text = f"must be a valid regular expression, but isn't: {error}"
         found.append(fe.invalid(child(path, "pattern"), pattern, text))
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
+from random import Random
 from typing import Any, ClassVar, Final
 
-from uniteddeployment.embedded.controllers.base import Controller, Key
+from uniteddeployment.embedded.access import Access
+from uniteddeployment.embedded.clock import Clock
+from uniteddeployment.embedded.controllers.base import Controller, EventSink, Key
 from uniteddeployment.embedded.crd.conditions import (
     ESTABLISHED,
     FINALIZER,
@@ -29,15 +32,20 @@ class LifecycleController(Controller):
 
     name: ClassVar[str] = "crd-lifecycle"
 
+    def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
+        super().__init__(access, clock, random, events)
+        self._emptying: dict[str, Callable[[], None]] = {}
+        """Definitions whose objects are on their way out, and how to stop watching those."""
+
     def setup(self) -> None:
         """Every definition, now and whenever one changes."""
-        self._emptying: dict[str, Callable[[], None]] = {}
         self.watch(KEY, lambda crd: ("", crd["metadata"]["name"]))
 
     def stop(self) -> None:
         """Also let go of the resources that are being emptied."""
-        for unsubscribe in getattr(self, "_emptying", {}).values():
+        for unsubscribe in self._emptying.values():
             unsubscribe()
+        self._emptying.clear()
         super().stop()
 
     def sync(self, key: Key) -> None:

@@ -39,10 +39,35 @@ _TOKEN: Final = re.compile(
 )
 
 
+_UNSUPPORTED: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:(\(\?(?:[=!]|<[=!]|>|\())|(\\[1-9]))")
+_COMPLAINTS: Final = (
+    ("unterminated subpattern", "missing closing )"),
+    ("unbalanced parenthesis", "unexpected )"),
+    ("unterminated character set", "missing closing ]"),
+    ("nothing to repeat", "missing argument to repetition operator"),
+    ("bad character range", "invalid character class range"),
+    ("bad escape", "invalid escape sequence"),
+)
+
+
+class PatternError(ValueError):
+    """The pattern cannot be read; the text is what Go says of it."""
+
+
 @lru_cache(maxsize=4096)
 def compile_re2(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern; raises ``re.error`` where it cannot be read."""
-    return re.compile(_translate(pattern), re.ASCII)
+    """Compile a pattern; raises :class:`PatternError` where it cannot be read."""
+    unsupported = _UNSUPPORTED.search(pattern)
+    if unsupported is not None:
+        found = unsupported[1]
+        what = "invalid or unsupported Perl syntax" if found else "invalid escape sequence"
+        raise PatternError(f"error parsing regexp: {what}: `{found or unsupported[2]}`")
+    try:
+        return re.compile(_translate(pattern), re.ASCII)
+    except (re.error, OverflowError) as error:
+        text = str(error)
+        said = next((go for python, go in _COMPLAINTS if python in text), "invalid syntax")
+        raise PatternError(f"error parsing regexp: {said}: `{pattern}`") from None
 
 
 def _translate(pattern: str) -> str:

@@ -137,7 +137,7 @@ def _number(node: Node) -> Check | None:
     in_range = _range(raw.get("format", "")) if integral else None
 
     def check(value: float, _old: Any, path: Path, errors: list[Cause]) -> None:
-        if step and value % step:
+        if step and not _is_multiple(value, step):
             errors.append(fe.invalid(path, value, f"{_where(path)} should be a multiple of {fe.number(step)}"))
         if highest is not None and (value > highest or (under and value == highest)):
             than = "less than" if under else "less than or equal to"
@@ -150,6 +150,14 @@ def _number(node: Node) -> Check | None:
             errors.append(fe.invalid(None, "", f"Checked value must be of type integer {kind} in {render(path)}"))
 
     return check
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    """Whole multiples; fractions such as 0.1 are not exact, so that a little is forgiven."""
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0
+    ratio = value / step
+    return abs(ratio - round(ratio)) < 1e-9
 
 
 def _range(format_: str) -> Callable[[float], bool]:

@@ -55,6 +55,7 @@ _CONSTANTS: Final[dict[type, Type]] = {
     bytes: BYTES,
     type(None): NULL,
 }
+_KEYS: Final = (str, int, bool, UInt)
 _TYPE_NAMES: Final = frozenset(
     {
         "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type",
@@ -174,7 +175,7 @@ class Compiler:
         convert = converter(kind)
         if expr.optional or operand.type.name == "optional":
             return Typed(optional_of(kind), _optional_entry(operand.run, key.run, convert))
-        get, container, index = FUNCTIONS["_[_]"].run, operand.run, key.run
+        get, container, index = guarded(FUNCTIONS["_[_]"].run), operand.run, key.run
         if convert is not None:
             return Typed(kind, lambda frame: convert(get(container(frame), index(frame))))
         return Typed(kind, lambda frame: get(container(frame), index(frame)))
@@ -208,6 +209,8 @@ class Compiler:
             made: dict[Any, Any] = {}
             for key, item, optional in runs:
                 name, value = key(frame), item(frame)
+                if type(name) not in _KEYS:
+                    raise NoOverloadError
                 if name in made:
                     raise CelError(f"Failed with repeated key: {name}")
                 if not optional:
@@ -302,7 +305,7 @@ def _optional_entry(operand: Run, key: Run, convert: Callable[[Any], Any] | None
                 return NONE
             value = value.value
         wanted = key(frame)
-        if type(value) is dict:
+        if type(value) is dict and type(wanted) in _KEYS:
             if wanted not in value:
                 return NONE
         elif type(value) is not list or type(wanted) is not int:
@@ -315,36 +318,27 @@ def _optional_entry(operand: Run, key: Run, convert: Callable[[Any], Any] | None
     return run
 
 
-def _applied(function: Callable[..., Any], args: list[Run]) -> Run:
-    """A closure that calls ``function``; what it cannot take becomes the error of CEL."""
-    if len(args) == 1:
-        (only,) = args
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with the errors of CEL in place of those of Python."""
 
-        def unary(frame: Frame) -> Any:
-            value = only(frame)
-            try:
-                return function(value)
-            except (TypeError, AttributeError):
-                raise NoOverloadError from None
-
-        return unary
-    if len(args) == 2:
-        first, second = args
-
-        def binary(frame: Frame) -> Any:
-            left, right = first(frame), second(frame)
-            try:
-                return function(left, right)
-            except (TypeError, AttributeError):
-                raise NoOverloadError from None
-
-        return binary
-
-    def general(frame: Frame) -> Any:
-        values = [arg(frame) for arg in args]
+    def call(*args: Any) -> Any:
         try:
-            return function(*values)
+            return function(*args)
         except (TypeError, AttributeError):
             raise NoOverloadError from None
+        except (ValueError, ArithmeticError) as error:
+            raise CelError(str(error)) from None
 
-    return general
+    return call
+
+
+def _applied(function: Callable[..., Any], args: list[Run]) -> Run:
+    """A closure that calls ``function``; what it cannot take becomes the error of CEL."""
+    call = guarded(function)
+    if len(args) == 1:
+        (only,) = args
+        return lambda frame: call(only(frame))
+    if len(args) == 2:
+        first, second = args
+        return lambda frame: call(first(frame), second(frame))
+    return lambda frame: call(*[arg(frame) for arg in args])

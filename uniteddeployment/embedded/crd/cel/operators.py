@@ -1,5 +1,6 @@
 """Operators, conversions and the functions of the CEL standard."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,7 +21,7 @@ from uniteddeployment.embedded.crd.cel.values import (
     type_of,
 )
 from uniteddeployment.embedded.crd.fielderror import number
-from uniteddeployment.embedded.crd.regex import compile_re2
+from uniteddeployment.embedded.crd.regex import PatternError, compile_re2
 
 _ARITHMETIC = "(int,int) int | (uint,uint) uint | (double,double) double"
 
@@ -171,9 +172,17 @@ def size(value: Any) -> int:
     raise NoOverloadError
 
 
+def pattern_of(text: str) -> re.Pattern[str]:
+    """A regular expression."""
+    try:
+        return compile_re2(text)
+    except PatternError as error:
+        raise CelError(str(error)) from None
+
+
 @function("matches", "(string,string) bool | string.(string) bool")
 def matches(text: str, pattern: str) -> bool:
-    return compile_re2(pattern).search(text) is not None
+    return pattern_of(pattern).search(text) is not None
 
 
 @function("type", "(A) type")

@@ -4,9 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from uniteddeployment.embedded.crd.cel.functions import function
-from uniteddeployment.embedded.crd.cel.operators import to_string
+from uniteddeployment.embedded.crd.cel.operators import pattern_of, to_string
 from uniteddeployment.embedded.crd.cel.values import CelError, NoOverloadError, is_number
-from uniteddeployment.embedded.crd.regex import compile_re2
 
 _UPPER: Final = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LOWER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
@@ -122,13 +121,13 @@ def quote(text: Any) -> str:
 
 @function("find", "string.(string) string")
 def find(text: Any, pattern: str) -> str:
-    match = compile_re2(pattern).search(_text(text))
+    match = pattern_of(pattern).search(_text(text))
     return match.group() if match is not None else ""
 
 
 @function("findAll", "string.(string) list<string> | string.(string,int) list<string>")
 def find_all(text: Any, pattern: str, limit: int = -1) -> list[str]:
-    found = [match.group() for match in compile_re2(pattern).finditer(_text(text))]
+    found = [match.group() for match in pattern_of(pattern).finditer(_text(text))]
     return found if limit < 0 else found[:limit]
 
 
