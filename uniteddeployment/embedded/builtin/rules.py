@@ -38,11 +38,11 @@ _RULES: dict[str, Rules] = {
     "apps.v1.Deployment": Rules(
         validate=workloads.deployment,
         validate_update=workloads.deployment_update,
-        warn=warnings.of_template,
+        warn=warnings.of_named_template,
         labels_with_status=False,
     ),
     "apps.v1.ReplicaSet": Rules(
-        validate=workloads.replica_set, validate_update=workloads.replica_set_update, warn=warnings.of_template
+        validate=workloads.replica_set, validate_update=workloads.replica_set_update, warn=warnings.of_named_template
     ),
     "apps.v1.StatefulSet": Rules(
         validate=workloads.stateful_set, validate_update=workloads.stateful_set_update, warn=warnings.of_template
@@ -54,7 +54,7 @@ _RULES: dict[str, Rules] = {
         prepare_create=prepare_workloads.prepare_job,
         validate=jobs.job,
         validate_update=jobs.job_update,
-        warn=warnings.of_template,
+        warn=warnings.of_named_template,
     ),
     "coordination.v1.Lease": Rules(validate=cluster.lease),
     "core.v1.ConfigMap": Rules(validate=cluster.config_map, validate_update=cluster.config_map_update),

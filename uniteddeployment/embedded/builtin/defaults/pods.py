@@ -1,6 +1,6 @@
 """Defaults of pods that depend on other fields: pull policies, volumes without a source, requests that limits imply."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from uniteddeployment.embedded.quantity import parse
@@ -46,11 +46,6 @@ def _pod_spec(spec: Obj) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
-    if spec.get("hostNetwork"):
-        for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-            for port in container.get("ports") or ():
-                if not port.get("hostPort") and port.get("containerPort"):
-                    port["hostPort"] = port["containerPort"]
 
 
 def _pod(pod: Obj) -> None:
@@ -58,14 +53,22 @@ def _pod(pod: Obj) -> None:
     if spec is None:
         return
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        resources = container.get("resources") or {}
-        limits = resources.get("limits")
+        limits = (container.get("resources") or {}).get("limits")
         if limits:
-            requests = resources.setdefault("requests", {})
+            requests = container["resources"].setdefault("requests", {})
             for resource, amount in limits.items():
                 requests.setdefault(resource, amount)
+        if spec.get("hostNetwork"):
+            _share_ports(container.get("ports") or ())
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
+
+
+def _share_ports(ports: Sequence[Obj]) -> None:
+    """In the network of the host a port of the container is one of the host."""
+    for port in ports:
+        if not port.get("hostPort") and port.get("containerPort"):
+            port["hostPort"] = port["containerPort"]
 
 
 def _claim_spec(spec: Obj) -> None:

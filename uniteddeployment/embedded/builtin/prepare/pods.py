@@ -74,7 +74,8 @@ def quality_of_service(spec: Obj) -> str:
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     guaranteed = True
-    for container in _containers(spec):
+    # What the pod promises as a whole stands for all of its containers.
+    for container in [spec] if spec.get("resources") else _containers(spec):
         resources = container.get("resources") or {}
         _add(requests, resources.get("requests"))
         if not _add(limits, resources.get("limits")):

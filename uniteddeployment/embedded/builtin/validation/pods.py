@@ -7,7 +7,6 @@ from typing import Any
 
 from uniteddeployment.embedded import names
 from uniteddeployment.embedded.builtin.validation.causes import (
-    NON_NEGATIVE,
     forbidden,
     invalid,
     invalids,
@@ -63,21 +62,14 @@ def pod_spec(spec: Obj, path: str) -> list[Cause]:
     for key in ("hostname", "subdomain"):
         if spec.get(key):
             causes += invalids(f"{path}.{key}", spec[key], names.label(spec[key]))
-    return causes + _times(spec, path)
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= _MAX_DEADLINE:
+        causes.append(invalid(f"{path}.activeDeadlineSeconds", deadline, _DEADLINE_TEXT))
+    return causes
 
 
 def _volume_names(given: Collection[Obj]) -> set[str]:
     return {volume.get("name", "") for volume in given}
-
-
-def _times(spec: Obj, path: str) -> list[Cause]:
-    causes: list[Cause] = []
-    deadline, grace = spec.get("activeDeadlineSeconds"), spec.get("terminationGracePeriodSeconds")
-    if deadline is not None and not 1 <= deadline <= _MAX_DEADLINE:
-        causes.append(invalid(f"{path}.activeDeadlineSeconds", deadline, _DEADLINE_TEXT))
-    if grace is not None and grace < 0:
-        causes.append(invalid(f"{path}.terminationGracePeriodSeconds", grace, NON_NEGATIVE))
-    return causes
 
 
 def pod_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:

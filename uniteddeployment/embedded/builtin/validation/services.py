@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from uniteddeployment.embedded import names
+from uniteddeployment.embedded.builtin.prepare.services import FIRST_NODE_PORT, NODE_PORTS
 from uniteddeployment.embedded.builtin.validation.causes import (
     duplicate,
     forbidden,
@@ -27,6 +28,10 @@ _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES = ("ClientIP", "None")
 _TRAFFIC = ("Cluster", "Local")
 _MAX_AFFINITY = 86400
+_NODE_PORT_TEXT = (
+    "provided port is not in the valid range. The range of valid ports is "
+    f"{FIRST_NODE_PORT}-{FIRST_NODE_PORT + NODE_PORTS - 1}"
+)
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
@@ -90,6 +95,8 @@ def _ports(ports: Sequence[Obj]) -> list[Cause]:
             causes.append(duplicate(at, {"port": number, "protocol": protocol}))
         taken_ports.add((protocol, number))
         node_port = port.get("nodePort", 0)
+        if node_port and not FIRST_NODE_PORT <= node_port < FIRST_NODE_PORT + NODE_PORTS:
+            causes.append(invalid(f"{at}.nodePort", node_port, _NODE_PORT_TEXT))
         if node_port and (protocol, node_port) in taken_node_ports:
             causes.append(duplicate(f"{at}.nodePort", node_port))
         taken_node_ports.add((protocol, node_port))

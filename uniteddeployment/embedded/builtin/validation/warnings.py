@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from uniteddeployment.embedded import names
 from uniteddeployment.embedded.quantity import NANO, nano
 from uniteddeployment.embedded.resources import Obj
 
@@ -10,8 +11,23 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def of_pod(new: Obj, _old: Obj | None) -> list[str]:
-    return list(_pod_spec(new.get("spec") or {}, "spec"))
+_NAME_TEXT = "which can result in surprising behavior; a DNS label is recommended"
+
+
+def of_pod(new: Obj, old: Obj | None) -> list[str]:
+    said = [] if old is not None else _name(new, "the Pod's hostname")
+    return [*said, *_pod_spec(new.get("spec") or {}, "spec")]
+
+
+def of_named_template(new: Obj, old: Obj | None) -> list[str]:
+    """Of a workload whose pods are called after it."""
+    said = [] if old is not None else _name(new, "Pod names and hostnames")
+    return [*said, *of_template(new, old)]
+
+
+def _name(obj: Obj, use: str) -> list[str]:
+    wrong = names.label(obj["metadata"].get("name", ""))
+    return [f"metadata.name: this is used in {use}, {_NAME_TEXT}: [{' '.join(wrong)}]"] if wrong else []
 
 
 def of_template(new: Obj, old: Obj | None) -> list[str]:
@@ -33,6 +49,9 @@ def _pod_spec(spec: Obj, path: str) -> Iterator[str]:
     for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
         if one.get("labelSelector") is None:
             yield f"{path}.topologySpreadConstraints[{index}].labelSelector: {_NULL_SELECTOR}"
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path}.terminationGracePeriodSeconds: {text}"
     affinity = spec.get("affinity")
     if affinity:
         for key in ("podAffinity", "podAntiAffinity"):
