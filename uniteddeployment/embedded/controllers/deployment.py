@@ -36,9 +36,11 @@ class Rollout:
     collisions: int
 
     def every(self) -> list[Obj]:
+        """All ReplicaSets, the newest last."""
         return [*self.old, *([self.new] if self.new is not None else [])]
 
     def replace(self, replica_set: Obj) -> None:
+        """Put the state that was just written in the place of the one before."""
         name = replica_set["metadata"]["name"]
         if self.new is not None and self.new["metadata"]["name"] == name:
             self.new = replica_set

@@ -39,6 +39,7 @@ class Tally:
 
     @property
     def ready(self) -> int:
+        """How many of the active pods are ready."""
         return sum(is_ready(pod) for pod in self.active)
 
 

@@ -94,13 +94,14 @@ class OwningController(Controller):
     def claim(self, resource: str, owner: Obj, *, fits: Callable[[Obj], bool] | None = None) -> list[Obj]:
         """What ``owner`` controls, in the order of names; adopts what matches its selector, releases what does not.
 
-        ``fits`` says which objects may be adopted at all. An owner that is going away neither adopts nor releases.
+        ``fits`` says which objects may be adopted at all. An owner that is going away neither adopts nor releases, and
+        one without a selector keeps what it has.
         """
         namespace = owner["metadata"]["namespace"]
         selector = owner["spec"].get("selector")
         claimed = []
         for obj in controlled(self.access, resource, owner):
-            if matches_labels(selector, labels_of(obj)):
+            if selector is None or matches_labels(selector, labels_of(obj)):
                 claimed.append(obj)
             elif not is_deleting(owner):
                 self._release(resource, obj, owner)

@@ -11,6 +11,8 @@ from uniteddeployment.embedded.controllers.times import seconds_since
 from uniteddeployment.embedded.resources import Obj
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+OUT_OF_REACH: Final = 1e9
+"""Seconds that nobody waits for: some set ``minReadySeconds`` to its highest value to hold a rollout."""
 
 
 def pod_from_template(template: Obj, owner: Obj, *, name: str = "", prefix: str = "") -> Obj:
@@ -75,7 +77,7 @@ def is_available(pod: Obj, min_ready_seconds: int, now: datetime) -> bool:
 def next_availability(pods: Iterable[Obj], min_ready_seconds: int, now: datetime) -> float | None:
     """When, in seconds, to look again because the next ready pod becomes available; None if none is going to."""
     waits = (seconds_to_available(pod, min_ready_seconds, now) for pod in pods)
-    waiting = [wait for wait in waits if 0 < wait < inf]
+    waiting = [wait for wait in waits if 0 < wait < OUT_OF_REACH]
     return min(waiting) if waiting else None
 
 
