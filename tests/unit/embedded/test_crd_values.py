@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.embedded.crd_kit import decoded, problems, resource, strategy, thing
+from uniteddeployment.embedded.errors import StatusError
 
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 TEXT = {"type": "string"}
@@ -29,6 +30,24 @@ def test_unknown_fields_are_dropped_and_named_with_their_paths() -> None:
         'unknown field "spec.unknown"',
     ]
     assert pruned == thing({"known": "a", "list": [{"a": "x"}, {}]})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ("x", "json: cannot unmarshal string into Go value of type v1.ObjectMeta"),
+        (5, "json: cannot unmarshal number into Go value of type v1.ObjectMeta"),
+        ({"name": 5}, "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"),
+        ({"labels": {"a": 1}}, "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"),
+    ],
+)
+def test_metadata_that_cannot_be_decoded_is_a_bad_request(metadata: Any, said: str) -> None:
+    """I11: bad input is refused, never a failure of the cluster."""
+    obj = {**thing({}), "metadata": metadata}
+    with pytest.raises(StatusError) as found:
+        strategy().conform(obj)
+    assert found.value.code == 400
+    assert found.value.message == f'Thing in version "v1" cannot be handled as a Thing: {said}'
 
 
 def test_preserved_fields_keep_everything_but_what_is_declared_inside() -> None:

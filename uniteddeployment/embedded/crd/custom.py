@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from uniteddeployment.embedded.builtin.conform import DecodeError, conform
+from uniteddeployment.embedded.builtin.shapes import shape_of
 from uniteddeployment.embedded.crd import fielderror as fe
 from uniteddeployment.embedded.crd.columns import columns_of
 from uniteddeployment.embedded.crd.conditions import ESTABLISHED, TERMINATING, is_true
@@ -10,11 +12,15 @@ from uniteddeployment.embedded.crd.fielderror import Path
 from uniteddeployment.embedded.crd.jsonpath import simple_path
 from uniteddeployment.embedded.crd.objectmeta import with_meta
 from uniteddeployment.embedded.crd.schema import CompiledSchema, compiled
+from uniteddeployment.embedded.crd.validate import type_name
 from uniteddeployment.embedded.errors import Cause, StatusError
 from uniteddeployment.embedded.resources import Obj, RawSchema, Resource, ScalePaths
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
+OBJECT_META_DEFINITION: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+_GO_TYPES: Final = {"integer": "number", "boolean": "bool"}
 _MAX_INT32: Final = 2**31 - 1
 
 
@@ -34,6 +40,8 @@ def _resource(crd: Obj, version: Mapping[str, Any]) -> Resource:
     terminating = is_true(crd, TERMINATING)
     strategy = CustomStrategy(
         group=spec["group"],
+        version=version["name"],
+        kind=names["kind"],
         plural=names["plural"],
         schema=compiled(schema),
         status="status" in subresources,
@@ -102,6 +110,8 @@ class CustomStrategy:
         self,
         *,
         group: str,
+        version: str,
+        kind: str,
         plural: str,
         schema: CompiledSchema,
         status: bool,
@@ -109,6 +119,8 @@ class CustomStrategy:
         terminating: bool = False,
     ) -> None:
         self._group = group
+        self._version = version
+        self._kind = kind
         self._plural = plural
         self._schema = schema
         self._status = status
@@ -116,8 +128,23 @@ class CustomStrategy:
         self._terminating = terminating
 
     def conform(self, obj: Obj) -> Sequence[str]:
-        """Prune; the answer names each field that was dropped."""
-        return [f'unknown field "{path}"' for path in self._schema.prune(obj)]
+        """Decode the metadata and prune the rest; the answer names each field that was dropped."""
+        unknown = self._decode_metadata(obj)
+        unknown += [f'unknown field "{path}"' for path in self._schema.prune(obj)]
+        return unknown
+
+    def _decode_metadata(self, obj: Obj) -> list[str]:
+        """Metadata is decoded as that of built-in kinds is, whatever the schema says of it."""
+        metadata = obj.get("metadata")
+        if metadata is None:
+            obj["metadata"] = {}
+            return []
+        if not isinstance(metadata, dict):
+            said = _GO_TYPES.get(type_name(metadata), type_name(metadata))
+            text = f"json: cannot unmarshal {said} into Go value of type v1.ObjectMeta"
+            raise DecodeError(self._kind, self._version, text)
+        unknown = conform(metadata, shape_of(OBJECT_META_DEFINITION), self._kind, self._version)
+        return [text.replace('"', '"metadata.', 1) for text in unknown]
 
     def default(self, obj: Obj) -> None:
         """Fill in the defaults of the schema."""

@@ -16,14 +16,12 @@ Pruner = Callable[[Any], list[str] | None]
 
 
 def compile_pruner(root: Node) -> Callable[[Any], list[str]]:
-    """Prunes whole custom resources: the paths of unknown fields in the order in which the real server names them."""
+    """Prunes whole custom resources but for their metadata; the paths come in the order of the real server."""
     prune = _fields(root, is_root=True)
-    meta = _METADATA
     embedded = _embedded(root)
 
     def pruned(obj: Any) -> list[str]:
-        unknown = [f".metadata{path}" for path in meta(obj.get("metadata")) or ()]
-        unknown += sorted(prune(obj) or ())
+        unknown = sorted(prune(obj) or ())
         if embedded is not None:
             unknown += embedded(obj) or ()
         return [path.removeprefix(".") for path in unknown]
