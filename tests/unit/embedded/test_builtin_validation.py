@@ -370,6 +370,16 @@ def test_jobs_end_and_keep_their_template() -> None:
             "spec: Required value: must specify a volume type",
         ),
         ("endpointslices.discovery.k8s.io", {"endpoints": []}, "addressType: Required value"),
+        (
+            "limitranges",
+            {"spec": {"limits": [{"type": "Pod", "min": {"cpu": "2"}, "max": {"cpu": "1"}}]}},
+            'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1',
+        ),
+        (
+            "resourcequotas",
+            {"spec": {"hard": {"pods": "1500m"}}},
+            'spec.hard[pods]: Invalid value: "1500m": must be an integer',
+        ),
         ("storageclasses.storage.k8s.io", {}, "provisioner: Required value"),
         (
             "priorityclasses.scheduling.k8s.io",

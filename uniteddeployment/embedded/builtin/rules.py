@@ -9,6 +9,7 @@ from uniteddeployment.embedded.builtin.validation import (
     autoscaling,
     cluster,
     jobs,
+    limits,
     pods,
     services,
     storage,
@@ -60,6 +61,7 @@ _RULES: dict[str, Rules] = {
     "core.v1.ConfigMap": Rules(validate=cluster.config_map, validate_update=cluster.config_map_update),
     "core.v1.Endpoints": Rules(validate=services.endpoints),
     "core.v1.Event": Rules(validate=cluster.event, validate_update=cluster.event_update),
+    "core.v1.LimitRange": Rules(validate=limits.limit_range),
     "core.v1.Namespace": Rules(
         prepare_create=prepare_cluster.prepare_namespace,
         prepare_update=prepare_cluster.prepare_namespace_update,
@@ -80,6 +82,7 @@ _RULES: dict[str, Rules] = {
         warn=warnings.of_pod,
     ),
     "core.v1.PodTemplate": Rules(validate=_pod_template),
+    "core.v1.ResourceQuota": Rules(validate=limits.resource_quota),
     "core.v1.Secret": Rules(validate=cluster.secret, validate_update=cluster.secret_update),
     "discovery.v1.EndpointSlice": Rules(
         validate=services.endpoint_slice, validate_update=services.endpoint_slice_update

@@ -236,4 +236,4 @@ def namespace_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     text = "may only be 'Terminating' if `deletionTimestamp` is not empty"
     if wanted == "Active":
         text = "may only be 'Active' if `deletionTimestamp` is empty"
-    return [invalid("status.phase", phase, text)]
+    return [invalid("status.Phase", phase, text)]

@@ -170,6 +170,6 @@ def _schedule(schedule: str) -> list[Cause]:
         return []
     fields = schedule.split()
     if len(fields) != 5:
-        return [invalid(path, schedule, f"expected exactly 5 fields, found {len(fields)}: {fields}")]
+        return [invalid(path, schedule, f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")]
     wrong = [field for field in fields if not _CRON_FIELD.fullmatch(field)]
     return [invalid(path, schedule, f"failed to parse int from {field}") for field in wrong]
