@@ -10,8 +10,8 @@ from typing import ClassVar, Final, NamedTuple
 from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.controllers.base import Controller, Key
 from uniteddeployment.embedded.controllers.conditions import with_condition
-from uniteddeployment.embedded.controllers.label_index import LabelIndex, SelectorIndex
-from uniteddeployment.embedded.controllers.ownership import MANAGER, controller_of, is_deleting, labels_of
+from uniteddeployment.embedded.controllers.label_index import LabelIndex, SelectorIndex, labels_of
+from uniteddeployment.embedded.controllers.ownership import MANAGER, controller_of, is_deleting
 from uniteddeployment.embedded.controllers.pods import is_ready
 from uniteddeployment.embedded.controllers.rounding import scaled
 from uniteddeployment.embedded.controllers.scheduling.selectors import matches_labels

@@ -6,14 +6,8 @@ from typing import ClassVar, Final
 from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.controllers import endpoints as state
 from uniteddeployment.embedded.controllers.base import Controller, Key
-from uniteddeployment.embedded.controllers.label_index import LabelIndex, SelectorIndex
-from uniteddeployment.embedded.controllers.ownership import (
-    MANAGER,
-    controlled,
-    controller_reference,
-    is_deleting,
-    labels_of,
-)
+from uniteddeployment.embedded.controllers.label_index import LabelIndex, SelectorIndex, labels_of
+from uniteddeployment.embedded.controllers.ownership import MANAGER, controlled, controller_reference, is_deleting
 from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 

@@ -7,30 +7,40 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from uniteddeployment.embedded.access import Change
-from uniteddeployment.embedded.controllers.ownership import labels_of
 from uniteddeployment.embedded.resources import Obj
 
 Pair = tuple[str, str, str]
 """(namespace, label, value)"""
 
 
-class LabelIndex:
-    """Names of objects by each of their labels. Feed it every :class:`Change` of a resource."""
+def labels_of(obj: Obj) -> dict[str, str]:
+    """The labels of an object, empty if it has none."""
+    return obj["metadata"].get("labels") or {}
 
-    def __init__(self, present: Iterable[Obj]) -> None:
+
+class LabelIndex:
+    """Names of objects by each of their labels. Feed it every :class:`Change` of a resource, or what it is to know."""
+
+    def __init__(self, present: Iterable[Obj] = ()) -> None:
         self._names: dict[Pair, dict[str, None]] = {}
         for obj in present:
             self._add(obj)
 
     def note(self, change: Change) -> None:
-        """Follow a change."""
+        """Follow a change of a resource all of whose objects are in the index."""
         if change.type == "DELETED":
-            self._remove(change.old or change.obj)
-        elif change.old is None:
-            self._add(change.obj)
-        elif labels_of(change.old) != labels_of(change.obj):
-            self._remove(change.old)
-            self._add(change.obj)
+            self.replace(change.old or change.obj, None)
+        else:
+            self.replace(change.old, change.obj)
+
+    def replace(self, old: Obj | None, new: Obj | None) -> None:
+        """Put ``new`` in the place of ``old``, which is in the index; None stands for nothing."""
+        if old is not None and new is not None and labels_of(old) == labels_of(new):
+            return
+        if old is not None:
+            self._remove(old)
+        if new is not None:
+            self._add(new)
 
     def find(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
         """The names, sorted, of the objects that have the rarest of these labels; there must be one."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 from uniteddeployment.embedded.access import Access, Change
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller, EventSink
+from uniteddeployment.embedded.controllers.label_index import LabelIndex, SelectorIndex, labels_of
 from uniteddeployment.embedded.controllers.scheduling.selectors import matches_labels
 from uniteddeployment.embedded.resources import Obj
 
@@ -41,11 +42,6 @@ def controller_of(obj: Obj) -> Obj | None:
     return None
 
 
-def labels_of(obj: Obj) -> dict[str, str]:
-    """The labels of an object, empty if it has none."""
-    return obj["metadata"].get("labels") or {}
-
-
 def is_deleting(obj: Obj) -> bool:
     """Whether the object's deletion was asked for."""
     return bool(obj["metadata"].get("deletionTimestamp"))
@@ -62,30 +58,39 @@ class OwningController(Controller):
 
     def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
         super().__init__(access, clock, random, events)
-        # Objects without a controller: resource -> namespace -> names in the order in which they were seen.
-        self._orphans: dict[str, dict[str, dict[str, None]]] = {}
+        self._selectors = SelectorIndex()
+        # Objects without a controller, of each resource whose objects may be adopted.
+        self._orphans: dict[str, LabelIndex] = {}
 
     def watch_owners(self) -> None:
         """Enqueue each owner that is there and each that changes."""
-        self.watch(self.resource, lambda obj: (obj["metadata"]["namespace"], obj["metadata"]["name"]))
+
+        def note(change: Change) -> None:
+            owner = change.obj
+            if change.type == "DELETED":
+                self._selectors.drop(owner)
+            else:
+                self._selectors.put(owner, (owner["spec"].get("selector") or {}).get("matchLabels") or {})
+            self.enqueue((owner["metadata"]["namespace"], owner["metadata"]["name"]))
+
+        self._unsubscribe.append(self.access.subscribe(self.resource, note))
+        for obj in self.access.list(self.resource):
+            note(Change("ADDED", self.resource, obj, None))
 
     def watch_dependents(self, resource: str) -> None:
         """Enqueue the owner of each object of ``resource`` that changes, and keep account of those without one."""
-        orphans: dict[str, dict[str, None]] = {}
-        self._orphans[resource] = orphans
+        orphans = self._orphans[resource] = LabelIndex()
 
         def note(change: Change) -> None:
-            metadata = change.obj["metadata"]
-            namespace, name = metadata["namespace"], metadata["name"]
-            self._enqueue_controller(change.obj)
-            if change.old is not None:
-                self._enqueue_controller(change.old)
-            if change.type == "DELETED" or controller_of(change.obj) is not None:
-                orphans.get(namespace, {}).pop(name, None)
-                return
-            orphans.setdefault(namespace, {})[name] = None
-            if change.old is None or _changed_hands(change.old, change.obj):
-                self._enqueue_suitors(change.obj)
+            old, obj = change.old, change.obj
+            self._enqueue_controller(obj)
+            if old is not None:
+                self._enqueue_controller(old)
+            was_orphan = old if old is not None and controller_of(old) is None else None
+            is_orphan = obj if change.type != "DELETED" and controller_of(obj) is None else None
+            orphans.replace(was_orphan, is_orphan)
+            if is_orphan is not None and (was_orphan is None or labels_of(was_orphan) != labels_of(is_orphan)):
+                self._enqueue_suitors(is_orphan)
 
         self._unsubscribe.append(self.access.subscribe(resource, note))
         for obj in self.access.list(resource):
@@ -106,12 +111,8 @@ class OwningController(Controller):
             elif not is_deleting(owner):
                 self._release(resource, obj, owner)
         if not is_deleting(owner):
-            for name in list(self._orphans.get(resource, {}).get(namespace, ())):
-                orphan = self.access.get(resource, namespace, name)
-                if orphan is None or is_deleting(orphan) or not matches_labels(selector, labels_of(orphan)):
-                    continue
-                if fits is None or fits(orphan):
-                    claimed.append(self._adopt(resource, orphan, owner))
+            orphans = self._matching_orphans(resource, namespace, selector)
+            claimed += [self._adopt(resource, orphan, owner) for orphan in orphans if fits is None or fits(orphan)]
         return sorted(claimed, key=lambda obj: obj["metadata"]["name"])
 
     def _enqueue_controller(self, obj: Obj) -> None:
@@ -121,9 +122,26 @@ class OwningController(Controller):
 
     def _enqueue_suitors(self, orphan: Obj) -> None:
         namespace = orphan["metadata"]["namespace"]
-        for owner in self.access.list(self.resource, namespace):
-            if matches_labels(owner["spec"].get("selector"), labels_of(orphan)):
-                self.enqueue((namespace, owner["metadata"]["name"]))
+        for name in self._selectors.candidates(namespace, labels_of(orphan)):
+            self.enqueue((namespace, name))
+
+    def _matching_orphans(self, resource: str, namespace: str, selector: Obj | None) -> list[Obj]:
+        """Objects without a controller that a selector matches, in the order of names."""
+        orphans, wanted = self._orphans.get(resource), (selector or {}).get("matchLabels")
+        if orphans is None:
+            return []
+        if wanted:
+            found = (self.access.get(resource, namespace, name) for name in orphans.find(namespace, wanted))
+        else:
+            found = (obj for obj in self.access.list(resource, namespace))
+        return [
+            obj
+            for obj in found
+            if obj is not None
+            and controller_of(obj) is None
+            and not is_deleting(obj)
+            and matches_labels(selector, labels_of(obj))
+        ]
 
     def _adopt(self, resource: str, obj: Obj, owner: Obj) -> Obj:
         references = [*(obj["metadata"].get("ownerReferences") or ()), controller_reference(owner)]
@@ -150,7 +168,3 @@ def with_metadata(obj: Obj, **fields: Any) -> Obj:
     """A copy of ``obj`` with these fields of its metadata; an empty value removes the field."""
     metadata = {**obj["metadata"], **fields}
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key not in fields or value}}
-
-
-def _changed_hands(old: Obj, new: Obj) -> bool:
-    return controller_of(old) is not None or labels_of(old) != labels_of(new)

@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from uniteddeployment.embedded.controllers.base import Key
+from uniteddeployment.embedded.controllers.label_index import labels_of
 from uniteddeployment.embedded.controllers.ownership import (
     MANAGER,
     OwningController,
     controlled,
     controller_of,
     is_deleting,
-    labels_of,
 )
 from uniteddeployment.embedded.controllers.pods import (
     deletion_order,

@@ -8,12 +8,12 @@ from typing import ClassVar, Final
 
 from uniteddeployment.embedded.controllers import revisions as history
 from uniteddeployment.embedded.controllers.base import Key
+from uniteddeployment.embedded.controllers.label_index import labels_of
 from uniteddeployment.embedded.controllers.ownership import (
     MANAGER,
     OwningController,
     controlled,
     is_deleting,
-    labels_of,
     with_metadata,
 )
 from uniteddeployment.embedded.controllers.pods import next_availability, phase_of

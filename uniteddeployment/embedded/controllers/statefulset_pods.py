@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from uniteddeployment.embedded.controllers.ownership import controller_reference, labels_of
+from uniteddeployment.embedded.controllers.label_index import labels_of
+from uniteddeployment.embedded.controllers.ownership import controller_reference
 from uniteddeployment.embedded.controllers.pods import pod_from_template
 from uniteddeployment.embedded.controllers.revisions import template_of
 from uniteddeployment.embedded.resources import Obj
