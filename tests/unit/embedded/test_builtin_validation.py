@@ -117,6 +117,20 @@ def test_stateful_sets(spec: Obj, said: str) -> None:
     assert wrong("statefulsets.apps", workload(**spec)) == {said}
 
 
+def test_pods_of_a_stateful_set_have_a_volume_for_each_claim() -> None:
+    mounted = {"name": "c", "image": "i", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [mounted]}}
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    assert wrong("statefulsets.apps", workload(template=template)) == {
+        'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"'
+    }
+    assert wrong("statefulsets.apps", workload(template=template, volumeClaimTemplates=[claim])) == {
+        "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value"
+    }
+    # What was let in as wrong as that may still be scaled.
+    assert wrong_change("statefulsets.apps", workload(template=template), spec__replicas=3) == set()
+
+
 def test_what_may_not_change_after_creation() -> None:
     (said,) = wrong_change("statefulsets.apps", workload(serviceName="a"), spec__serviceName="b")
     assert said.startswith("spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals'")

@@ -247,11 +247,12 @@ def _parse_time(value: Any, layout: str) -> datetime:
 def _bytes(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
     if value.__class__ is not str:
         raise _MismatchError(_json_type(value), made.go)
+    text = value.replace("\n", "").replace("\r", "")
     try:
-        base64.b64decode(value, validate=True)
+        text = base64.b64encode(base64.b64decode(text, validate=True)).decode()
     except binascii.Error:
         raise _MalformedError(f"illegal base64 data at input byte {_bad_byte(value)}") from None
-    return value if value or made.keep else _DROP
+    return text if text or made.keep else _DROP
 
 
 def _bad_byte(text: str) -> int:

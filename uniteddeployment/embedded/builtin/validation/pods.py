@@ -30,19 +30,19 @@ _MUTABLE = (
 )
 
 
-def template(given: Obj, path: str) -> list[Cause]:
-    """A pod template."""
-    return template_metadata(given, path) + pod_spec(given.get("spec") or {}, f"{path}.spec")
+def template(given: Obj, path: str, claimed: Collection[str] = ()) -> list[Cause]:
+    """A pod template. ``claimed`` are volumes that its pods will have besides those that it names."""
+    return template_metadata(given, path) + pod_spec(given.get("spec") or {}, f"{path}.spec", claimed)
 
 
 def pod(given: Obj) -> list[Cause]:
     return pod_spec(given.get("spec") or {}, "spec")
 
 
-def pod_spec(spec: Obj, path: str) -> list[Cause]:
+def pod_spec(spec: Obj, path: str, claimed: Collection[str] = ()) -> list[Cause]:
     given = spec.get("volumes") or ()
     causes = volumes(given, f"{path}.volumes") if given else []
-    causes += containers(spec, path, _volume_names(given))
+    causes += containers(spec, path, {*claimed, *(volume.get("name", "") for volume in given)})
     causes += one_of(spec, "restartPolicy", path, _RESTART_POLICIES)
     causes += one_of(spec, "dnsPolicy", path, _DNS_POLICIES)
     if spec.get("securityContext"):
@@ -66,10 +66,6 @@ def pod_spec(spec: Obj, path: str) -> list[Cause]:
     if deadline is not None and not 1 <= deadline <= _MAX_DEADLINE:
         causes.append(invalid(f"{path}.activeDeadlineSeconds", deadline, _DEADLINE_TEXT))
     return causes
-
-
-def _volume_names(given: Collection[Obj]) -> set[str]:
-    return {volume.get("name", "") for volume in given}
 
 
 def pod_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:

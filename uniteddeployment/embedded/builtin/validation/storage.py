@@ -21,26 +21,28 @@ _CLAIM_TEXT = (
 
 
 def claim(obj: Obj) -> list[Cause]:
-    spec = obj["spec"]
-    causes = _access_modes(spec)
-    causes += label_selector(spec.get("selector"), "spec.selector")
+    return claim_spec(obj["spec"], "spec")
+
+
+def claim_spec(spec: Obj, path: str) -> list[Cause]:
+    """What a claim asks for, by itself or in a template."""
+    causes = _access_modes(spec, path)
+    causes += label_selector(spec.get("selector"), f"{path}.selector")
     wanted = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    path = "spec.resources[storage]"
     if wanted is None:
-        causes.append(required(path))
+        causes.append(required(f"{path}.resources[storage]"))
     elif nano(wanted) <= 0:
-        causes.append(invalid(path, wanted, "must be greater than zero"))
-    return causes + one_of(spec, "volumeMode", "spec", _VOLUME_MODES)
+        causes.append(invalid(f"{path}.resources[storage]", wanted, "must be greater than zero"))
+    return causes + one_of(spec, "volumeMode", path, _VOLUME_MODES)
 
 
-def _access_modes(spec: Obj) -> list[Cause]:
-    modes = spec.get("accessModes") or ()
+def _access_modes(spec: Obj, path: str) -> list[Cause]:
+    modes, at = spec.get("accessModes") or (), f"{path}.accessModes"
     if not modes:
-        return [required("spec.accessModes", "at least 1 access mode is required")]
-    causes = [not_supported("spec.accessModes", mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
+        return [required(at, "at least 1 access mode is required")]
+    causes = [not_supported(at, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
     if "ReadWriteOncePod" in modes and len(modes) > 1:
-        text = "may not use ReadWriteOncePod with other access modes"
-        causes.append(forbidden("spec.accessModes", text))
+        causes.append(forbidden(at, "may not use ReadWriteOncePod with other access modes"))
     return causes
 
 
@@ -74,7 +76,7 @@ def _fixed(spec: Obj, before: Obj) -> Obj:
 
 def volume(obj: Obj) -> list[Cause]:
     spec = obj["spec"]
-    causes = _access_modes(spec)
+    causes = _access_modes(spec, "spec")
     capacity = spec.get("capacity") or {}
     if not capacity:
         causes.append(required("spec.capacity"))

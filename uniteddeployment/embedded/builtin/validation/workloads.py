@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from uniteddeployment.embedded import names
 from uniteddeployment.embedded.builtin.validation.causes import (
     IMMUTABLE,
     forbidden,
     invalid,
+    invalids,
     not_supported,
     required,
 )
@@ -21,9 +23,9 @@ from uniteddeployment.embedded.builtin.validation.common import (
     ordered_selector,
     selects,
     selects_all,
-    template_metadata,
 )
 from uniteddeployment.embedded.builtin.validation.pods import template as pod_template
+from uniteddeployment.embedded.builtin.validation.storage import claim_spec
 from uniteddeployment.embedded.errors import Cause
 from uniteddeployment.embedded.resources import Obj
 
@@ -156,6 +158,20 @@ def replica_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
 
 
 def stateful_set(obj: Obj) -> list[Cause]:
+    return _stateful_set_spec(obj) + _stateful_set_template(obj["spec"])
+
+
+def _stateful_set_template(spec: Obj) -> list[Cause]:
+    """The template of the pods, which have a volume for each claim, and those of the claims."""
+    claims = spec.get("volumeClaimTemplates") or ()
+    claimed = {(claim.get("metadata") or {}).get("name", "") for claim in claims}
+    causes = pod_template(spec.get("template") or {}, "spec.template", claimed)
+    for index, claim in enumerate(claims):
+        causes += claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
+    return causes
+
+
+def _stateful_set_spec(obj: Obj) -> list[Cause]:
     spec = obj["spec"]
     path = "spec"
     causes: list[Cause] = []
@@ -172,8 +188,8 @@ def stateful_set(obj: Obj) -> list[Cause]:
         causes += non_negative(spec["ordinals"], "start", f"{path}.ordinals")
     causes += _selector(spec, "statefulset")
     causes += _matches(spec)
-    # The volumes of the claim templates are not there yet: the pod's spec is checked when the pod is made.
-    causes += template_metadata(spec.get("template") or {}, "spec.template")
+    if spec.get("serviceName"):
+        causes += invalids("spec.serviceName", spec["serviceName"], names.label(spec["serviceName"]))
     return causes + _always_running(spec, "StatefulSet")
 
 
@@ -194,8 +210,11 @@ def stateful_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
         keys = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
         return _status_counts(new, keys)
     spec, before = new["spec"], old["spec"]
-    causes = stateful_set(new)
+    causes = _stateful_set_spec(new)
     changed = {key for key in spec.keys() | before.keys() if spec.get(key) != before.get(key)}
+    if "template" in changed and not _stateful_set_template(before):
+        # What was let in when less was checked may stay as wrong as it is.
+        causes += _stateful_set_template(spec)
     if changed - set(_STATEFUL_SET_MUTABLE):
         causes.append(forbidden("spec", _STATEFUL_SET_TEXT))
     return causes
