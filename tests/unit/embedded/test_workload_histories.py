@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tests.unit.embedded.workload_kit import World, counts, deployment, image_of, stateful_set
+from tests.unit.embedded.workload_kit import World, counts, deployment, image_of, stateful_set, template
 
 SETS = "statefulsets.apps"
 DEPLOYMENTS = "deployments.apps"
@@ -86,3 +86,27 @@ def test_a_deployment_comes_to_rest(seed: int) -> None:
     assert counts(obj, "replicas", "updatedReplicas", "availableReplicas", "unavailableReplicas") == [wanted] * 3 + [0]
     sizes = {image_of(rs["spec"]["template"]): rs["spec"]["replicas"] for rs in world.all("replicasets.apps")}
     assert {image: size for image, size in sizes.items() if size} == ({"app:9": wanted} if wanted else {})
+
+
+def test_controllers_that_were_away_find_what_changed_meanwhile() -> None:
+    """Stopped and started again, they act on the state: what they missed is found by looking (I9)."""
+    world = World()
+    world.create(SETS, stateful_set())
+    world.create("services", {"metadata": {"name": "s"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}})
+    world.run()
+    for controller in world.controllers:
+        controller.stop()
+    world.set(SETS, "web", IMAGE, "app:2")
+    world.delete("pods", "web-1")
+    world.create(DEPLOYMENTS, deployment(selector={"matchLabels": {"n": "1"}}, template=template(n="1")))
+    world.run()
+    assert sorted(world.images()) == ["web-0", "web-2"]
+    for controller in world.controllers:
+        controller.start()
+    world.run()
+    assert set(world.images().values()) == {"app:1", "app:2"}
+    assert {n: i for n, i in world.images().items() if len(n) == 5} == dict.fromkeys(
+        ("web-0", "web-1", "web-2"), "app:2"
+    )
+    endpoints = [e for s in world.all("endpointslices.discovery.k8s.io") for e in s["endpoints"]]
+    assert sorted(e["targetRef"]["name"] for e in endpoints) == sorted(world.images())

@@ -64,6 +64,7 @@ class OwningController(Controller):
 
     def watch_owners(self) -> None:
         """Enqueue each owner that is there and each that changes."""
+        self._selectors = SelectorIndex()
 
         def note(change: Change) -> None:
             owner = change.obj
