@@ -39,8 +39,8 @@ _KEPT_KEYWORDS: Final = (
 
 _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
     UNITED_DEPLOYMENT_KIND: {
-        # Rules may rely on these being there.
-        "spec.topology": {"default": {}},
+        # Rules may rely on these being there. A default has to keep the rules by itself, without the defaults inside it.
+        "spec.topology": {"default": {"subsets": []}},
         "spec.topology.subsets": {
             "default": [],
             "x-kubernetes-list-type": "map",

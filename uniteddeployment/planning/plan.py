@@ -17,9 +17,9 @@ from uniteddeployment.planning.kinds.base import Demand, SubsetPlan, TemplateMis
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.status import Row
 from uniteddeployment.planning.steps import AddFinalizer, Event, HostStep, MemberStep, RemoveFinalizer
-from uniteddeployment.planning.strategic import PatchError
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import Subset
+from uniteddeployment_api.strategic import PatchError
 
 
 @dataclass(frozen=True, slots=True)

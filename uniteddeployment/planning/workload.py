@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from uniteddeployment.planning import revision as revisions
-from uniteddeployment.planning import strategic
 from uniteddeployment.planning.application import STATEFUL_SET, Application
 from uniteddeployment.planning.observed import RevisionData
-from uniteddeployment_api import Subset, names
+from uniteddeployment_api import Subset, names, strategic
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Strategic merge patch on pod templates: what ``kubectl patch`` does, for the ``patch`` field of a subset.
+"""Strategic merge patch on workloads and pod templates: what ``kubectl patch`` does, for the ``patch`` of a subset.
 
 Lists of objects merge by a key, maps merge by name, ``null`` deletes, ``$patch: delete|replace`` and
 ``$retainKeys`` direct. The merge keys are those of PodTemplateSpec in Kubernetes 1.36; what is not listed is replaced.
@@ -27,11 +27,12 @@ _RETAIN = "$retainKeys"
 
 
 class PatchError(ValueError):
-    """A patch that cannot be applied; ``path`` is where, from the root of the pod template."""
+    """A patch that cannot be applied; ``path`` is where in the patch, from its root."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)
         self.path = path
+        self.reason = message
 
 
 def merge(document: Any, patch: Any, path: str = "") -> Any:
@@ -58,7 +59,8 @@ def merge(document: Any, patch: Any, path: str = "") -> Any:
         elif isinstance(value, Mapping):
             result[key] = merge(result.get(key), value, where)
         elif isinstance(value, list) and key in MERGE_KEYS:
-            result[key] = _merge_list(result.get(key) or [], value, MERGE_KEYS[key], where)
+            items = result.get(key)
+            result[key] = _merge_list(items if isinstance(items, list) else [], value, MERGE_KEYS[key], where)
         else:
             result[key] = value
     return result
@@ -74,7 +76,7 @@ def _merge_list(items: list[Any], patches: list[Any], merge_key: str, path: str)
             raise PatchError(where, "must be an object")
         if merge_key not in patch:
             raise PatchError(where, f"needs {merge_key!r}, by which the items of this list are matched")
-        at = next((i for i, item in enumerate(result) if item.get(merge_key) == patch[merge_key]), None)
+        at = next((i for i, item in enumerate(result) if _keyed(item, merge_key, patch[merge_key])), None)
         if patch.get(_DIRECTIVE) == "delete":
             if at is not None:
                 del result[at]
@@ -83,3 +85,7 @@ def _merge_list(items: list[Any], patches: list[Any], merge_key: str, path: str)
         else:
             result[at] = merge(result[at], patch, where)
     return result
+
+
+def _keyed(item: Any, merge_key: str, value: Any) -> bool:
+    return isinstance(item, Mapping) and item.get(merge_key) == value
