@@ -8,6 +8,7 @@ connections and refuses new ones as soon as they are made.
 import asyncio
 import contextlib
 import socket
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, unquote
@@ -42,8 +43,8 @@ class RunningServer:
         if self._closed:
             return
         self._closed = True
-        self._front.stop()
         self._listener.close()
+        self._front.stop()
         await self._front.server.shutdown(SHUTDOWN_SECONDS)
         await self._listener.wait_closed()
 
@@ -54,7 +55,14 @@ class _Front:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.server = web.Server(self._answer, handler_cancellation=True, access_log=None)
-        self.stop = cluster.faults.subscribe(self._on_faults)
+        self._streaming: set[RequestHandler] = set()
+        self._unsubscribe = cluster.faults.subscribe(self._on_faults)
+
+    def stop(self) -> None:
+        """Break off the watches, which would go on for ever."""
+        self._unsubscribe()
+        for connection in tuple(self._streaming):
+            _break(connection)
 
     def connection(self) -> asyncio.Protocol:
         """The protocol of a new connection."""
@@ -71,12 +79,31 @@ class _Front:
         try:
             response = await self._cluster.request(await _read(request))
             if response.stream is not None:
-                return await _stream(request, response)
+                return await self._stream(request, response.stream, response)
         except ConnectionError:
             _break(request.protocol)
             # The connection is gone; aiohttp wants to be told so by an exception that it knows.
             raise asyncio.CancelledError from None
         return web.Response(status=response.status, headers=_headers(response), body=response.body)
+
+    async def _stream(
+        self, request: web.BaseRequest, stream: AsyncIterator[bytes], response: Response
+    ) -> web.StreamResponse:
+        """Pass a watch on until it ends or the client goes."""
+        connection = request.protocol
+        answer = web.StreamResponse(status=response.status, headers=_headers(response))
+        self._streaming.add(connection)
+        try:
+            await answer.prepare(request)
+            async for chunk in stream:
+                await answer.write(chunk)
+            await answer.write_eof()
+        finally:
+            self._streaming.discard(connection)
+            close = getattr(stream, "aclose", None)
+            if close is not None:
+                await close()
+        return answer
 
 
 def _headers(response: Response) -> CIMultiDict[str]:
@@ -126,23 +153,6 @@ async def _read(request: web.BaseRequest) -> Request:
 def _peer(request: web.BaseRequest) -> Identity | None:
     transport = request.transport
     return None if transport is None else identity_of(transport.get_extra_info("peercert"))
-
-
-async def _stream(request: web.BaseRequest, response: Response) -> web.StreamResponse:
-    """Pass a watch on until it ends or the client goes."""
-    stream = response.stream
-    assert stream is not None  # noqa: S101  # the caller has looked
-    answer = web.StreamResponse(status=response.status, headers=response.headers)
-    try:
-        await answer.prepare(request)
-        async for chunk in stream:
-            await answer.write(chunk)
-        await answer.write_eof()
-    finally:
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
-    return answer
 
 
 async def start(

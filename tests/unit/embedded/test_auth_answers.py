@@ -1,0 +1,61 @@
+"""Who asks, and what they may."""
+
+import pytest
+
+from tests.unit.embedded.cluster_kit import CONFIGMAPS, TOKEN, Api
+from uniteddeployment.embedded.http import Identity, Request
+from uniteddeployment.embedded.tls import identity_of
+
+REVIEWS = "/apis/authorization.k8s.io/v1"
+
+
+def test_an_unknown_token_is_refused_and_not_repeated() -> None:
+    """I12: a credential is in no error text."""
+    response = Api().ask("GET", CONFIGMAPS, token="secret-guess")
+    assert response.status == 401
+    assert b"secret-guess" not in response.body
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "text"),
+    [
+        ("GET", CONFIGMAPS, 'cannot list resource "configmaps" in API group "" in the namespace "default"'),
+        ("GET", f"{CONFIGMAPS}?watch=true", 'cannot watch resource "configmaps"'),
+        ("GET", f"{CONFIGMAPS}/a", 'configmaps "a" is forbidden'),
+        ("DELETE", "/api/v1/nodes/n", 'cannot delete resource "nodes" in API group "" at the cluster scope'),
+        ("GET", "/apis/apps/v1/namespaces/default/deployments/d/scale", 'cannot get resource "deployments/scale"'),
+        ("GET", "/api/v1/namespaces/n", 'in the namespace "n"'),
+        ("GET", "/apis", 'cannot get path "/apis"'),
+    ],
+)
+def test_who_is_not_known_is_told_what_they_may_not(method: str, path: str, text: str) -> None:
+    refused = Api().json(method, path, token="", status=403)
+    assert text in refused["message"]
+    assert "system:anonymous" in refused["message"]
+
+
+def test_a_client_certificate_is_a_user_with_groups() -> None:
+    subject = ((("organizationName", "team"),), (("organizationName", "ops"),), (("commonName", "jane"),))
+    assert identity_of({"subject": subject}) == Identity("jane", ("team", "ops"))
+    assert identity_of({}) is None
+    request = Request("GET", CONFIGMAPS, peer=Identity("jane"))
+    assert Api().cluster.handle(request).status == 200
+
+
+def test_users_may_ask_who_they_are_and_what_they_may() -> None:
+    api = Api()
+    me = api.json("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, status=201)
+    assert me["status"]["userInfo"]["username"] == "admin"
+    spec = {"resourceAttributes": {"verb": "list", "resource": "pods"}}
+    assert api.json("POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": spec}, status=201)["status"]["allowed"]
+    other = {"spec": {"user": "nobody", **spec}}
+    assert not api.json("POST", f"{REVIEWS}/subjectaccessreviews", other, status=201)["status"]["allowed"]
+    assert api.ask("POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": {}}).status == 422
+    assert api.ask("GET", f"{REVIEWS}/selfsubjectaccessreviews").status == 405
+
+
+def test_tokens_can_be_reviewed() -> None:
+    api = Api()
+    url = "/apis/authentication.k8s.io/v1/tokenreviews"
+    assert api.json("POST", url, {"spec": {"token": TOKEN}}, status=201)["status"]["authenticated"]
+    assert api.json("POST", url, {"spec": {"token": "no"}}, status=201)["status"]["error"] == "invalid bearer token"
