@@ -6,10 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.embedded.crd_kit import strategy, thing
+from tests.unit.embedded.crd_kit import definition, refusals, strategy, thing
 from uniteddeployment.embedded.crd.cel.compilation import RuleError, compile_expression
 from uniteddeployment.embedded.crd.cel.declarations import DYN
 from uniteddeployment.embedded.crd.cel.values import CelError
+from uniteddeployment.embedded.errors import StatusError
 
 NAMES = st.sampled_from(["a", "b", "c", "list", "map", "any"])
 JSON = st.recursive(
@@ -71,6 +72,36 @@ def test_whatever_comes_is_judged_and_nothing_is_changed_by_judging(spec: Any, o
     SUBJECT.validate_create(new)
     SUBJECT.validate_update(new, before, "")
     assert (new, before) == copies
+
+
+ANYTHING = JSON | st.sampled_from(
+    ["object", "array", "string", "set", "map", "^a+$", "(", "self.a == 1", ".spec.a", "v1"]
+)
+KEYWORDS = st.sampled_from(
+    [
+        "type", "properties", "items", "additionalProperties", "required", "enum", "default", "pattern", "nullable",
+        "minimum", "anyOf", "allOf", "not", "format", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
+        "x-kubernetes-validations", "x-kubernetes-int-or-string", "x-kubernetes-embedded-resource", "rule", "a", "name",
+        "x-kubernetes-preserve-unknown-fields", "jsonPath", "scale", "specReplicasPath", "strategy", "kind", "plural",
+    ]
+)  # fmt: skip
+SCHEMAS = st.recursive(
+    ANYTHING, lambda inner: st.dictionaries(KEYWORDS, inner, max_size=4) | st.lists(inner, max_size=2), max_leaves=15
+)
+
+
+@given(SCHEMAS, st.sampled_from(["", "names", "versions", "conversion", "scope", "group"]))
+def test_whatever_is_called_a_definition_is_judged(junk: Any, field: str) -> None:
+    """I11: bad input is refused, never a failure of the cluster."""
+    crd = definition()
+    if field:
+        crd["spec"][field] = junk
+    else:
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = junk
+    try:
+        refusals(crd)
+    except StatusError as error:
+        assert error.code == 400  # noqa: PT017  # decoding may refuse, and only so
 
 
 OPERANDS = st.sampled_from(

@@ -1,16 +1,12 @@
 """The strategy of CustomResourceDefinition itself."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-from uniteddeployment.embedded.builtin.conform import conform
-from uniteddeployment.embedded.builtin.shapes import shape_of
 from uniteddeployment.embedded.crd.check import check_definition, check_names, check_update
+from uniteddeployment.embedded.crd.decode import decode
 from uniteddeployment.embedded.errors import Cause
 from uniteddeployment.embedded.resources import Obj
-
-KIND: Final = "CustomResourceDefinition"
-DEFINITION: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
 
 
 class DefinitionStrategy:
@@ -18,7 +14,7 @@ class DefinitionStrategy:
 
     def conform(self, obj: Obj) -> Sequence[str]:
         """Decode as the real server does."""
-        return conform(obj, shape_of(DEFINITION), KIND, "v1")
+        return decode(obj)
 
     def default(self, obj: Obj) -> None:
         """Names that follow from the kind, and no conversion."""
