@@ -127,14 +127,13 @@ def _value(value: Any, made: Field, walk: _Walk, key: str) -> Any:
         if value.__class__ is not dict:
             raise _MismatchError(_json_type(value), made.go)
         walk.path.append(key)
-        assert made.shape is not None  # noqa: S101 - a struct field is compiled with its shape
         _struct(value, made.shape, walk)
         walk.path.pop()
         return value
     return _DECODERS[tag](value, made, walk, key)
 
 
-def _integer(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001 - the table wants one signature
+def _integer(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ is not int:
         said = f"number {value}" if value.__class__ is float else _json_type(value)
         raise _MismatchError(said, made.go)
@@ -143,13 +142,13 @@ def _integer(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: AR
     return value if value or made.keep else _DROP
 
 
-def _boolean(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
+def _boolean(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ is not bool:
         raise _MismatchError(_json_type(value), made.go)
     return value if value or made.keep else _DROP
 
 
-def _number(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
+def _number(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ not in (int, float):
         raise _MismatchError(_json_type(value), made.go)
     return value if value or made.keep else _DROP
@@ -160,11 +159,9 @@ def _list(value: Any, made: Field, walk: _Walk, key: str) -> Any:
         raise _MismatchError(_json_type(value), made.go)
     if not value:
         return value if made.keep else _DROP
-    item = made.item
-    assert item is not None  # noqa: S101 - a list field is compiled with its item
+    item = made.item or shapes.ANYTHING
     walk.path.append(key)
     if item.tag == shapes.STRUCT:
-        assert item.shape is not None  # noqa: S101
         for index, element in enumerate(value):
             if element.__class__ is not dict:
                 if element is not None:
@@ -185,8 +182,7 @@ def _map(value: Any, made: Field, walk: _Walk, key: str) -> Any:
         raise _MismatchError(_json_type(value), made.go)
     if not value:
         return value if made.keep else _DROP
-    item = made.item
-    assert item is not None  # noqa: S101 - a map field is compiled with its item
+    item = made.item or shapes.ANYTHING
     for name, element in value.items():
         if element.__class__ is not str or item.tag != shapes.STRING:
             value[name] = _element(element, item, walk, key)
@@ -200,11 +196,11 @@ def _element(element: Any, item: Field, walk: _Walk, key: str) -> Any:
     return element if new is _DROP else new
 
 
-def _any(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
+def _any(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
     return value
 
 
-def _quantity(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
+def _quantity(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
     text = value if value.__class__ is str else str(value) if value.__class__ in (int, float) else ""
     try:
         return canonical(text.strip())
@@ -212,18 +208,18 @@ def _quantity(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: A
         raise _MalformedError(str(wrong)) from None
 
 
-def _int_or_string(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
+def _int_or_string(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ is int or value.__class__ is str:
         return value
     raise _MalformedError(f"json: cannot unmarshal {_json_type(value)} into Go value of type int32")
 
 
-def _time(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
+def _time(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
     moment = _parse_time(value, _TIME_LAYOUT)
     return value if len(value) == 20 and value[-1] == "Z" else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _micro_time(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
+def _micro_time(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
     moment = _parse_time(value, _MICRO_LAYOUT)
     return value if len(value) == 27 and value[-1] == "Z" else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -244,7 +240,7 @@ def _parse_time(value: Any, layout: str) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _bytes(value: Any, made: Field, walk: _Walk, key: str) -> Any:  # noqa: ARG001
+def _bytes(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ is not str:
         raise _MismatchError(_json_type(value), made.go)
     text = value.replace("\n", "").replace("\r", "")

@@ -40,25 +40,34 @@ _ZERO: dict[int, Any] = {STRING: "", INTEGER: 0, BOOLEAN: False, NUMBER: 0}
 _MISSING_WHEN_REQUIRED = frozenset((STRING, INTEGER, BOOLEAN))
 
 
-@dataclass(slots=True)
-class Field:
-    """What one field holds. ``keep`` says that its zero value is written out; ``go`` is the type that errors name."""
-
-    tag: int
-    go: str
-    keep: bool = False
-    shape: "Shape | None" = None
-    item: "Field | None" = None
-    bits: int = 64
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Shape:
     """What a JSON object of one definition holds."""
 
     name: str
-    fields: dict[str, Field] = field(default_factory=dict)
+    fields: dict[str, "Field"] = field(default_factory=dict)
     always: tuple[tuple[str, Any], ...] = ()
+
+
+_SHAPELESS: Final = Shape("")
+
+
+@dataclass(slots=True)
+class Field:
+    """What one field holds. ``keep`` says that its zero value is written out; ``go`` is the type that errors name.
+
+    ``shape`` is what a struct holds, ``item`` what a list or a map holds, ``bits`` how large a number may be.
+    """
+
+    tag: int
+    go: str
+    keep: bool = False
+    shape: Shape = _SHAPELESS
+    item: "Field | None" = None
+    bits: int = 64
+
+
+ANYTHING: Final = Field(ANY, "interface {}")
 
 
 @lru_cache(maxsize=1)
@@ -105,8 +114,8 @@ def shape_of(name: str) -> Shape:
         if key in required and made.tag in _MISSING_WHEN_REQUIRED
     }
     for key, value in wire.get("always", {}).items():
-        nested = shape.fields[key].shape
-        absent[key] = _zero_of(nested) if value == {} and nested is not None else value
+        made = shape.fields[key]
+        absent[key] = _zero_of(made.shape) if value == {} and made.tag == STRUCT else value
     shape.always = tuple(absent.items())
     return shape
 
