@@ -117,3 +117,24 @@ def test_a_quota_adds_up_what_pods_ask_for_and_forgets_those_that_have_ended() -
     admit_create("pods", pod(containers=[asking]), holding(resourcequotas=[bound], pods=[ended]))
     said = refused("pods", pod(containers=[asking]), holding(resourcequotas=[bound], pods=[running]))
     assert said.endswith("requested: requests.cpu=600m, used: requests.cpu=600m, limited: requests.cpu=1")
+
+
+def storage_class(name: str, created: str, *, default: bool) -> Obj:
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if default else {}
+    return {"metadata": {"name": name, "creationTimestamp": created, "annotations": annotations}}
+
+
+def test_a_claim_without_a_class_gets_the_youngest_default() -> None:
+    lookup = holding(
+        storageclasses=[
+            storage_class("old", "2025-01-01T00:00:00Z", default=True),
+            storage_class("new", "2026-01-01T00:00:00Z", default=True),
+            storage_class("other", "2026-06-01T00:00:00Z", default=False),
+        ]
+    )
+    claim: Obj = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {}}
+    admit_create("persistentvolumeclaims", claim, lookup)
+    assert claim["spec"]["storageClassName"] == "new"
+    chosen: Obj = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {"storageClassName": ""}}
+    admit_create("persistentvolumeclaims", chosen, lookup)
+    assert chosen["spec"]["storageClassName"] == ""

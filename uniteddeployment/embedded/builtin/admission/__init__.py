@@ -7,7 +7,7 @@ about other objects through ``lookup`` only, and does without it for kinds that 
 
 from collections.abc import Callable, Sequence
 
-from uniteddeployment.embedded.builtin.admission import limits, priority, quota
+from uniteddeployment.embedded.builtin.admission import limits, priority, quota, storage
 from uniteddeployment.embedded.resources import Obj
 
 Lookup = Callable[[str, str], Sequence[Obj]]
@@ -24,6 +24,8 @@ def admit_create(key: str, obj: Obj, lookup: Lookup) -> None:
     namespace = obj["metadata"].get("namespace", "")
     if key == "pods":
         priority.assign(obj, lookup("priorityclasses.scheduling.k8s.io", ""))
+    elif key == "persistentvolumeclaims":
+        storage.classify(obj, lookup("storageclasses.storage.k8s.io", ""))
     if not namespace or key in _UNCOUNTED:
         return
     if key in limits.LIMITED:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from uniteddeployment.embedded.builtin.admission.storage import DEFAULT_CLASS
 from uniteddeployment.embedded.resources import Obj
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class"
 
 
 def _spec(obj: Obj) -> Obj:
@@ -69,7 +69,7 @@ def volume_claim(obj: Obj, _now: datetime) -> str:
 def class_name(obj: Obj, _now: datetime) -> str:
     """The name, and whether claims get this class that ask for none."""
     name = str(obj["metadata"].get("name", ""))
-    marked = (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS_ANNOTATION) == "true"
+    marked = (obj["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
     return f"{name} (default)" if marked else name
 
 
