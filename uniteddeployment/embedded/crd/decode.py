@@ -1,7 +1,7 @@
 """Decoding definitions: the schemas in them are structs all the way down, also where OpenAPI calls them free-form.
 
 ``items`` may be a schema or a list of schemas, ``additionalProperties`` a schema or a bool; the decoder of built-in
-kinds leaves such fields alone. Here they are decoded as well, so that everything after this can rely on what a schema is.
+kinds leaves such fields alone. Here they are decoded as well: everything after this can rely on what a schema is.
 """
 
 from collections.abc import Iterator
