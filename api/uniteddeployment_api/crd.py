@@ -39,7 +39,7 @@ _KEPT_KEYWORDS: Final = (
 
 _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
     UNITED_DEPLOYMENT_KIND: {
-        # Rules may rely on these being there. A default has to keep the rules by itself, without the defaults inside it.
+        # Rules may rely on these being there. A default has to keep the rules by itself, without those inside it.
         "spec.topology": {"default": {"subsets": []}},
         "spec.topology.subsets": {
             "default": [],

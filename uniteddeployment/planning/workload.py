@@ -12,6 +12,7 @@ from uniteddeployment.planning import revision as revisions
 from uniteddeployment.planning.application import STATEFUL_SET, Application
 from uniteddeployment.planning.observed import RevisionData
 from uniteddeployment_api import Subset, names, strategic
+from uniteddeployment_api.placement import placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +87,8 @@ def _render(app: Application, subset: Subset, data: RevisionData, revision: str)
 
 
 def _pod_template(subset: Subset, data: RevisionData, labels: Mapping[str, str]) -> dict[str, Any]:
-    template: dict[str, Any] = dict(data.template)
+    template = placed(data.template, subset)
     patch = data.patches.get(subset.name) or subset.patch
-    spec = dict(template.get("spec") or {})
-    if subset.tolerations:
-        own = [toleration.model_dump(by_alias=True, exclude_none=True) for toleration in subset.tolerations]
-        spec["tolerations"] = [*(spec.get("tolerations") or []), *own]
-    if subset.node_selector_term is not None:
-        term = subset.node_selector_term.model_dump(by_alias=True, exclude_none=True)
-        spec["affinity"] = _with_node_term(spec.get("affinity") or {}, term)
-    template["spec"] = spec
     if patch:
         template = strategic.merge(template, patch)
     metadata = dict(template.get("metadata") or {})
@@ -103,22 +96,3 @@ def _pod_template(subset: Subset, data: RevisionData, labels: Mapping[str, str])
     metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
     template["metadata"] = metadata
     return template
-
-
-def _with_node_term(affinity: Mapping[str, Any], term: Mapping[str, Any]) -> dict[str, Any]:
-    """Required node affinity with ``term`` added to each of its terms (a node has to satisfy both)."""
-    node = dict(affinity.get("nodeAffinity") or {})
-    required = node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms = [
-        {
-            field: [*(old.get(field) or []), *(term.get(field) or [])]
-            for field in ("matchExpressions", "matchFields")
-            if old.get(field) or term.get(field)
-        }
-        for old in required.get("nodeSelectorTerms") or [{}]
-    ]
-    # A term without any requirement matches no node at all; an empty subset term must not make pods unschedulable.
-    terms = [one for one in terms if one]
-    if terms:
-        node["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
-    return {**affinity, "nodeAffinity": node} if node else dict(affinity)
