@@ -34,14 +34,14 @@ def list_kind(resource: Resource) -> str:
     return str(resource.extra.get("listKind") or f"{resource.kind}List")
 
 
-def _warnings(texts: Sequence[str]) -> tuple[str, ...]:
+def warning_values(texts: Sequence[str]) -> tuple[str, ...]:
     """Texts as the values of Warning headers."""
     quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in dict.fromkeys(texts))
     return tuple(f'299 - "{text}"' for text in quoted)
 
 
 def raw_json(body: bytes, status: int = 200, warnings: Sequence[str] = ()) -> Response:
-    return Response(status, {"content-type": JSON}, body, warnings=_warnings(warnings))
+    return Response(status, {"content-type": JSON}, body, warnings=warning_values(warnings))
 
 
 def text(body: str, status: int = 200) -> Response:
@@ -55,7 +55,7 @@ def value(obj: Any, accepted: Accepted, status: int = 200, warnings: Sequence[st
     """Any value in the accepted media type."""
     if accepted.media == YAML:
         body = yaml.dump(obj, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
-        return Response(status, {"content-type": YAML}, body, warnings=_warnings(warnings))
+        return Response(status, {"content-type": YAML}, body, warnings=warning_values(warnings))
     return raw_json(encode(obj), status, warnings)
 
 

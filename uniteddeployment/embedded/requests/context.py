@@ -52,9 +52,7 @@ class Context:
 
     def call(self, kind: str, *, apply: bool = False) -> Call:
         """How this write is asked for; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
-        call = options.write_options(kind, self.query, self.dry_runs, self.header("user-agent"), apply=apply)
-        call.warnings += deprecations(self.resource)
-        return call
+        return options.write_options(kind, self.query, self.dry_runs, self.header("user-agent"), apply=apply)
 
 
 def deprecations(resource: Resource) -> list[str]:

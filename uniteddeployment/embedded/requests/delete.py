@@ -68,7 +68,8 @@ def delete(core: Core, target: Target, options: DeleteOptions, call: Call) -> De
         return Deleted(new, gone=False)
     if not call.dry_run:
         core.store.remove(core.registry.table(resource), target.key)
-    return Deleted(new, gone=True)
+    # Only what can be deleted gracefully shows that it was marked first.
+    return Deleted(new if resource.key == PODS else before, gone=True)
 
 
 def _replace(core: Core, target: Target, new: Obj) -> Obj:

@@ -80,11 +80,22 @@ class Dispatcher:
                 return self._subresources.bind(request, address, query)
             return self._paths.unserved(request, address, user)
         context = Context(request, found, query)
-        if address.subresource:
+        said = deprecations(found.resource)
+        if not said:
+            return self._routed(context, watching=watching)
+        try:
+            response = self._routed(context, watching=watching)
+        except StatusError as failure:
+            response = answer.error(failure)
+        response.warnings = (*answer.warning_values(said), *response.warnings)
+        return response
+
+    def _routed(self, context: Context, *, watching: bool) -> Response:
+        if context.address.subresource:
             return self._subresources.answer(context)
-        return (
-            self._object(context, watching=watching) if address.name else self._collection(context, watching=watching)
-        )
+        if context.address.name:
+            return self._object(context, watching=watching)
+        return self._collection(context, watching=watching)
 
     # Collections
 
@@ -181,7 +192,7 @@ class Dispatcher:
         resource = context.resource
         request = self._delete_request(context)
         asked = request.options
-        call = Call(DELETER, request.dry_run, warnings=deprecations(resource))
+        call = Call(DELETER, request.dry_run)
         if resource.key in ORPHANED and asked.propagation is None:
             asked = deletion.DeleteOptions(asked.grace_seconds, "Orphan", asked.uid, asked.resource_version)
             call.warnings.append(ORPHAN_WARNING)
