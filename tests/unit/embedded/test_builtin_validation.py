@@ -274,6 +274,21 @@ def test_of_a_pod_only_images_deadlines_and_more_tolerations_may_change() -> Non
         ({"ports": [{"name": "a", "port": 1}, {"name": "a", "port": 2}]}, 'spec.ports[1].name: Duplicate value: "a"'),
         ({"type": "ExternalName"}, "spec.externalName: Required value"),
         (
+            {"ports": [{"port": 1, "nodePort": 30001}]},
+            "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+        ),
+        (
+            {"ports": [{"port": 1}], "externalTrafficPolicy": "Local"},
+            'spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services',
+        ),
+        (
+            {"type": "NodePort", "ports": [{"port": 1, "nodePort": 80}]},
+            (
+                "spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. "
+                "The range of valid ports is 30000-32767"
+            ),
+        ),
+        (
             {"type": "Wrong", "ports": [{"port": 1}]},
             (
                 'spec.type: Unsupported value: "Wrong": supported values: "ClusterIP", "ExternalName", "LoadBalancer", '
@@ -343,6 +358,8 @@ def test_jobs_end_and_keep_their_template() -> None:
     assert wrong_change("jobs.batch", suspended, spec__template__spec__nodeSelector={"a": "b"}) == set()
     cron = {"spec": {"schedule": "* * *", "jobTemplate": {"spec": {"template": template}}}}
     assert {said.partition(":")[0] for said in wrong("cronjobs.batch", cron)} == {"spec.schedule"}
+    cron["spec"].update(schedule="@daily", timeZone="Mars/Base")
+    assert wrong("cronjobs.batch", cron) == {'spec.timeZone: Invalid value: "Mars/Base": unknown time zone Mars/Base'}
 
 
 @pytest.mark.parametrize(

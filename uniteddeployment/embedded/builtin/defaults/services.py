@@ -7,6 +7,12 @@ from uniteddeployment.embedded.resources import Obj
 _AFFINITY_SECONDS = 10800
 
 
+def externally_accessible(spec: Obj) -> bool:
+    """Whether the service can be reached from outside the cluster."""
+    kind = spec.get("type")
+    return kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
 def _service_spec(spec: Obj) -> None:
     kind = spec["type"]
     if spec["sessionAffinity"] == "None":
@@ -17,7 +23,7 @@ def _service_spec(spec: Obj) -> None:
     for port in spec.get("ports") or ():
         if port.get("targetPort") in (None, 0, ""):
             port["targetPort"] = port.get("port", 0)
-    if kind in ("NodePort", "LoadBalancer") and not spec.get("externalTrafficPolicy"):
+    if externally_accessible(spec) and not spec.get("externalTrafficPolicy"):
         spec["externalTrafficPolicy"] = "Cluster"
     if kind in ("ClusterIP", "NodePort", "LoadBalancer") and spec.get("internalTrafficPolicy") is None:
         spec["internalTrafficPolicy"] = "Cluster"

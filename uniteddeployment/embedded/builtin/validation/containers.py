@@ -223,16 +223,16 @@ def resources(given: Obj, path: str) -> list[Cause]:
 def _amounts(amounts: Mapping[str, str], path: str) -> list[Cause]:
     causes: list[Cause] = []
     for name, amount in amounts.items():
+        at, size = f"{path}[{name}]", nano(amount)
         if name not in _COMPUTE:
-            causes += invalids(path, name, names.label_key(name))
+            causes += invalids(at, name, names.label_key(name))
             if "/" not in name and not name.startswith("hugepages-"):
-                causes.append(invalid(path, name, "must be a standard resource type or fully qualified"))
-                causes.append(invalid(path, name, "must be a standard resource for containers"))
-        size = nano(amount)
+                causes.append(invalid(at, name, "must be a standard resource type or fully qualified"))
+                causes.append(invalid(at, name, "must be a standard resource for containers"))
+            if size % NANO:
+                causes.append(invalid(at, amount, "must be an integer"))
         if size < 0:
-            causes.append(invalid(f"{path}[{name}]", amount, NON_NEGATIVE))
-        if name not in _COMPUTE and size % NANO:
-            causes.append(invalid(f"{path}[{name}]", amount, "must be an integer"))
+            causes.append(invalid(at, amount, NON_NEGATIVE))
     return causes
 
 

@@ -1,6 +1,7 @@
 """Jobs and CronJobs."""
 
 import re
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from uniteddeployment.embedded.builtin.prepare.workloads import CONTROLLER_UID, JOB_NAME
 from uniteddeployment.embedded.builtin.validation.causes import (
@@ -149,6 +150,9 @@ def cron_job(obj: Obj) -> list[Cause]:
         causes.append(required("spec.schedule"))
     else:
         causes += _schedule(schedule)
+    zone = spec.get("timeZone")
+    if zone is not None and not _is_zone(zone):
+        causes.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
     causes += non_negative(spec, "startingDeadlineSeconds", "spec")
     if spec.get("concurrencyPolicy") not in _CONCURRENCY:
         causes.append(not_supported("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), _CONCURRENCY))
@@ -162,6 +166,19 @@ def cron_job(obj: Obj) -> list[Cause]:
         if (spec.get(key) or 0) < 0:
             causes.append(invalid(f"spec.{key}", spec[key], NON_NEGATIVE))
     return causes
+
+
+def _is_zone(name: str) -> bool:
+    """Whether there is such a time zone. Where no zones are installed, every name is taken."""
+    return _knows(name) or not _knows("Etc/UTC")
+
+
+def _knows(zone: str) -> bool:
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        return False
+    return True
 
 
 def _schedule(schedule: str) -> list[Cause]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from uniteddeployment.embedded import names
+from uniteddeployment.embedded.builtin.defaults.services import externally_accessible
 from uniteddeployment.embedded.builtin.prepare.services import FIRST_NODE_PORT, NODE_PORTS
 from uniteddeployment.embedded.builtin.validation.causes import (
     duplicate,
@@ -44,22 +45,39 @@ def service(obj: Obj) -> list[Cause]:
     ports = spec.get("ports") or ()
     if not ports and not headless and kind != "ExternalName":
         causes.append(required("spec.ports"))
-    if kind == "LoadBalancer":
-        causes += [
-            forbidden(f"spec.ports[{i}].port", "may not expose port 10250 externally")
-            for i, port in enumerate(ports)
-            if port.get("port") == 10250
-        ]
-    elif kind == "ExternalName":
+    if kind == "ExternalName":
         causes += _external_name(spec)
+    causes += _of_its_type(spec, ports)
     if kind not in _TYPES:
         causes.append(not_supported("spec.type", kind, _TYPES))
     causes += _ports(ports)
     causes += _selector(spec)
     causes += _affinity(spec)
     causes += _addresses(spec, headless=headless)
-    causes += one_of(spec, "externalTrafficPolicy", "spec", _TRAFFIC)
     return causes + one_of(spec, "internalTrafficPolicy", "spec", _TRAFFIC)
+
+
+def _of_its_type(spec: Obj, ports: Sequence[Obj]) -> list[Cause]:
+    """What only some types have."""
+    kind = spec.get("type")
+    causes: list[Cause] = []
+    if kind == "LoadBalancer":
+        text = "may not expose port 10250 externally since it is used by kubelet"
+        causes += [
+            invalid(f"spec.ports[{i}]", 10250, text) for i, port in enumerate(ports) if port.get("port") == 10250
+        ]
+    else:
+        text = "may only be used when `type` is 'LoadBalancer'"
+        balanced = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
+        causes += [forbidden(f"spec.{key}", text) for key in balanced if spec.get(key) is not None]
+    if kind == "ClusterIP":
+        text = "may not be used when `type` is 'ClusterIP'"
+        causes += [forbidden(f"spec.ports[{i}].nodePort", text) for i, port in enumerate(ports) if port.get("nodePort")]
+    policy = spec.get("externalTrafficPolicy")
+    if policy and not externally_accessible(spec):
+        text = "may only be set for externally-accessible services"
+        return [*causes, invalid("spec.externalTrafficPolicy", policy, text)]
+    return causes + one_of(spec, "externalTrafficPolicy", "spec", _TRAFFIC)
 
 
 def _external_name(spec: Obj) -> list[Cause]:

@@ -128,8 +128,13 @@ def _deployment_strategy(strategy: Obj, path: str) -> list[Cause]:
             return []
         return [forbidden(f"{path}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")]
     if kind != "RollingUpdate":
-        return [not_supported(path, strategy, ("Recreate", "RollingUpdate"))]
+        return [not_supported(path, _as_shown(strategy), ("Recreate", "RollingUpdate"))]
     return _rolling(rolling or {}, f"{path}.rollingUpdate")
+
+
+def _as_shown(strategy: Obj) -> Obj:
+    """A strategy of an unknown type as messages show it: by the names of the server's own fields."""
+    return {"Type": strategy.get("type", ""), "RollingUpdate": strategy.get("rollingUpdate")}
 
 
 def _rolling(rolling: Obj, path: str) -> list[Cause]:
@@ -202,7 +207,7 @@ def _stateful_set_strategy(strategy: Obj, path: str) -> list[Cause]:
         return [invalid(f"{path}.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'")]
     if kind == "RollingUpdate":
         return non_negative(rolling or {}, "partition", f"{path}.rollingUpdate")
-    return [invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")]
+    return [invalid(path, _as_shown(strategy), "must be 'RollingUpdate' or 'OnDelete'")]
 
 
 def stateful_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
