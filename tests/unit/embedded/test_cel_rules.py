@@ -122,6 +122,12 @@ def test_a_rule_that_failed_before_does_not_block_changes_elsewhere() -> None:
     assert problems(made, {"a": "y"}, old={"a": "x"}) == ['spec.a: Invalid value: "y": must start with o']
 
 
+def test_a_rule_that_does_not_compile_lets_nothing_through() -> None:
+    made = strategy(ruled(fields(a=TEXT), rule("self.gone == 1")))
+    (said,) = problems(made, {"a": "x"})
+    assert said.startswith('spec: Invalid value: "object": rule compile error: compilation failed: ERROR: <input>:1:5:')
+
+
 def test_rules_at_the_root_see_the_name() -> None:
     root = ruled({"type": "object", "properties": {"spec": fields()}}, rule("self.metadata.name == 'u'"))
     made = strategy(schema={"openAPIV3Schema": root})

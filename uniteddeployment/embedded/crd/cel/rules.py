@@ -24,11 +24,11 @@ MESSAGE_LIMIT = 5 * 1024
 
 def compile_rules(node: Node, *, is_root: bool = False) -> Check | None:
     """The function that evaluates the rules of a node and of all nodes below; None if there are none."""
-    own = _own(node, is_root=is_root)
+    own, broken = _own(node, is_root=is_root)
     children = {name: inner for name, sub in node.properties.items() if (inner := compile_rules(sub))}
     entry = compile_rules(node.additional) if node.additional is not None else None
     item = compile_rules(node.items) if node.items is not None else None
-    if not (own or children or entry or item):
+    if not (own or broken or children or entry or item):
         return None
     check_map = _map(node, children, entry) if children or entry else None
     check_list = _list(node, item) if item else None
@@ -38,6 +38,7 @@ def compile_rules(node: Node, *, is_root: bool = False) -> Check | None:
             return
         if not same and old is not NOTHING:
             same = type(value) is type(old) and value == old
+        errors.extend(fe.invalid(path, node.type, text) for text in broken)
         for rule in own:
             cause = _evaluate(rule, value, old, path, same=same)
             if cause is not None:
@@ -50,18 +51,22 @@ def compile_rules(node: Node, *, is_root: bool = False) -> Check | None:
     return check
 
 
-def _own(node: Node, *, is_root: bool) -> tuple[Rule, ...]:
+def _own(node: Node, *, is_root: bool) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    """The rules of a node, and what to say for those that do not compile.
+
+    Definitions with such rules are refused; one that was stored all the same refuses its objects, as the real one does.
+    """
     kind = declared(node, root=is_root)
     if kind is None:
-        return ()
+        return (), ()
     rules: list[Rule] = []
+    broken: list[str] = []
     for raw in node.rules:
         try:
             rules.append(compile_rule(raw, kind, node.type))
-        except RuleError:
-            # Definitions with such rules are refused; one that was stored all the same does not block its objects.
-            continue
-    return tuple(rules)
+        except RuleError as error:
+            broken.append(f"rule compile error: {error}")
+    return tuple(rules), tuple(broken)
 
 
 def _map(node: Node, children: dict[str, Check], entry: Check | None) -> Check:
