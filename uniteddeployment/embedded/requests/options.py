@@ -75,7 +75,7 @@ def write_options(kind: str, query: Query, dry_runs: Sequence[str], user_agent: 
         causes.append(Cause("FieldValueInvalid", text, "fieldManager"))
     validation = query.get("fieldValidation", "")
     if validation and validation not in VALIDATIONS:
-        supported = ", ".join(json.dumps(value) for value in (*VALIDATIONS, ""))
+        supported = ", ".join(json.dumps(value) for value in sorted(("", *VALIDATIONS)))
         text = f"Unsupported value: {json.dumps(validation)}: supported values: {supported}"
         causes.append(Cause("FieldValueNotSupported", text, "fieldValidation"))
     if causes:

@@ -5,6 +5,7 @@ Contract: the common case, built-in objects as JSON, joins stored bytes and deco
 
 import base64
 import binascii
+import string
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -16,6 +17,7 @@ from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.errors import StatusError, bad_request, not_found
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.embedded.requests import answer
+from uniteddeployment.embedded.requests.body import json_error
 from uniteddeployment.embedded.requests.negotiate import JSON, Accepted
 from uniteddeployment.embedded.requests.options import ListOptions, list_options, resource_version
 from uniteddeployment.embedded.requests.route import Route
@@ -23,7 +25,7 @@ from uniteddeployment.embedded.requests.write import Target, live
 from uniteddeployment.embedded.resources import Obj, Resource
 from uniteddeployment.embedded.store import Entry, HistoryGoneError, Table
 
-CONTINUE_VERSION: Final = "meta.k8s.io/v1"
+TOKEN_FORMAT: Final = "meta.k8s.io/v1"  # noqa: S105  # of continue tokens, which are no secrets
 
 EXPIRED: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -32,25 +34,41 @@ EXPIRED: Final = (
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 
+_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
+
 
 class _Token(msgspec.Struct):
     """Where the next page starts: behind ``start``, in the state of ``rv`` (-1: of whenever it is read)."""
 
-    v: str
-    rv: int
-    start: tuple[str, str]
+    v: str = ""
+    rv: int = 0
+    start: tuple[str, str] = ("", "")
 
 
 def _write_token(rv: int, start: tuple[str, str]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(_Token(CONTINUE_VERSION, rv, start))).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(msgspec.json.encode(_Token(TOKEN_FORMAT, rv, start))).rstrip(b"=").decode()
 
 
 def _read_token(text: str) -> _Token:
+    padded = text + "=" * (-len(text) % 4)
     try:
-        padded = text + "=" * (-len(text) % 4)
-        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
-    except (msgspec.DecodeError, msgspec.ValidationError, binascii.Error, ValueError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from error
+        raw = base64.b64decode(padded.encode(), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        wrong = next((i for i, char in enumerate(text) if char not in _ALPHABET), len(text))
+        raise _bad_token(f"illegal base64 data at input byte {wrong}") from error
+    try:
+        token = msgspec.json.decode(raw, type=_Token)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _bad_token(json_error(raw)) from error
+    if token.v != TOKEN_FORMAT:
+        raise _bad_token(f'server does not recognize this encoded version "{token.v}"')
+    if token.rv == 0:
+        raise _bad_token(f"incorrect encoded start resourceVersion (version {TOKEN_FORMAT})")
+    return token
+
+
+def _bad_token(why: str) -> StatusError:
+    return bad_request(f"invalid continue token: continue key is not valid: {why}")
 
 
 def too_large(version: int, current: int) -> StatusError:
@@ -142,6 +160,8 @@ def _state(core: Core, table: Table, route: Route, options: ListOptions) -> tupl
         raise too_large(version, core.store.rv)
     if options.token:
         token = _read_token(options.token)
+        if version:
+            raise bad_request("specifying resource version is not allowed when using continue")
         exact = token.rv if token.rv > 0 else None
     if exact is None or exact == core.store.rv:
         return table.select(namespace), core.store.rv
@@ -156,7 +176,7 @@ def _state(core: Core, table: Table, route: Route, options: ListOptions) -> tupl
 
 def _expired(options: ListOptions) -> StatusError:
     if not options.token:
-        return StatusError(410, "Expired", f"The resourceVersion for the provided list is too old: {options.version}")
+        return StatusError(410, "Expired", "The resourceVersion for the provided list is too old.")
     failure = StatusError(410, "Expired", EXPIRED)
     failure.metadata = {"continue": _write_token(-1, _read_token(options.token).start)}
     return failure
