@@ -8,8 +8,8 @@ Closures read the object as it is: nothing is converted or copied for an evaluat
 costs what it looks at and no more (0.4 µs for a comparison of two fields, whatever is around them).
 
 Why an engine of our own: there are two for Python. The binding of the Rust one (common-expression-language) converts
-the whole object for each evaluation (0.66 ms for a spec of a few hundred values), counts bytes in ``size`` and checks no
-types, so that a definition with a misspelt field would be accepted; the one in Python (cel-python) takes 0.18 ms for
+the whole object for each evaluation (0.66 ms for a spec of a few hundred values), counts bytes in ``size`` and checks
+no types, so that a definition with a misspelt field would be accepted; the one in Python (cel-python) takes 0.18 ms for
 the smallest rule and 1.7 ms to convert the same spec. Neither reads optional fields (``.?``) or comprehensions over two
 variables. Tests compare this one with the binding wherever both have a feature.
 """
