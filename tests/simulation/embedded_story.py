@@ -48,7 +48,7 @@ class Member:
 
     def __init__(self, name: str, seed: str, note: Callable[[str, Change], None]) -> None:
         clock = LoopClock(asyncio.get_running_loop(), EPOCH)
-        random = Random(f"{seed}/{name}")  # noqa: S311 - a seed, no secret
+        random = Random(f"{seed}/{name}")
         self.cluster = Cluster(name, clock=clock, random=random, nodes=0)
         self.access = self.cluster.access
         self.access.subscribe("*", lambda change: note(name, change))

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from uniteddeployment.controller.host import Host
-from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored, StoredRevision
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored, StoredRevision, revision_content
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.fleet.registry import Fleet
@@ -241,7 +241,7 @@ class Actor:
                     }
                 ],
             },
-            "data": {"template": step.data.template, **({"patches": step.data.patches} if step.data.patches else {})},
+            "data": revision_content(step.data),
             "revision": step.number,
         }
         try:

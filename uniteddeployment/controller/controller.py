@@ -147,7 +147,10 @@ class Controller:
                 return
         left = await self._plan(subject) if wanted.writes else wanted
         self._tell(subject, wanted, left)
-        written = await self._reporter.status(subject, left)
+        pause = self._reporter.pause(subject, left)
+        written = bool(pause) or await self._reporter.status(subject, left)
+        if pause:
+            self.queue.add_after(key, pause)
         if outcome.failed or left.writes or not written:
             self._metrics.failed("retry")
             self.queue.add_rate_limited(key)

@@ -55,7 +55,9 @@ class RevisionContent(Struct, rename="camel", frozen=True):
     """``data`` of a ControllerRevision."""
 
     template: dict[str, Any] = {}
-    patches: dict[str, Any] = {}
+    patches: dict[str, dict[str, Any]] = {}
+    overrides: dict[str, tuple[dict[str, Any], ...]] = {}
+    subsets: frozenset[str] = frozenset()
 
 
 class FullRevision(Struct, frozen=True):
@@ -64,7 +66,13 @@ class FullRevision(Struct, frozen=True):
     data: RevisionContent = field(default_factory=RevisionContent)
 
     def content(self) -> RevisionData:
-        return RevisionData(template=self.data.template, patches=self.data.patches)
+        return RevisionData(self.data.template, self.data.patches, self.data.overrides, self.data.subsets)
+
+
+def revision_content(data: RevisionData) -> dict[str, Any]:
+    """``data`` of a ControllerRevision, as it is written."""
+    content: dict[str, Any] = {"template": data.template, "subsets": sorted(data.subsets)}
+    return content | {name: part for name in ("patches", "overrides") if (part := getattr(data, name))}
 
 
 class Parser:

@@ -1,7 +1,12 @@
 """Telling people how things are: status on the host when it differs, Events, metrics."""
 
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 import structlog
+from cachetools import LRUCache
 
 from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored
@@ -13,6 +18,9 @@ from uniteddeployment.planning.subject import Subject
 
 _log = structlog.get_logger(__name__)
 
+STATUS_SECONDS = 0.25
+"""Counters of one application are written no more often than this."""
+
 
 class Reporter:
     """Writes status. It is background work: another application's first pods go before this one's counters."""
@@ -20,11 +28,24 @@ class Reporter:
     def __init__(self, client: Client, host: Host) -> None:
         self._client = client
         self._host = host
+        self._written: LRUCache[str, float] = LRUCache(4096)
+        """uid -> when its status was last written."""
+
+    def pause(self, subject: Subject, plan: Plan) -> float:
+        """How long the status can wait, in seconds: counters that move all the time are written a few times a second.
+
+        What people and programs wait for (another generation seen, a condition turned) does not wait.
+        """
+        if plan.status is None or plan.status == subject.status or _turned(plan.status, subject.status):
+            return 0.0
+        last = self._written.get(subject.uid)
+        return 0.0 if last is None else max(0.0, last + STATUS_SECONDS - asyncio.get_running_loop().time())
 
     async def status(self, subject: Subject, plan: Plan) -> bool:
         """Write the plan's status if it is not what is stored; says whether there is nothing left to write."""
         if plan.status is None or plan.status == subject.status:
             return True
+        self._written[subject.uid] = asyncio.get_running_loop().time()
         try:
             stored = await self._client.merge_patch(
                 UNITED_DEPLOYMENTS,
@@ -42,3 +63,11 @@ class Reporter:
             return False
         self._host.keep(stored)
         return True
+
+
+def _turned(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether more than counters and messages differ."""
+    if new.get("observedGeneration") != old.get("observedGeneration"):
+        return True
+    states = [[(one["type"], one["status"]) for one in status.get("conditions") or ()] for status in (new, old)]
+    return states[0] != states[1]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from uniteddeployment.planning import revision
+from uniteddeployment.planning import overrides, revision
 from uniteddeployment.planning.observed import RevisionData
 from uniteddeployment_api import Subset, UnitedDeployment, names
 
@@ -24,7 +24,7 @@ class Application:
     uid: str
     generation: int
     model: UnitedDeployment
-    rendered: dict[tuple[str, str, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    rendered: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False, repr=False)
     """Memo of ``workload.render``: (subset, revision, …) -> body; lives and dies with the generation."""
 
     @property
@@ -59,13 +59,30 @@ class Application:
         return {subset.name: subset for subset in self.model.spec.topology.subsets}
 
     @cached_property
-    def patches(self) -> Mapping[str, Any]:
-        return {name: subset.patch for name, subset in self.subsets.items() if subset.patch}
+    def patches(self) -> Mapping[str, Mapping[str, Any]]:
+        """Subset -> what its patch changes in the pod template."""
+        found = {name: overrides.template_patch(subset.patch) for name, subset in self.subsets.items() if subset.patch}
+        return {name: patch for name, patch in found.items() if patch}
+
+    @cached_property
+    def operations(self) -> Mapping[str, overrides.Operations]:
+        """Subset -> its overrides, as RFC 6902 writes them."""
+        return {
+            name: tuple(override.operation() for override in subset.overrides)
+            for name, subset in self.subsets.items()
+            if subset.overrides
+        }
+
+    @cached_property
+    def overrides(self) -> Mapping[str, overrides.Operations]:
+        """Subset -> what its overrides change in the pod template."""
+        found = {name: overrides.template_operations(operations) for name, operations in self.operations.items()}
+        return {name: operations for name, operations in found.items() if operations}
 
     @cached_property
     def hash(self) -> str:
         """Revision of the application."""
-        return revision.application_hash(self.pod_template, self.patches)
+        return revision.application_hash(self.pod_template, self.patches, self.overrides)
 
     @cached_property
     def template_hash(self) -> str:
@@ -73,8 +90,12 @@ class Application:
 
     @cached_property
     def patched(self) -> Mapping[str, str]:
-        """Subset -> revision, for the subsets that have a patch."""
-        return {name: revision.subset_hash(self.pod_template, patch) for name, patch in self.patches.items()}
+        """Subset -> revision, for the subsets that change something in the pod template."""
+        return {
+            name: revision.subset_hash(self.pod_template, self.patches.get(name), self.overrides.get(name, ()))
+            for name in self.subsets
+            if name in self.patches or name in self.overrides
+        }
 
     @cached_property
     def revision_name(self) -> str:
@@ -82,7 +103,7 @@ class Application:
 
     @property
     def revision_data(self) -> RevisionData:
-        return RevisionData(template=self.pod_template, patches=self.patches)
+        return RevisionData(self.pod_template, self.patches, self.overrides, frozenset(self.subsets))
 
     def revision_of(self, subset: str) -> str:
         return self.patched.get(subset, self.template_hash)

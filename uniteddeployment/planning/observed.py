@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
 
@@ -283,7 +284,16 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class RevisionData:
-    """What a revision holds: the pod template and the patches of subsets."""
+    """What a revision holds: the pod template, and what subsets changed in it."""
 
-    template: Mapping[str, object]
-    patches: Mapping[str, object] = field(default_factory=dict)
+    template: Mapping[str, Any]
+    patches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Subset -> strategic merge patch on the pod template."""
+    overrides: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    """Subset -> JSON patch operations on the workload that reach the pod template."""
+    subsets: frozenset[str] = frozenset()
+    """The subsets that there were when the revision was made."""
+
+    def knows(self, subset: str) -> bool:
+        """Whether the revision says what a subset's pods are; one that came later has only its present changes."""
+        return subset in self.subsets or subset in self.patches or subset in self.overrides

@@ -113,7 +113,7 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
     try:
         result = KINDS[app.kind](demand)
     except PatchError as error:
-        problem = f"spec.topology.subsets[{subset.name}].patch.{error}"
+        problem = f"spec.topology.subsets[{list(app.subsets).index(subset.name)}].{error}"
         counts = status.carried(look.subject, subset.name)
         return _row(demand, SubsetPlan((), counts, "", settled=False, message=problem), stalled=True), ()
     if view.reach is not Reach.READY:
@@ -218,8 +218,11 @@ def _together(look: _Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) ->
 
 
 def _current(subject: Subject, revisions: Revisions, rows: tuple[Row, ...]) -> str:
-    """The revision that was last rolled out completely: every pod of every subset, seen ready at it (I8)."""
-    complete = all(
+    """The revision that was last rolled out completely: every pod of every subset, seen ready at it (I8).
+
+    No pods prove nothing: what is scaled to zero in mid-canary remembers what it held.
+    """
+    complete = any(row.replicas for row in rows) and all(
         row.settled and row.reach is Reach.READY and row.counts.updated_ready >= row.replicas for row in rows
     )
     stored: str = subject.status.get("currentRevision") or ""

@@ -32,14 +32,22 @@ def digest(value: Any) -> str:
     return "".join(letters)
 
 
-def subset_hash(template: Mapping[str, Any], patch: Mapping[str, Any] | None) -> str:
-    """The revision of a subset: of the template alone where the subset has no patch."""
-    return digest({"template": template, "patch": patch} if patch else {"template": template})
+def subset_hash(
+    template: Mapping[str, Any], patch: Mapping[str, Any] | None, overrides: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """The revision of a subset: of the template alone where the subset changes nothing in it."""
+    return digest({"template": template} | _given(patch=patch, overrides=overrides))
 
 
-def application_hash(template: Mapping[str, Any], patches: Mapping[str, Any]) -> str:
-    """The revision of the application: equal to its subsets' where none has a patch."""
-    return digest({"template": template, "patches": patches} if patches else {"template": template})
+def application_hash(
+    template: Mapping[str, Any], patches: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
+) -> str:
+    """The revision of the application: equal to its subsets' where none changes anything in the template."""
+    return digest({"template": template} | _given(patches=patches, overrides=overrides))
+
+
+def _given(**parts: Any) -> dict[str, Any]:
+    return {name: part for name, part in parts.items() if part}
 
 
 def to_trim(

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from uniteddeployment.planning import overrides
 from uniteddeployment.planning import revision as revisions
 from uniteddeployment.planning.application import STATEFUL_SET, Application
 from uniteddeployment.planning.observed import RevisionData
-from uniteddeployment_api import Subset, names, strategic
+from uniteddeployment_api import Subset, names
 from uniteddeployment_api.placement import placed
 
 
@@ -26,15 +27,31 @@ class Rendered:
     body: Mapping[str, Any]
 
 
-def render(app: Application, subset: Subset, data: RevisionData, revision: str) -> Rendered:
+def render(
+    app: Application,
+    subset: Subset,
+    data: RevisionData,
+    revision: str,
+    *,
+    adopted: str = "",
+    ordinals_start: int | None = None,
+) -> Rendered:
     """The workload of ``subset`` at a revision whose template is ``data``. Memoised in ``app``.
 
-    A subset that the revision did not know uses its present patch. Raises :class:`strategic.PatchError`.
+    ``adopted`` is the name of a workload that was there before: it keeps its name and its selector, and its pods get
+    no labels of ours, since those would restart them. Raises :class:`PatchError` with the path from the root of the
+    subset.
     """
-    memo = (subset.name, revision, id(data.template))
+    memo = (subset.name, revision, id(data.template), adopted, ordinals_start)
     known = app.rendered.get(memo)
     if known is None:
-        known = app.rendered[memo] = _render(app, subset, data, revision)
+        body = _body(app, subset, data, revision, adopted)
+        if ordinals_start is not None:
+            ordinals = body["spec"].get("ordinals") or {}
+            body["spec"]["ordinals"] = {**ordinals, "start": ordinals_start}
+        digest = revisions.digest(body)
+        body["metadata"]["annotations"][names.ANNOTATION_APPLIED] = digest
+        known = app.rendered[memo] = Rendered(app.kind, body["metadata"]["name"], revision, digest, body)
     result: Rendered = known
     return result
 
@@ -55,22 +72,20 @@ def with_numbers(
     return {**rendered.body, "metadata": metadata, "spec": spec}
 
 
-def _render(app: Application, subset: Subset, data: RevisionData, revision: str) -> Rendered:
-    template = app.workload_template
+def _body(app: Application, subset: Subset, data: RevisionData, revision: str, adopted: str) -> dict[str, Any]:
     labels = {names.LABEL_NAME: app.label, names.LABEL_SUBSET: subset.name, names.LABEL_REVISION: revision}
     per_revision = app.kind != STATEFUL_SET
+    changed = _changed(app, subset, data, revision)
+    spec = {key: value for key, value in changed["spec"].items() if key not in ("replicas", "template", "selector")}
     selected = {names.LABEL_SUBSET: subset.name} | ({names.LABEL_REVISION: revision} if per_revision else {})
-    selector = app.model.spec.selector.model_dump(by_alias=True, exclude_none=True)
-    spec = {key: value for key, value in template["spec"].items() if key not in ("replicas", "template", "selector")}
-    spec["selector"] = {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **selected}}
-    spec["template"] = _pod_template(subset, data, labels)
-    name = names.workload_name(app.name, subset.name, revision if per_revision else None)
-    metadata = template.get("metadata") or {}
-    body: dict[str, Any] = {
+    spec["selector"] = _selector(app, {} if adopted else selected)
+    spec["template"] = _labelled(changed["spec"]["template"], {} if adopted else labels)
+    metadata = changed.get("metadata") or {}
+    return {
         "apiVersion": "apps/v1",
         "kind": app.kind,
         "metadata": {
-            "name": name,
+            "name": adopted or names.workload_name(app.name, subset.name, revision if per_revision else None),
             "namespace": app.namespace,
             "labels": {**(metadata.get("labels") or {}), names.LABEL_MANAGED_BY: names.MANAGER, **labels},
             "annotations": {
@@ -81,18 +96,32 @@ def _render(app: Application, subset: Subset, data: RevisionData, revision: str)
         },
         "spec": spec,
     }
-    digest = revisions.digest(body)
-    body["metadata"]["annotations"][names.ANNOTATION_APPLIED] = digest
-    return Rendered(kind=app.kind, name=name, revision=revision, digest=digest, body=body)
 
 
-def _pod_template(subset: Subset, data: RevisionData, labels: Mapping[str, str]) -> dict[str, Any]:
-    template = placed(data.template, subset)
-    patch = data.patches.get(subset.name) or subset.patch
-    if patch:
-        template = strategic.merge(template, patch)
-    metadata = dict(template.get("metadata") or {})
-    # After the patch: it must not take a pod out of its subset.
-    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-    template["metadata"] = metadata
-    return template
+def _changed(app: Application, subset: Subset, data: RevisionData, revision: str) -> Mapping[str, Any]:
+    """The user's workload as the subset changes it: its pod template at the revision, everything else as it is now."""
+    template = app.workload_template
+    workload = {**template, "spec": {**template["spec"], "template": placed(app.pod_template, subset)}}
+    operations = app.operations.get(subset.name, ())
+    if revision == app.revision_of(subset.name):
+        return overrides.with_all_changes(workload, subset.patch, operations)
+    old = {**template, "spec": {**template["spec"], "template": placed(data.template, subset)}}
+    if data.knows(subset.name):
+        patch, kept = data.patches.get(subset.name), data.overrides.get(subset.name, ())
+    else:
+        patch, kept = app.patches.get(subset.name), app.overrides.get(subset.name, ())
+    made = overrides.with_template_changes(old, patch, kept)
+    now = overrides.with_all_changes(workload, subset.patch, operations)
+    return {**now, "spec": {**now["spec"], "template": made}}
+
+
+def _selector(app: Application, labels: Mapping[str, str]) -> dict[str, Any]:
+    selector = app.model.spec.selector.model_dump(by_alias=True, exclude_none=True)
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), **labels}
+    return {field: value for field, value in selector.items() if value}
+
+
+def _labelled(template: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
+    """After the subset's changes: they must not take a pod out of its subset."""
+    metadata = template.get("metadata") or {}
+    return {**template, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}}

@@ -1,0 +1,321 @@
+"""The main job in trouble: crashes between any two writes, lost members, slow and failing servers."""
+
+import asyncio
+
+import pytest
+
+from tests.support.planning import manifest
+from tests.support.watchdog import Watchdog, workloads
+from tests.support.world import UDS, simulate, world
+from uniteddeployment.embedded.crd.lifecycle import LifecycleController
+
+KINDS = ["statefulSetTemplate", "deploymentTemplate"]
+HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
+HALF_DONE = {
+    "member-1": {"app:1": 2, "app:2": 2},
+    "member-2": {"app:1": 1, "app:2": 1},
+    "member-3": {"app:1": 1, "app:2": 1},
+}
+
+
+def images(w):
+    return {member: w.images(member) for member in w.members}
+
+
+async def created(w, kind, **more):
+    w.apply(manifest(kind=kind, **more))
+    await w.until(w.settled, what="creation")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("writes", range(1, 13))
+def test_a_crash_between_any_two_writes_ends_in_the_same_state(kind, writes):
+    """I9: the controller dies after its n-th write and another one takes over."""
+
+    async def story():
+        async with world(controller=False) as w:
+            dog = Watchdog(w)
+            w.start_controller()
+            await created(w, kind)
+            dog.allow("app:2", {member: size - HALF[member] for member, size in zip(w.members, (4, 2, 2), strict=True)})
+            before = {name: len(transport.sent) for name, transport in w.transports.items()}
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+
+            def written():
+                sent = [one for name, t in w.transports.items() for one in t.sent[before[name] :]]
+                return sum(1 for one in sent if one.method != "GET") >= writes or w.settled()
+
+            while not written():
+                await asyncio.sleep(0.001)
+            w.kill_controller()
+            await asyncio.sleep(1)
+            w.start_controller()
+            await w.until(w.settled, what="the canary")
+            assert images(w) == HALF_DONE
+            assert not dog.broken
+            expected = 1 if kind == "statefulSetTemplate" else 2
+            assert all(len(workloads(w, member)) == expected for member in w.members)
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fault", ["cut_off", "black_hole"])
+def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_back(kind, fault):
+    """I6, I8, I10"""
+
+    async def story():
+        async with world() as w:
+            await created(w, kind)
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(lambda: w.status().get("updatedReplicas", 0) > 0, what="the first canary")
+            w.members["member-2"].faults.set(**{fault: True})
+            w.apply(manifest(kind=kind, image="app:2"))
+            others = ("member-1", "member-3")
+            await w.until(lambda: all(set(w.images(one)) == {"app:2"} for one in others), what="the others")
+            await w.until(lambda: w.condition("Ready") == "Unknown", what="the member is seen as lost")
+            entry = next(one for one in w.status()["subsetStatuses"] if one["name"] == "member-2")
+            assert entry["lastObservedTime"]
+            assert w.status()["currentRevision"] != w.status()["updatedRevision"]
+            assert w.images("member-2").get("app:2", 0) <= 1, "a partition holds also when the member is cut off"
+            w.members["member-2"].faults.clear()
+            await w.until(w.settled, what="its return")
+            assert images(w) == {"member-1": {"app:2": 4}, "member-2": {"app:2": 2}, "member-3": {"app:2": 2}}
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slow_and_failing_servers_only_take_longer(kind):
+    async def story():
+        async with world(seed=7) as w:
+            for cluster in w.members.values():
+                cluster.faults.set(latency=0.2, jitter=0.5, error_rate=0.2)
+            w.host.faults.set(latency=0.05, error_rate=0.1)
+            await created(w, kind)
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the canary")
+            assert images(w) == HALF_DONE
+            expected = 1 if kind == "statefulSetTemplate" else 2
+            assert all(len(workloads(w, member)) == expected for member in w.members)
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_settled_fleet_costs_no_requests_but_its_watches(kind):
+    """I3: an hour of it, also while a canary is held."""
+
+    async def story():
+        async with world() as w:
+            await created(w, kind)
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the canary")
+            await asyncio.sleep(5)
+            before = w.requests()
+            await asyncio.sleep(3600)
+            assert w.requests() == before
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_creation_and_a_later_step_cost_what_they_have_to(kind):
+    """One write per subset and four on the host; then one per changed subset and two on the host."""
+
+    async def story():
+        async with world(controllers=(LifecycleController,)) as w:  # no pods, whose progress would add to the count
+            for document, on_host in (
+                (manifest(kind=kind), 4),
+                (manifest(kind=kind, replicas=16), 2),
+            ):
+                await asyncio.sleep(5)
+                before = w.requests()
+                w.apply(document)
+                await asyncio.sleep(30)
+                after = w.requests()
+                assert {name: after[name] - before[name] for name in w.members} == dict.fromkeys(w.members, 1)
+                assert after["host"] - before["host"] == on_host
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_template_taken_back_in_mid_canary_is_undone(kind):
+    async def story():
+        async with world() as w:
+            await created(w, kind)
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the canary")
+            w.apply(manifest(kind=kind, image="app:1", partitions=HALF))
+            await w.until(w.settled, what="the way back")
+            assert images(w) == {"member-1": {"app:1": 4}, "member-2": {"app:1": 2}, "member-3": {"app:1": 2}}
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(kind):
+    async def story():
+        async with world() as w:
+            await created(w, kind)
+            stable = w.status()["currentRevision"]
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the canary")
+            w.apply(manifest(kind=kind, image="app:3", partitions=HALF))
+            await w.until(w.settled, what="the next canary")
+            assert w.status()["currentRevision"] == stable
+            assert all(w.images(member)["app:3"] == HALF_DONE[member]["app:2"] for member in w.members)
+            assert all(w.images(member)["app:1"] == HALF_DONE[member]["app:1"] for member in w.members)
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scaling_in_mid_canary_keeps_to_the_partition(kind):
+    """I6"""
+
+    async def story():
+        async with world() as w:
+            dog = Watchdog(w)
+            await created(w, kind)
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the canary")
+            more = {"member-1": 4, "member-2": 2, "member-3": 2}
+            dog.allow("app:2", {"member-1": 4, "member-2": 2, "member-3": 2})
+            w.apply(manifest(kind=kind, image="app:2", replicas=16, partitions=more))
+            await w.until(w.settled, what="scaling up")
+            assert not dog.broken
+            assert {member: w.images(member)["app:2"] for member in w.members} == {
+                "member-1": 4,
+                "member-2": 2,
+                "member-3": 2,
+            }
+            w.apply(manifest(kind=kind, image="app:2", replicas=8, partitions=HALF))
+            await w.until(w.settled, what="scaling down")
+            counts = {member: w.images(member).get("app:2", 0) for member in w.members}
+            assert all(counts[member] <= HALF_DONE[member]["app:2"] for member in w.members)
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revision(kind):
+    """I6: the StatefulSet controller forgets it."""
+
+    async def story():
+        async with world() as w:
+            await created(w, kind)
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the canary")
+            w.apply(manifest(kind=kind, image="app:2", replicas=0, partitions=HALF))
+            await w.until(lambda: w.settled() and not any(map(w.pods, w.members)), what="zero")
+            dog = Watchdog(w)
+            dog.allow("app:2", {member: HALF_DONE[member]["app:2"] for member in w.members})
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the way back")
+            assert not dog.broken
+            assert images(w) == HALF_DONE
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(kind):
+    """I6"""
+    shares = {"member-1": "50%", "member-2": "25%"}
+
+    async def story():
+        async with world() as w:
+            dog = Watchdog(w)
+            await created(w, kind, replicas=6, shares={"member-1": 4, "member-2": 2})
+            first = {"replicas": 6, "shares": {"member-1": 4, "member-2": 2}}
+            w.apply(manifest(kind=kind, image="app:2", partitions={"member-1": 2, "member-2": 1}, **first))
+            await w.until(w.settled, what="the canary")
+            dog.allow("app:2", {"member-3": 1})
+            w.apply(manifest(kind=kind, image="app:2", shares={**shares, "member-3": None}, partitions=HALF))
+            await w.until(w.settled, what="the new subset")
+            assert not dog.broken
+            assert images(w) == HALF_DONE
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_somebody_edits_or_deletes_in_a_member_comes_back(kind):
+    async def story():
+        async with world() as w:
+            await created(w, kind)
+            plural = "statefulsets" if kind == "statefulSetTemplate" else "deployments"
+            (name,) = workloads(w, "member-1")
+            path = f"/apis/apps/v1/namespaces/default/{plural}/{name}"
+            member = w.members["member-1"]
+            body = {"spec": {"replicas": 1}}
+            w.request(member, "PATCH", path, body, content_type="application/merge-patch+json")
+            await w.until(lambda: workloads(w, "member-1")[name]["spec"]["replicas"] == 4, what="the replicas")
+            await w.until(w.settled)
+            assert len(w.pods("member-1")) >= 4
+            w.request(member, "DELETE", path)
+            await w.until(lambda: name not in workloads(w, "member-1"))
+            await w.until(lambda: w.settled() and w.images("member-1") == {"app:1": 4}, what="the workload")
+
+    simulate(story)
+
+
+def test_a_foreign_workload_of_the_same_name_is_left_alone_and_said_so():
+    """I13"""
+
+    async def story():
+        async with world(controller=False) as w:
+            member = w.members["member-1"]
+            foreign = {
+                "apiVersion": "apps/v1",
+                "kind": "StatefulSet",
+                "metadata": {"name": "web-member-1"},
+                "spec": {
+                    "replicas": 1,
+                    "selector": {"matchLabels": {"app": "other"}},
+                    "template": {
+                        "metadata": {"labels": {"app": "other"}},
+                        "spec": {"containers": [{"name": "c", "image": "other:1"}]},
+                    },
+                },
+            }
+            w.request(member, "POST", "/apis/apps/v1/namespaces/default/statefulsets", foreign)
+            w.start_controller()
+            w.apply(manifest())
+            await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
+            entry = next(one for one in w.status()["subsetStatuses"] if one["name"] == "member-1")
+            assert "not of this UnitedDeployment" in entry["reason"]
+            await w.until(lambda: [len(w.pods(one)) for one in ("member-2", "member-3")] == [2, 2], what="the others")
+            (left,) = member.access.list("statefulsets.apps")
+            assert left["spec"]["template"]["spec"]["containers"][0]["image"] == "other:1"
+            assert "uniteddeployment.io/name" not in left["metadata"].get("labels", {})
+
+    simulate(story)
+
+
+def test_one_seed_gives_one_history():
+    """I2: two runs write the same, byte for byte."""
+
+    def history():
+        written = []
+
+        async def story():
+            async with world(seed=3) as w:
+                watched = [(name, one) for name in w.members for one in ("statefulsets.apps", "pods")]
+                for name, resource in [*watched, ("host", UDS)]:
+                    cluster = w.clusters[name]
+                    cluster.access.subscribe(
+                        resource, lambda change, name=name: written.append((name, change.type, repr(change.obj)))
+                    )
+                await created(w, "statefulSetTemplate")
+                w.apply(manifest(image="app:2", partitions=HALF))
+                await w.until(w.settled)
+
+        simulate(story)
+        return written
+
+    first = history()
+    assert len(first) > 50
+    assert first == history()

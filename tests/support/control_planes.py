@@ -1,0 +1,95 @@
+"""Clusters for end-to-end tests, of whatever kind, behind one face: a kubeconfig, and what can be done to them.
+
+``embedded`` starts one of ours as a process; ``existing`` takes one that somebody else runs. Real control planes are in
+``envtest``.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.kubectl import kubectl
+from tests.support.processes import Process, ud
+
+READY_AFTER = 0.3
+"""Seconds until a simulated pod is ready: long enough for a rollout to have a middle, short enough for many tests."""
+
+
+@dataclass
+class ControlPlane:
+    """One cluster. ``process`` is its API server, where it is a process of ours."""
+
+    name: str
+    config: dict[str, Any]
+    """A kubeconfig with one context and nothing outside of it: no files, no programs."""
+    process: Process | None = None
+    runs_pods: bool = True
+    """Whether workloads get pods here, and pods get ready."""
+
+    @property
+    def server(self) -> str:
+        return str(self.config["clusters"][0]["cluster"]["server"])
+
+    def stop_answering(self) -> None:
+        """As when the network swallows every packet: connections stay open and nothing comes back."""
+        assert self.process is not None
+        self.process.popen.send_signal(signal.SIGSTOP)
+
+    def answer_again(self) -> None:
+        assert self.process is not None
+        self.process.popen.send_signal(signal.SIGCONT)
+
+    def context(self, namespace: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Its cluster, user and context under its own name, for a kubeconfig of many."""
+        cluster = {"name": self.name, "cluster": self.config["clusters"][0]["cluster"]}
+        user = {"name": self.name, "user": self.config["users"][0]["user"]}
+        context = {"name": self.name, "context": {"cluster": self.name, "user": self.name, "namespace": namespace}}
+        return cluster, user, context
+
+
+def merged(planes: list[ControlPlane], namespace: str) -> dict[str, Any]:
+    """One kubeconfig with a context for each; the first is the current one."""
+    parts = [plane.context(namespace) for plane in planes]
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": planes[0].name,
+        "clusters": [cluster for cluster, _, _ in parts],
+        "users": [user for _, user, _ in parts],
+        "contexts": [context for _, _, context in parts],
+    }
+
+
+@contextmanager
+def embedded(name: str, folder: Path, *arguments: str) -> Iterator[ControlPlane]:
+    """A cluster of ours in a process of its own."""
+    file = folder / f"{name}.kubeconfig"
+    log = folder / f"{name}.log"
+    options = ["--kubeconfig", str(file), "--ready-after", str(READY_AFTER), *arguments]
+    with ud("embedded", *options, log=log) as process:
+        process.wait_for("export KUBECONFIG")
+        plane = ControlPlane(name, yaml.safe_load(file.read_text()), process)
+        try:
+            yield plane
+        finally:
+            # A stopped process would not hear that it is to end.
+            with contextlib.suppress(ProcessLookupError):
+                plane.answer_again()
+
+
+def existing(name: str, kubeconfig: Path) -> ControlPlane:
+    """Somebody's cluster: the current context of a kubeconfig."""
+    command = [kubectl(), "config", "view", "--raw", "--flatten", "--minify", "-o", "json"]
+    shown = subprocess.run(
+        command, env={**os.environ, "KUBECONFIG": str(kubeconfig)}, capture_output=True, text=True, check=True
+    )
+    return ControlPlane(name, json.loads(shown.stdout))

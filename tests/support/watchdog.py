@@ -1,0 +1,43 @@
+"""Looks at every commit of every member and complains at once when an invariant is broken."""
+
+from typing import Any
+
+from tests.support.world import World
+from uniteddeployment.embedded.access import Change
+from uniteddeployment_api import names
+
+
+class Watchdog:
+    """Counts the pods of each subset by image. ``allow(image, member -> pods)`` bounds how many may run an image (I6)."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._bounds: dict[str, dict[str, int]] = {}
+        self.broken: list[str] = []
+        for name, cluster in world.members.items():
+            cluster.access.subscribe("pods", lambda change, name=name: self._pod(name, change))
+
+    def allow(self, image: str, bounds: dict[str, int]) -> None:
+        self._bounds[image] = bounds
+
+    def _pod(self, member: str, change: Change) -> None:
+        if change.type != "ADDED":
+            return
+        image = _image(change.obj)
+        bound = self._bounds.get(image, {}).get(member)
+        if bound is None:
+            return
+        running = self._world.images(member).get(image, 0)
+        if running > bound:
+            self.broken.append(f"{member} runs {running} pods of {image}, {bound} are allowed")
+
+
+def workloads(world: World, member: str) -> dict[str, Any]:
+    """Name -> workload of ours in a member."""
+    access = world.clusters[member].access
+    found = [*access.list("statefulsets.apps"), *access.list("deployments.apps")]
+    return {one["metadata"]["name"]: one for one in found if names.LABEL_NAME in one["metadata"].get("labels", {})}
+
+
+def _image(pod: Any) -> str:
+    return str(pod["spec"]["containers"][0]["image"])
