@@ -99,7 +99,6 @@ def test_integer_division_rounds_to_zero_as_elsewhere(a: int, b: int) -> None:
         ("{'a': 1}.transformMap(k, v, v + 1)", {"a": 2}),
         ("[3, 4].transformList(i, v, i * v)", [0, 4]),
         ("{'a': 1}.all(k, v, k == 'a' && v == 1)", True),
-        ("cel.bind(x, 5, x + x)", 10),
         ("'%s has %d of %.1f'.format(['a', 5, 1.25])", "a has 5 of 1.2"),
         ("'a,b,c'.split(',', 2).join('|')", "a|b,c"),
         ("'tacocat'.substring(1, 4).upperAscii().replace('A', '-')", "-CO"),

@@ -37,7 +37,6 @@ def _resource(crd: Obj, version: Mapping[str, Any]) -> Resource:
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {"x-kubernetes-preserve-unknown-fields": True}
     subresources = version.get("subresources") or {}
     scale = _scale(subresources.get("scale"))
-    terminating = is_true(crd, TERMINATING)
     strategy = CustomStrategy(
         group=spec["group"],
         version=version["name"],
@@ -46,9 +45,9 @@ def _resource(crd: Obj, version: Mapping[str, Any]) -> Resource:
         schema=compiled(schema),
         status="status" in subresources,
         scale=scale,
-        terminating=terminating,
+        terminating=is_true(crd, TERMINATING),
     )
-    extra: dict[str, Any] = {"listKind": names.get("listKind") or f"{names['kind']}List", "terminating": terminating}
+    extra: dict[str, Any] = {"listKind": names.get("listKind") or f"{names['kind']}List"}
     if version.get("deprecated"):
         said = f"{spec['group']}/{version['name']} {names['kind']} is deprecated"
         extra["deprecation"] = version.get("deprecationWarning") or said

@@ -69,43 +69,6 @@ def last_index_of(value: Any, wanted: Any) -> int:
     return next((index for index in reversed(range(len(items))) if equal(items[index], wanted)), -1)
 
 
-@function("slice", "list<A>.(int,int) list<A>")
-def slice_(value: Any, start: int, end: int) -> list[Any]:
-    items = _list(value)
-    if not 0 <= start <= end <= len(items):
-        raise CelError(f"cannot slice({start}, {end}), list is of length {len(items)}")
-    return items[start:end]
-
-
-@function("flatten", "list<dyn>.() list<dyn> | list<dyn>.(int) list<dyn>")
-def flatten(value: Any, depth: int = 1) -> list[Any]:
-    if depth == 0:
-        return _list(value)
-    flat: list[Any] = []
-    for item in _list(value):
-        flat += flatten(item, depth - 1) if type(item) is list else [item]
-    return flat
-
-
-@function("distinct", "list<A>.() list<A>")
-def distinct(value: Any) -> list[Any]:
-    found: list[Any] = []
-    for item in _list(value):
-        if not any(equal(item, known) for known in found):
-            found.append(item)
-    return found
-
-
-@function("sort", "list<A>.() list<A>")
-def sort(value: Any) -> list[Any]:
-    return sorted(_ordered(value))
-
-
-@function("lists.range", "(int) list<int>")
-def range_(count: int) -> list[int]:
-    return list(range(count))
-
-
 # Sets
 
 

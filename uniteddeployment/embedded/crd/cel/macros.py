@@ -308,7 +308,7 @@ def _transform_map(*, filtered: bool) -> Macro:
     return macro
 
 
-# Optionals and names
+# Optionals
 
 
 def _opt_map(*, flat: bool) -> Macro:
@@ -340,24 +340,6 @@ def _opt_map(*, flat: bool) -> Macro:
     return macro
 
 
-def _bind(compiler: Compiler, call: Call) -> Typed | None:
-    """``cel.bind(name, value, expression)``"""
-    if not isinstance(call.target, Ident) or call.target.name != "cel":
-        return None
-    bound = compiler.compile(call.args[1])
-    outer = dict(compiler.scope)
-    slot = compiler.variable(_name(call.args[0]), bound.type).slot
-    made = compiler.compile(call.args[2])
-    compiler.scope = outer
-    value, inner = bound.run, made.run
-
-    def run(frame: Frame) -> Any:
-        frame[slot] = value(frame)
-        return inner(frame)
-
-    return Typed(made.type, run)
-
-
 MACROS: Final[dict[tuple[str, bool, int], Macro]] = {
     ("_&&_", False, 2): _and,
     ("_||_", False, 2): _or,
@@ -383,6 +365,5 @@ MACROS: Final[dict[tuple[str, bool, int], Macro]] = {
     ("transformMap", True, 4): _transform_map(filtered=True),
     ("optMap", True, 2): _opt_map(flat=False),
     ("optFlatMap", True, 2): _opt_map(flat=True),
-    ("bind", True, 3): _bind,
 }
 """(name, whether it is a method, number of arguments) -> macro."""

@@ -97,11 +97,6 @@ def trim(text: Any) -> str:
     return _text(text).strip()
 
 
-@function("reverse", "string.() string")
-def reverse(text: Any) -> str:
-    return _text(text)[::-1]
-
-
 @function("join", "list<string>.() string | list<string>.(string) string")
 def join(items: Any, separator: str = "") -> str:
     if type(items) is not list:
