@@ -1,0 +1,79 @@
+"""The part of a subset's patch and overrides that reaches the pod template: only that part makes a revision.
+
+What a subset changes of its workload is written in one place and belongs to two things. What reaches the pod template
+goes with the template: it is hashed into the subset's revision, kept in history, and held back by the partition. The
+rest (minReadySeconds, a strategy, labels of the workload) is applied at once and restarts nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uniteddeployment_api import patches
+from uniteddeployment_api.strategic import PatchError
+
+Operations = tuple[Mapping[str, Any], ...]
+_TEMPLATE = "/spec/template"
+_DIRECTIVE = "$patch"
+
+
+def template_patch(patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a patch that reaches the pod template, with the pod template as its root; empty if there is none."""
+    try:
+        for_workload = patches.is_for_workload(patch)
+    except PatchError:
+        return patch  # it cannot be applied, and whoever renders it says why
+    if not for_workload:
+        return patch
+    spec = patch["spec"]
+    template = spec.get("template") or {}
+    if not isinstance(template, Mapping):
+        return {}
+    replaced = "replace" in (patch.get(_DIRECTIVE), spec.get(_DIRECTIVE))
+    return {**template, _DIRECTIVE: "replace"} if replaced else template
+
+
+def template_operations(operations: Sequence[Mapping[str, Any]]) -> Operations:
+    """The operations that reach the pod template, without the tests, which change nothing.
+
+    Where one carries a value between the pod template and the rest of the workload they cannot be told apart, and all
+    of them count.
+    """
+    changes = [operation for operation in operations if operation["op"] != "test"]
+    reaching = [operation for operation in changes if any(_inside(pointer) for pointer in _pointers(operation))]
+    crossing = any(not all(_inside(pointer) for pointer in _pointers(operation)) for operation in reaching)
+    return tuple(changes if crossing else reaching)
+
+
+def with_template_changes(
+    workload: Mapping[str, Any], patch: Mapping[str, Any] | None, operations: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """The pod template of a workload after what a revision holds for a subset. Raises PatchError."""
+    patched = patches.with_patch(workload, patch) if patch else workload
+    made = patches.with_overrides(patched, operations) if operations else patched
+    template: Mapping[str, Any] = made["spec"]["template"]
+    return template
+
+
+def with_all_changes(
+    workload: Mapping[str, Any], patch: Mapping[str, Any] | None, operations: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """A workload as a subset changes it. Raises PatchError with the path from the root of the subset."""
+    try:
+        patched = patches.with_patch(workload, patch) if patch else workload
+    except PatchError as error:
+        raise PatchError(f"patch.{error.path}" if error.path else "patch", error.reason) from None
+    try:
+        made = patches.with_overrides(patched, operations) if operations else patched
+    except PatchError as error:
+        raise PatchError(f"overrides{error.path}", error.reason) from None
+    if not isinstance(made["spec"].get("template"), Mapping):
+        raise PatchError("patch.spec.template", "a workload needs a pod template")
+    return made
+
+
+def _pointers(operation: Mapping[str, Any]) -> list[str]:
+    return [operation[field] for field in ("path", "from") if field in operation]
+
+
+def _inside(pointer: str) -> bool:
+    return pointer == _TEMPLATE or pointer.startswith(_TEMPLATE + "/")
