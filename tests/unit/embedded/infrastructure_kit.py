@@ -20,7 +20,7 @@ class Site:
 
     def __init__(self, *, nodes: int = 3, seed: int = 1, cpu: str = "8", ready_after: float = 0.0) -> None:
         self.clock = HeapClock()
-        self.cluster = Cluster("n", clock=self.clock, random=Random(seed), nodes=0)  # noqa: S311 - a seed, no secret
+        self.cluster = Cluster("n", clock=self.clock, random=Random(seed), nodes=0)
         self.access = self.cluster.access
         self.history: list[tuple[str, str, str]] = []
         self.access.subscribe("*", lambda c: self.history.append((c.type, c.resource, c.obj["metadata"]["name"])))

@@ -7,6 +7,7 @@ from uniteddeployment.embedded.controllers.conditions import condition_of
 from uniteddeployment.embedded.controllers.kubelet_nodes import node_object
 from uniteddeployment.embedded.resources import Obj
 
+CLASSES = "priorityclasses.scheduling.k8s.io"
 CLAIMS = "no new claims to deallocate, preemption:"
 ZONE = "topology.kubernetes.io/zone"
 
@@ -45,6 +46,12 @@ def test_pods_of_one_controller_spread_over_zones() -> None:
     assert [nodes.count(name) for name in ("n1", "n2", "n3")] == [3, 2, 2]
 
 
+def important(site: Site, **values: int) -> None:
+    """Make priority classes."""
+    for name, value in values.items():
+        site.create(CLASSES, {"metadata": {"name": name}, "value": value}, namespaced=False)
+
+
 def test_without_nodes_there_is_nothing_to_say_about_nodes() -> None:
     site = Site(nodes=0)
     assert site.place("a") == ""
@@ -80,7 +87,7 @@ def test_without_nodes_there_is_nothing_to_say_about_nodes() -> None:
             ),
         ),
         (
-            {"cpu": "6", "nodeSelector": {ZONE: "z1"}, "preemptionPolicy": "Never"},
+            {"cpu": "6", "nodeSelector": {ZONE: "z1"}, "priorityClassName": "patient"},
             (
                 "1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector. {claims} not eligible due to "
                 "preemptionPolicy=Never."
@@ -104,6 +111,8 @@ def test_without_nodes_there_is_nothing_to_say_about_nodes() -> None:
 )
 def test_the_reasons_are_those_of_the_real_scheduler(spec: Obj, message: str) -> None:
     site = Site()
+    patient = {"metadata": {"name": "patient"}, "value": 10, "preemptionPolicy": "Never"}
+    site.create(CLASSES, patient, namespaced=False)
     site.place("big", cpu="5", nodeSelector={ZONE: "z1"})
     assert site.place("a", **spec) == ""
     assert site.refusal("a") == "0/3 nodes are available: " + message.format(claims=CLAIMS)
@@ -209,9 +218,10 @@ def test_a_spread_that_is_only_wished_for_chooses_but_does_not_refuse() -> None:
 
 def test_a_more_important_pod_makes_the_least_important_ones_leave() -> None:
     site = Site(nodes=1, cpu="2")
-    site.place("low", cpu="900m", priority=1, priorityClassName="")
-    site.place("mid", cpu="900m", priority=5)
-    assert site.place("high", cpu="1", priority=1000) == "n1"
+    important(site, some=5, much=1000)
+    site.place("low", cpu="900m")
+    site.place("mid", cpu="900m", priorityClassName="some")
+    assert site.place("high", cpu="1", priorityClassName="much") == "n1"
     assert site.find("pods", "low") is None
     assert site.find("pods", "mid") is not None
     assert site.find("pods", "high")["status"].get("nominatedNodeName") is None  # type: ignore[index]  # it is there
@@ -224,13 +234,14 @@ def test_while_others_leave_their_room_is_kept_for_the_pod_they_leave_for() -> N
     site.patch(
         "nodes", "n1", namespace="", metadata={"annotations": {"embedded/agent": "running", "embedded/stop-after": "9"}}
     )
-    site.place("low", cpu="1500m", priority=1)
-    assert site.place("high", cpu="1500m", priority=1000) == ""
+    important(site, much=1000)
+    site.place("low", cpu="1500m")
+    assert site.place("high", cpu="1500m", priorityClassName="much") == ""
     high, low = site.pod("high"), site.pod("low")
     assert high["status"]["nominatedNodeName"] == "n1"
     assert condition_of(low["status"], "DisruptionTarget")["reason"] == "PreemptionByScheduler"
     assert low["metadata"]["deletionTimestamp"]
-    assert site.place("cheeky", cpu="1", priority=1) == ""
+    assert site.place("cheeky", cpu="1") == ""
     site.run(20)
     assert site.node_of("high") == "n1"
     assert site.node_of("cheeky") == ""
@@ -241,7 +252,7 @@ def test_pods_of_other_schedulers_and_gated_pods_are_left_alone() -> None:
     assert site.place("a", schedulerName="mine") == ""
     assert condition_of(site.pod("a")["status"], "PodScheduled") == {}
     assert site.place("b", schedulingGates=[{"name": "example.com/g"}]) == ""
-    assert condition_of(site.pod("b")["status"], "PodScheduled").get("reason") != "Unschedulable"
+    assert condition_of(site.pod("b")["status"], "PodScheduled")["reason"] == "SchedulingGated"
 
 
 def test_a_thousand_pods_that_fit_nowhere_cost_one_attempt_each_time_something_changes() -> None:
