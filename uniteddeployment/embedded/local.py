@@ -70,9 +70,10 @@ class LocalAccess:
 
     @staticmethod
     def _dressed(resource: Resource, obj: Obj) -> Obj:
-        """A private copy that says what it is."""
+        """A private copy that says what it is, in the form in which a client's body would have been decoded."""
         new = {"kind": resource.kind, "apiVersion": resource.api_version, **clone(obj)}
         new.setdefault("metadata", {})
+        resource.strategy.conform(new)
         return new
 
     def delete(
