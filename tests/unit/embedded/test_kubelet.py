@@ -202,3 +202,13 @@ def test_a_node_that_is_made_with_an_agent_becomes_ready_by_itself() -> None:
     assert site.node("n")["status"]["allocatable"]["pods"] == "110"
     assert site.place("a") == "n"
     assert ready(site.pod("a")) == "True"
+
+
+def test_a_pod_that_names_its_node_may_come_together_with_the_node() -> None:
+    site = Site(nodes=0)
+    site.create("nodes", {"metadata": {"name": "n", "annotations": {"embedded/agent": "running"}}}, namespaced=False)
+    site.create("pods", pod("a", nodeName="n"))
+    site.create("pods", pod("b", nodeName="n", hostNetwork=True))
+    site.run()
+    assert site.pod("a")["status"]["hostIP"] == site.pod("b")["status"]["podIP"]
+    assert site.pod("a")["status"]["podIP"] != site.pod("b")["status"]["podIP"]

@@ -39,6 +39,7 @@ def test_a_node_that_falls_silent_is_lost_after_its_grace_and_its_pods_stop_coun
     assert all(taint["timeAdded"] for taint in node["spec"]["taints"])
     assert ready(site.pod("a")) == "False"
     assert ("NodeNotReady", "Node is not ready") in site.reasons("a")
+    assert ("NodeNotReady", "Node n1 status is now: NodeNotReady") in site.reasons("n1")
     assert site.place("b", nodeSelector={ZONE: "z1"}) == ""
 
 

@@ -104,7 +104,7 @@ class Kubelets(Controller):
     def _forget(self, pod: Obj) -> None:
         key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         run = self._runs.pop(key, None)
-        if run is not None:
+        if run is not None and run.address != run.host:
             self._addresses.give_back(run.address)
         node = pod["spec"].get("nodeName", "")
         pods = self._pods.get(node)
@@ -164,7 +164,11 @@ class Kubelets(Controller):
     def _begin(self, pod: Obj) -> Run:
         """Take on a pod: as new, or as its status says if it ran before this agent did."""
         status = pod.get("status") or {}
-        host = internal_ip(self.access.get("nodes", "", pod["spec"]["nodeName"]))
+        name = pod["spec"]["nodeName"]
+        if not internal_ip(self.access.get("nodes", "", name)):
+            # A pod that names its node can come before the node has said anything of itself.
+            self._report(name)
+        host = internal_ip(self.access.get("nodes", "", name))
         address = host if pod["spec"].get("hostNetwork") else status.get("podIP") or self._addresses.pod()
         start = parse_timestamp(status["startTime"]) if status.get("startTime") else self.clock.now()
         run = Run(pod["metadata"]["uid"], address, host, start)

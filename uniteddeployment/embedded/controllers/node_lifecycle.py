@@ -149,6 +149,9 @@ class NodeLifecycle(Controller):
             return node
         moment = timestamp(self.clock.now())
         status = with_condition(node.get("status") or {}, *lost_conditions(node, moment))
+        if ready:
+            text = f"Node {name} status is now: NodeNotReady"
+            self.events.event(node, "Normal", "NodeNotReady", text, component=COMPONENT)
         return self._write({**node, "status": status}, subresource="status")
 
     def _taint(self, node: Obj) -> Obj:
