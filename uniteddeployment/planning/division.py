@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uniteddeployment.planning.allocation import AllocationRequest, Mode, SubsetDemand, allocate
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import Observed
+from uniteddeployment.planning.ordinals import Range
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api.shares import held_back
 
@@ -20,8 +21,14 @@ class Division:
     why_unplaced: str = ""
 
 
-def divide(subject: Subject, app: Application, observed: Observed) -> Division:
-    """Divide ``spec.replicas``. What runs now decides ties, so that nothing moves without need (I5)."""
+def divide(
+    subject: Subject, app: Application, observed: Observed, ranges: Mapping[str, Range] | None = None
+) -> Division:
+    """Divide ``spec.replicas``. What runs now decides ties, so that nothing moves without need (I5).
+
+    ``ranges`` are the ordinals of subsets, which bound how many pods they can have.
+    """
+    ranges = ranges or {}
     current = _current(subject, app, observed)
     subsets = app.model.spec.topology.subsets
     bounds = any(subset.min_replicas is not None or subset.max_replicas is not None for subset in subsets)
@@ -37,6 +44,8 @@ def divide(subject: Subject, app: Application, observed: Observed) -> Division:
                     minimum=subset.min_replicas,
                     maximum=subset.max_replicas,
                     current=current.get(subset.name, 0),
+                    limit=ranges[subset.name].size if subset.name in ranges else None,
+                    note=ranges[subset.name].note if subset.name in ranges else "",
                 )
                 for subset in subsets
             ),

@@ -37,6 +37,7 @@ class Row:
     stalled: bool = False
     generation: int = 0
     last_observed: str | None = None
+    ordinals_start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,8 @@ def _subset(row: Row) -> dict[str, Any]:
         "reason": row.message,
         "observedGeneration": row.generation,
     }
+    if row.ordinals_start is not None:
+        entry["ordinalsStart"] = row.ordinals_start
     if row.last_observed:
         entry["lastObservedTime"] = row.last_observed
     return entry
