@@ -4,13 +4,12 @@
 ``envtest``.
 """
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,21 +68,37 @@ def merged(planes: list[ControlPlane], namespace: str) -> dict[str, Any]:
     }
 
 
+def write(path: Path, document: dict[str, Any]) -> None:
+    """A kubeconfig file that only its owner can read."""
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(document))
+
+
 @contextmanager
-def embedded(name: str, folder: Path, *arguments: str) -> Iterator[ControlPlane]:
-    """A cluster of ours in a process of its own."""
-    file = folder / f"{name}.kubeconfig"
-    log = folder / f"{name}.log"
-    options = ["--kubeconfig", str(file), "--ready-after", str(READY_AFTER), *arguments]
-    with ud("embedded", *options, log=log) as process:
-        process.wait_for("export KUBECONFIG")
-        plane = ControlPlane(name, yaml.safe_load(file.read_text()), process)
-        try:
-            yield plane
-        finally:
+def all_embedded(names: list[str], folder: Path) -> Iterator[list[ControlPlane]]:
+    """Clusters of ours, each in a process of its own, started side by side."""
+    with ExitStack() as stack:
+        processes = {}
+        for name in names:
+            options = ["--kubeconfig", str(_file(folder, name)), "--ready-after", str(READY_AFTER)]
+            processes[name] = stack.enter_context(ud("embedded", *options, log=folder / f"{name}.log"))
             # A stopped process would not hear that it is to end.
-            with contextlib.suppress(ProcessLookupError):
-                plane.answer_again()
+            stack.callback(_continue, processes[name])
+        for process in processes.values():
+            process.wait_for("export KUBECONFIG")
+        yield [
+            ControlPlane(name, yaml.safe_load(_file(folder, name).read_text()), process)
+            for name, process in processes.items()
+        ]
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.kubeconfig"
+
+
+def _continue(process: Process) -> None:
+    if process.popen.poll() is None:
+        process.popen.send_signal(signal.SIGCONT)
 
 
 def existing(name: str, kubeconfig: Path) -> ControlPlane:

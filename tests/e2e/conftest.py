@@ -1,0 +1,53 @@
+"""Whole programs over real HTTP, with real kubectl, on the clusters that the environment asks for."""
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import fleet_fixture
+from tests.support.fleet_fixture import Fleet, EnvironmentUnusableError
+from tests.support.site import Site
+from tests.support.site import site as make_site
+
+HERE = Path(__file__).parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        fleet_fixture.check(os.environ)
+    except EnvironmentUnusableError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of these tests share one fleet, so they run in one process."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.xdist_group("e2e"))
+
+
+@pytest.fixture(scope="session")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A host with the CRDs, and three members."""
+    with fleet_fixture.fleet(tmp_path_factory.mktemp("fleet")) as found:
+        yield found
+
+
+@pytest.fixture
+def bare_site(fleet: Fleet, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """A namespace of the test's own in every cluster; no member is registered."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-").removeprefix("test-")
+    with make_site(fleet, f"{words[:30].strip('-')}-{secrets.token_hex(3)}", tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def site(bare_site: Site) -> Site:
+    """The same with the three members registered."""
+    bare_site.register_members()
+    return bare_site

@@ -1,0 +1,123 @@
+"""A host and members for end-to-end tests, of the kind that the environment asks for.
+
+``UD_E2E_CLUSTERS`` is ``embedded`` (the default), ``envtest`` (real binaries from ``KUBEBUILDER_ASSETS``) or
+``existing``; naming ``UD_E2E_HOST_KUBECONFIG`` and ``UD_E2E_MEMBER_KUBECONFIGS`` (paths between commas or the path
+separator) also means the last. The tests are the same for all of them; what a kind cannot do, its fleet says
+(``needs_pods``, ``needs_processes``), and the test that needs it skips.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support import control_planes, envtest
+from tests.support.control_planes import ControlPlane
+from tests.support.kubectl import kubectl
+from uniteddeployment_api.crd import to_yaml
+
+HOST = "host"
+MEMBERS = ("member-1", "member-2", "member-3")
+KIND = "UD_E2E_CLUSTERS"
+HOST_KUBECONFIG = "UD_E2E_HOST_KUBECONFIG"
+MEMBER_KUBECONFIGS = "UD_E2E_MEMBER_KUBECONFIGS"
+
+
+class EnvironmentUnusableError(Exception):
+    """The environment asks for clusters that cannot be; one line."""
+
+
+@dataclass
+class Fleet:
+    """Running clusters. ``folder`` has their kubeconfigs and logs."""
+
+    kind: str
+    host: ControlPlane
+    members: dict[str, ControlPlane]
+    folder: Path
+
+    @property
+    def planes(self) -> list[ControlPlane]:
+        return [self.host, *self.members.values()]
+
+    def needs_pods(self) -> None:
+        """Skip the test if workloads get no pods here."""
+        if not all(plane.runs_pods for plane in self.members.values()):
+            pytest.skip("without kube-controller-manager no workload gets pods")
+
+    def needs_processes(self) -> None:
+        """Skip the test if the clusters are not ours to stop."""
+        if any(plane.process is None for plane in self.planes):
+            pytest.skip("clusters of somebody else are not cut off")
+
+
+def kind(environment: Mapping[str, str]) -> str:
+    """Which kind of clusters is asked for. Raises EnvironmentUnusableError if it is none."""
+    named = bool(environment.get(HOST_KUBECONFIG) or environment.get(MEMBER_KUBECONFIGS))
+    found = environment.get(KIND) or ("existing" if named else "embedded")
+    if found not in ("embedded", "envtest", "existing"):
+        raise EnvironmentUnusableError(f"{KIND} must be embedded, envtest or existing, not {found!r}")
+    return found
+
+
+def existing_kubeconfigs(environment: Mapping[str, str]) -> tuple[Path, list[Path]]:
+    """The files that name existing clusters. Raises EnvironmentUnusableError."""
+    host, listed = environment.get(HOST_KUBECONFIG, ""), environment.get(MEMBER_KUBECONFIGS, "")
+    members = [Path(part) for part in re.split(rf"[,{re.escape(os.pathsep)}]", listed) if part]
+    if not host or len(members) < len(MEMBERS):
+        raise EnvironmentUnusableError(
+            f"set {HOST_KUBECONFIG}, and {MEMBER_KUBECONFIGS} with {len(MEMBERS)} files; there are {len(members)}"
+        )
+    for file in (Path(host), *members):
+        if not file.is_file():
+            raise EnvironmentUnusableError(f"no such kubeconfig: {file}")
+    return Path(host), members
+
+
+def check(environment: Mapping[str, str]) -> None:
+    """Raises EnvironmentUnusableError, before any test, when what is asked for cannot be."""
+    asked = kind(environment)
+    if asked == "existing":
+        existing_kubeconfigs(environment)
+    if asked == "envtest":
+        try:
+            envtest.find(environment.get(envtest.ASSETS, ""))
+        except envtest.BinariesMissingError as error:
+            raise EnvironmentUnusableError(str(error)) from None
+
+
+@contextmanager
+def fleet(folder: Path) -> Iterator[Fleet]:
+    """Start or find the clusters and install the CRDs on the host."""
+    asked = kind(os.environ)
+    with ExitStack() as stack:
+        planes = _planes(asked, folder, stack)
+        found = Fleet(asked, planes[0], dict(zip(MEMBERS, planes[1:], strict=True)), folder)
+        _install(found)
+        yield found
+
+
+def _planes(asked: str, folder: Path, stack: ExitStack) -> list[ControlPlane]:
+    names = [HOST, *MEMBERS]
+    if asked == "envtest":
+        return stack.enter_context(envtest.control_planes(names, folder, envtest.find()))
+    if asked == "existing":
+        host, members = existing_kubeconfigs(os.environ)
+        return [control_planes.existing(name, file) for name, file in zip(names, [host, *members], strict=False)]
+    return list(stack.enter_context(control_planes.all_embedded(names, folder)))
+
+
+def _install(found: Fleet) -> None:
+    """What the documentation says: ``ud crds | kubectl apply -f -``; then wait until the kinds are served."""
+    file = found.folder / "install.kubeconfig"
+    control_planes.write(file, control_planes.merged([found.host], "default"))
+    env = {**os.environ, "KUBECONFIG": str(file)}
+    for arguments in (["apply"], ["wait", "--for=condition=Established", "--timeout=30s"]):
+        command = [kubectl(), *arguments, "-f", "-"]
+        done = subprocess.run(command, input=to_yaml(), env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
