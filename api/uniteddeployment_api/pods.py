@@ -6,28 +6,41 @@ API servers of members check the rest: a member may run a newer Kubernetes than 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uniteddeployment_api.errors import FieldError
-from uniteddeployment_api.rules import rule
 
-
-def pod_template_errors(path: str, template: Any) -> Iterator[FieldError]:
-    """What keeps ``template`` from being one; ``path`` is where it stands."""
-    if not isinstance(template, Mapping):
-        yield FieldError(path, "required")
-        return
-    metadata = template.get("metadata")
+def labels_of(template: Any) -> Mapping[str, str] | None:
+    """The labels of a pod template; None if it has no such thing."""
+    metadata = template.get("metadata") if isinstance(template, Mapping) else None
     labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
-    if not isinstance(labels, Mapping) or not labels:
-        yield FieldError(f"{path}.metadata.labels", "required: the selector has to match them")
-    elif not all(isinstance(value, str) for value in labels.values()):
-        yield FieldError(f"{path}.metadata.labels", "must be strings")
-    spec = template.get("spec")
+    well_formed = isinstance(labels, Mapping) and all(isinstance(value, str) for value in labels.values())
+    return labels if well_formed and labels else None
+
+
+def pod_template_errors(template: Any) -> Iterator[str]:
+    """Where ``template`` is none, as paths inside it (``.spec.containers[0].image``)."""
+    if labels_of(template) is None:
+        yield ".metadata.labels"
+    spec = template.get("spec") if isinstance(template, Mapping) else None
     containers = spec.get("containers") if isinstance(spec, Mapping) else None
-    if not isinstance(containers, list) or not containers:
-        yield FieldError(f"{path}.spec.containers", rule("pod-template").message, "pod-template")
+    if not isinstance(spec, Mapping) or not isinstance(containers, list) or not containers:
+        yield ".spec.containers"
         return
     for index, container in enumerate(containers):
-        where = f"{path}.spec.containers[{index}]"
         for field in ("name", "image"):
             if not isinstance(container, Mapping) or not container.get(field):
-                yield FieldError(f"{where}.{field}", "required", "pod-template")
+                yield f".spec.containers[{index}].{field}"
+    if not isinstance(spec.get("tolerations", []), list | None):
+        yield ".spec.tolerations"
+    yield from _affinity_errors(spec.get("affinity"))
+
+
+def _affinity_errors(affinity: Any) -> Iterator[str]:
+    """Whether the node affinity has the form that a subset's own terms can be added to."""
+    value, path = affinity, ".spec.affinity"
+    for step in ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"):
+        if value is not None and not isinstance(value, Mapping):
+            yield path
+            return
+        value, path = (value or {}).get(step), f"{path}.{step}"
+    terms = value.get("nodeSelectorTerms") if isinstance(value, Mapping) else value
+    if terms is not None and not (isinstance(terms, list) and all(isinstance(term, Mapping) for term in terms)):
+        yield path

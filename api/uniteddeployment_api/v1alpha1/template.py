@@ -49,6 +49,7 @@ _NUMBER_OR_PERCENT = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kub
 _BY_ORDINAL = {
     "replicas": _REPLICAS,
     "template": _POD_TEMPLATE,
+    "ordinals": _open({}),
     "updateStrategy": _open({"rollingUpdate": _open({"partition": _REPLICAS})}),
 }
 
@@ -66,6 +67,25 @@ CloneSetSpec = Annotated[
                 "updateStrategy": _open({"partition": _NUMBER_OR_PERCENT}),
             },
             "template",
+        )
+    ),
+]
+
+
+SubsetPatch = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        _open(
+            {
+                "spec": _open(
+                    {
+                        # null is not the same as absent here, and may not be dropped.
+                        "replicas": _NUMBER_OR_PERCENT | {"nullable": True},
+                        "selector": _open({}) | {"nullable": True},
+                    }
+                )
+                | {"nullable": True}
+            }
         )
     ),
 ]

@@ -6,14 +6,18 @@ them to the API server) are in :mod:`uniteddeployment_api.rules` and :mod:`unite
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, WithJsonSchema
+from pydantic import BeforeValidator, Field, StrictBool, WithJsonSchema
 
-from uniteddeployment_api.names import API_VERSION
+from uniteddeployment_api.names import (
+    ANNOTATION_IGNORE_DIFFERENCES,
+    ANNOTATION_RECREATE,
+    API_VERSION,
+    RECREATE,
+)
 from uniteddeployment_api.v1alpha1.meta import (
     INT32_MAX,
     DnsLabel,
     DnsSubdomain,
-    FreeForm,
     Int32,
     IntOrPercent,
     Labels,
@@ -24,7 +28,7 @@ from uniteddeployment_api.v1alpha1.meta import (
     Toleration,
 )
 from uniteddeployment_api.v1alpha1.status import UnitedDeploymentStatus
-from uniteddeployment_api.v1alpha1.template import WorkloadTemplate
+from uniteddeployment_api.v1alpha1.template import SubsetPatch, WorkloadTemplate
 
 MAX_SUBSETS = 256
 MAX_OVERRIDES = 64
@@ -109,7 +113,7 @@ class Subset(Model):
     weight: Int32 | None = None
     """The subset's part of the replicas, in proportion to the weights of the others; 1 if not set and others have one.
     With 0 it gets its minReplicas and what no other subset can take."""
-    patch: FreeForm | None = None
+    patch: SubsetPatch | None = None
     """A strategic merge patch on the pod template of the subset's workload; if its spec has fields of a workload's
     spec (such as template or minReadySeconds), on the workload. It cannot set replicas, selector and partition."""
     overrides: Annotated[tuple[Override, ...], Field(max_length=MAX_OVERRIDES)] = ()
@@ -132,10 +136,19 @@ class AdaptiveStrategy(Model):
     ready. Not for kinds whose pods have ordinals."""
 
 
+def _or(default: str) -> BeforeValidator:
+    """An empty text, which OpenKruise takes for the default."""
+    return BeforeValidator(lambda value: default if value == "" else value)
+
+
 class ScheduleStrategy(Model):
     """What happens to pods that cannot be scheduled in their subset."""
 
-    type: Literal["Fixed", "Adaptive"] = "Fixed"
+    type: Annotated[
+        Literal["Fixed", "Adaptive"],
+        _or("Fixed"),
+        WithJsonSchema({"type": "string", "enum": ["Fixed", "Adaptive", ""]}),
+    ] = "Fixed"
     """Fixed: they wait. Adaptive: other subsets run them."""
     adaptive: AdaptiveStrategy = AdaptiveStrategy()
     """When they are moved, for Adaptive."""
@@ -174,7 +187,9 @@ class ManualUpdate(Model):
 class UpdateStrategy(Model):
     """How a new template is rolled out."""
 
-    type: Literal["Manual"] = "Manual"
+    type: Annotated[Literal["Manual"], _or("Manual"), WithJsonSchema({"type": "string", "enum": ["Manual", ""]})] = (
+        "Manual"
+    )
     """Manual: partitions decide how far the update goes."""
     manual_update: ManualUpdate = ManualUpdate()
     """The partitions."""
@@ -211,3 +226,14 @@ class UnitedDeployment(Model):
     """What the application is to be."""
     status: UnitedDeploymentStatus = UnitedDeploymentStatus()
     """What is known of the application."""
+
+    @property
+    def recreates(self) -> bool:
+        """Whether workloads are recreated for changes that an API server refuses."""
+        return self.metadata.annotations.get(ANNOTATION_RECREATE) == RECREATE
+
+    @property
+    def ignored_differences(self) -> tuple[str, ...]:
+        """Dotted paths of fields of the workloads that are left as they are."""
+        paths = self.metadata.annotations.get(ANNOTATION_IGNORE_DIFFERENCES, "").split(",")
+        return tuple(path.strip() for path in paths if path.strip())

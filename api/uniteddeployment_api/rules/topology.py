@@ -1,0 +1,220 @@
+"""Rules on how spec.topology divides the pods, and on partitions."""
+
+from typing import Final
+
+from uniteddeployment_api.rules.base import Rule
+from uniteddeployment_api.rules.cel import DISJOINT, KEPT, SUBSETS, hundredths, number, rounded, total
+
+_ORDINALS = f"!({DISJOINT}) || "
+_ORDINALS_STAY = f"!({DISJOINT}) || !has(oldSelf.ordinals) || oldSelf.ordinals != 'Disjoint' || "
+_BLOCK = "(has(self.ordinalBlock) ? self.ordinalBlock : 0)"
+_SIZE = f"(has(s.maxReplicas) && type(s.maxReplicas) == int ? int(s.maxReplicas) : {_BLOCK})"
+_ADAPTIVE = "has(self.scheduleStrategy) && has(self.scheduleStrategy.type) && self.scheduleStrategy.type == 'Adaptive'"
+_ADAPTIVE_FIELDS = "self.topology.scheduleStrategy.adaptive"
+_NO_RESERVATION = (
+    "!has(self.topology.scheduleStrategy) || !has(self.topology.scheduleStrategy.adaptive) || "
+    f"!has({_ADAPTIVE_FIELDS}.reserveUnschedulablePods) || !{_ADAPTIVE_FIELDS}.reserveUnschedulablePods"
+)
+_BY_ORDINAL = "has(self.template.statefulSetTemplate) || has(self.template.advancedStatefulSetTemplate)"
+
+SHARE_RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        name="shares-not-mixed",
+        at="spec.topology",
+        cel=(
+            "!(self.subsets.exists(s, has(s.replicas)) && "
+            "self.subsets.exists(s, has(s.minReplicas) || has(s.maxReplicas) || has(s.weight)))"
+        ),
+        field_path=".subsets",
+        message=(
+            "use either replicas, or minReplicas, maxReplicas and weight: they cannot be mixed in one UnitedDeployment"
+        ),
+    ),
+    Rule(
+        name="min-not-above-max",
+        at="spec.topology.subsets[]",
+        cel=(
+            "!has(self.minReplicas) || !has(self.maxReplicas) || type(self.minReplicas) != int || "
+            "type(self.maxReplicas) != int || int(self.minReplicas) <= int(self.maxReplicas)"
+        ),
+        field_path=".minReplicas",
+        message="minReplicas may not be larger than maxReplicas",
+    ),
+    Rule(
+        name="some-subset-unbounded",
+        at="spec.topology",
+        cel=(
+            "self.subsets.size() == 0 || self.subsets.exists(s, has(s.weight)) || "
+            "self.subsets.exists(s, !has(s.maxReplicas))"
+        ),
+        field_path=".subsets",
+        message="at least one subset has to be without maxReplicas, so that every pod has a place",
+    ),
+    Rule(
+        name="total-needed",
+        at="spec",
+        cel=f"has(self.replicas) || {SUBSETS}.all(s, has(s.replicas) && type(s.replicas) == int)",
+        field_path=".topology.subsets",
+        message="without spec.replicas every subset has to say its own number of pods in replicas",
+    ),
+    Rule(
+        name="shares-within-total",
+        at="spec",
+        cel=(
+            f"({KEPT}) || !has(self.replicas) || "
+            f"{total(hundredths('s.replicas'))} <= self.replicas * 100 || "
+            f"{total(rounded('s.replicas'))} <= self.replicas"
+        ),
+        field_path=".topology.subsets",
+        optional_old_self=True,
+        feasibility=True,
+        message="the fixed shares of the subsets add up to more than spec.replicas: lower a share or raise the total",
+    ),
+    Rule(
+        name="shares-reach-total",
+        at="spec",
+        cel=(
+            f"({KEPT}) || !has(self.replicas) || {SUBSETS}.size() == 0 || {SUBSETS}.exists(s, !has(s.replicas)) || "
+            f"{total(hundredths('s.replicas'))} >= self.replicas * 100 || "
+            f"{total(rounded('s.replicas'))} >= self.replicas"
+        ),
+        field_path=".topology.subsets",
+        optional_old_self=True,
+        feasibility=True,
+        message=(
+            "every subset has a fixed share and they add up to less than spec.replicas: "
+            "leave replicas out in one subset, which then takes the rest"
+        ),
+    ),
+    Rule(
+        name="partitions-name-subsets",
+        at="spec",
+        cel=(
+            "!has(self.updateStrategy.manualUpdate) || !has(self.updateStrategy.manualUpdate.partitions) || "
+            f"self.updateStrategy.manualUpdate.partitions.all(k, {SUBSETS}.exists(s, s.name == k))"
+        ),
+        field_path=".updateStrategy.manualUpdate.partitions",
+        message="every key has to be the name of a subset",
+    ),
+    Rule(
+        name="bounds-consistent",
+        at="spec",
+        cel=(
+            f"({KEPT}) || !has(self.replicas) || {SUBSETS}.all(s, !has(s.minReplicas) || !has(s.maxReplicas) || "
+            "(type(s.minReplicas) == int && type(s.maxReplicas) == int) || "
+            f"{rounded('s.minReplicas')} <= {rounded('s.maxReplicas')})"
+        ),
+        field_path=".topology.subsets",
+        optional_old_self=True,
+        feasibility=True,
+        message="with this total, minReplicas is larger than maxReplicas",
+    ),
+)
+
+SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        name="adaptive-not-fixed",
+        at="spec.topology",
+        cel=f"!({_ADAPTIVE}) || !self.subsets.exists(s, has(s.replicas))",
+        field_path=".scheduleStrategy.type",
+        message="Adaptive moves pods between subsets, so none of them can have fixed replicas",
+    ),
+    Rule(
+        name="reservation-kind",
+        at="spec",
+        cel=f"!({_BY_ORDINAL}) || {_NO_RESERVATION}",
+        field_path=".topology.scheduleStrategy.adaptive.reserveUnschedulablePods",
+        message="pods with ordinals have no stand-ins: reserveUnschedulablePods is for Deployments and CloneSets",
+    ),
+    Rule(
+        name="ordinals-kind",
+        at="spec",
+        cel=f"!has(self.topology.ordinals) || self.topology.ordinals != 'Disjoint' || {_BY_ORDINAL}",
+        field_path=".topology.ordinals",
+        message="only pods of StatefulSets have ordinals",
+    ),
+    Rule(
+        name="ordinals-size",
+        at="spec.topology",
+        cel=f"{_ORDINALS}has(self.ordinalBlock) || self.subsets.all(s, {number('s.maxReplicas', -1)} >= 0)",
+        field_path=".ordinalBlock",
+        message="Disjoint ordinals need a size for each subset: a whole number as its maxReplicas, or ordinalBlock",
+    ),
+    Rule(
+        name="ordinals-fit",
+        at="spec.topology",
+        cel=(
+            f"{_ORDINALS}!has(self.ordinalBlock) || self.subsets.all(s, {number('s.maxReplicas', -1)} >= 0 || "
+            f"{number('s.replicas', 0)} <= self.ordinalBlock && {number('s.minReplicas', 0)} <= self.ordinalBlock)"
+        ),
+        field_path=".ordinalBlock",
+        message="a subset has more pods of its own than ordinalBlock gives it ordinals",
+    ),
+    Rule(
+        name="ordinals-sum",
+        at="spec.topology",
+        cel=f"{_ORDINALS}self.subsets.map(s, {_SIZE}).sum() <= 2147483647",
+        field_path=".ordinalBlock",
+        message="the ordinals of all subsets together go beyond 2147483647",
+    ),
+    Rule(
+        name="ordinals-mode-immutable",
+        at="spec.topology",
+        cel="has(self.ordinals) == has(oldSelf.ordinals) && (!has(self.ordinals) || self.ordinals == oldSelf.ordinals)",
+        field_path=".ordinals",
+        change=True,
+        message="ordinals may not be changed: the pods would get other identities",
+    ),
+    Rule(
+        name="ordinals-block-immutable",
+        at="spec.topology",
+        cel=(
+            f"{_ORDINALS_STAY}!has(oldSelf.ordinalBlock) || "
+            "has(self.ordinalBlock) && self.ordinalBlock == oldSelf.ordinalBlock"
+        ),
+        field_path=".ordinalBlock",
+        change=True,
+        message="ordinalBlock may not be changed while ordinals are Disjoint: the ranges would move",
+    ),
+    Rule(
+        name="ordinals-size-immutable",
+        at="spec.topology",
+        cel=(
+            f"{_ORDINALS_STAY}oldSelf.subsets.all(o, self.subsets.all(s, s.name != o.name || "
+            f"{number('s.maxReplicas', -1)} == {number('o.maxReplicas', -1)}))"
+        ),
+        field_path=".subsets",
+        change=True,
+        message="maxReplicas may not be changed while ordinals are Disjoint: the range of the subset would",
+    ),
+    Rule(
+        name="ordinals-order-immutable",
+        at="spec.topology",
+        cel=(
+            f"{_ORDINALS_STAY}oldSelf.subsets.filter(o, self.subsets.exists(s, s.name == o.name)).map(o, o.name) == "
+            "self.subsets.filter(s, oldSelf.subsets.exists(o, o.name == s.name)).map(s, s.name) && "
+            "self.subsets.map(s, oldSelf.subsets.exists(o, o.name == s.name) ? 0 : 1).isSorted()"
+        ),
+        field_path=".subsets",
+        change=True,
+        message="while ordinals are Disjoint, subsets keep their order and new ones go to the end",
+    ),
+    Rule(
+        name="ordinals-not-in-template",
+        at="spec",
+        cel=" && ".join(
+            f"(!has(self.topology.ordinals) || self.topology.ordinals != 'Disjoint' || !has(self.template.{kind}) || "
+            f"!has(self.template.{kind}.spec.ordinals))"
+            for kind in ("statefulSetTemplate", "advancedStatefulSetTemplate")
+        ),
+        field_path=".template",
+        message="leave ordinals out of the template: with Disjoint each subset gets a range of its own",
+    ),
+    Rule(
+        name="adopted-keeps-ordinals",
+        at="spec.topology",
+        cel=f"{_ORDINALS}self.subsets.all(s, !has(s.adopt))",
+        field_path=".ordinals",
+        message="Disjoint ordinals would give the pods of an adopted workload other names",
+    ),
+)
