@@ -1,10 +1,12 @@
 """Who asks, and whether they may: bearer tokens, client certificates, and two kinds of users.
 
-Contract: everybody who is known may do everything; who is not known may only ask whether the server is there. Texts of
-refusals are the real server's.
+Contract: everybody who has a token or a certificate may do everything; who is not known may only ask whether the server
+is there. Whom an administrator impersonates may find out what is served and what they may, as a user without any role.
+Texts of refusals are the real server's.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from uniteddeployment.embedded.errors import StatusError, qualified
@@ -16,6 +18,25 @@ AUTHENTICATED: Final = "system:authenticated"
 MASTERS: Final = "system:masters"
 
 OPEN_PATHS: Final = ("/version", "/healthz", "/readyz", "/livez")
+"""What everybody may get."""
+
+DISCOVERY_PATHS: Final = ("/api", "/apis", "/openapi", *OPEN_PATHS)
+"""What every known user may get."""
+
+OWN_REVIEWS: Final = frozenset({"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"})
+"""What every known user may ask about themselves."""
+
+IMPERSONATE_USER: Final = "impersonate-user"
+IMPERSONATE_GROUP: Final = "impersonate-group"
+IMPERSONATE_UID: Final = "impersonate-uid"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The user of a request, and whether they may do everything."""
+
+    identity: Identity
+    admin: bool = False
 
 
 def with_groups(identity: Identity) -> Identity:
@@ -25,33 +46,49 @@ def with_groups(identity: Identity) -> Identity:
     return Identity(identity.name, (*identity.groups, AUTHENTICATED), identity.uid)
 
 
-def authenticate(request: Request, tokens: Mapping[str, Identity]) -> Identity:
-    """The user of a request. Raises StatusError (401) for a token that nobody has."""
+def authenticate(request: Request, tokens: Mapping[str, Identity]) -> Caller:
+    """Who asks. Raises StatusError (401) for a token that nobody has."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token.strip():
         identity = tokens.get(token.strip())
         if identity is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
-        return with_groups(identity)
-    return with_groups(request.peer) if request.peer is not None else ANONYMOUS
+        caller = Caller(with_groups(identity), admin=True)
+    elif request.peer is not None:
+        caller = Caller(with_groups(request.peer), admin=True)
+    else:
+        caller = Caller(ANONYMOUS)
+    user = request.headers.get(IMPERSONATE_USER)
+    return caller if user is None else _impersonated(caller, user, request.headers)
+
+
+def _impersonated(caller: Caller, user: str, headers: Mapping[str, str]) -> Caller:
+    """Whom an administrator wants to be taken for: somebody who may do little, unless they are in the right group."""
+    if not caller.admin:
+        raise _forbidden(caller.identity, Address("", "v1", "users", "", user), "impersonate")
+    groups = tuple(group.strip() for group in headers.get(IMPERSONATE_GROUP, "").split(",") if group.strip())
+    identity = with_groups(Identity(user, groups, headers.get(IMPERSONATE_UID, "")))
+    return Caller(identity, admin=is_admin(identity))
 
 
 def is_admin(identity: Identity) -> bool:
-    """Whether a user may do everything."""
-    return AUTHENTICATED in identity.groups or MASTERS in identity.groups
+    """Whether a user of whom only the names are known may do everything."""
+    return MASTERS in identity.groups
 
 
-def authorize(identity: Identity, request: Request, address: Address | None, *, watch: bool) -> None:
+def authorize(caller: Caller, request: Request, address: Address | None, *, watch: bool) -> None:
     """Raises StatusError (403) for what a user may not do."""
-    if is_admin(identity):
+    if caller.admin:
         return
-    path = request.path
+    identity, path, known = caller.identity, request.path, AUTHENTICATED in caller.identity.groups
     if address is None:
-        if any(path == allowed or path.startswith(f"{allowed}/") for allowed in OPEN_PATHS):
+        allowed = DISCOVERY_PATHS if known else OPEN_PATHS
+        if any(path == each or path.startswith(f"{each}/") for each in allowed):
             return
         text = f'forbidden: User "{identity.name}" cannot {request.method.lower()} path "{path}"'
         raise StatusError(403, "Forbidden", text, details={})
-    raise _forbidden(identity, address, address.verb(request.method, watch=watch))
+    if not (known and request.method == "POST" and address.plural in OWN_REVIEWS):
+        raise _forbidden(identity, address, address.verb(request.method, watch=watch))
 
 
 def _forbidden(identity: Identity, address: Address, verb: str) -> StatusError:

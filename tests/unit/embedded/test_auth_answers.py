@@ -59,3 +59,18 @@ def test_tokens_can_be_reviewed() -> None:
     url = "/apis/authentication.k8s.io/v1/tokenreviews"
     assert api.json("POST", url, {"spec": {"token": TOKEN}}, status=201)["status"]["authenticated"]
     assert api.json("POST", url, {"spec": {"token": "no"}}, status=201)["status"]["error"] == "invalid bearer token"
+
+
+def test_an_administrator_can_look_through_the_eyes_of_somebody_else() -> None:
+    api = Api()
+    jane = {"impersonate-user": "jane", "impersonate-group": "team"}
+    refused = api.json("GET", CONFIGMAPS, headers=jane, status=403)
+    assert 'User "jane" cannot list resource "configmaps"' in refused["message"]
+    assert api.ask("GET", "/apis/apps/v1", headers=jane).status == 200
+    me = api.json("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, headers=jane, status=201)
+    assert me["status"]["userInfo"] == {"username": "jane", "groups": ["team", "system:authenticated"]}
+    spec = {"resourceAttributes": {"verb": "list", "resource": "pods"}}
+    asked = api.json("POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": spec}, headers=jane, status=201)
+    assert not asked["status"]["allowed"]
+    assert api.ask("GET", CONFIGMAPS, headers={**jane, "impersonate-group": "system:masters"}).status == 200
+    assert api.ask("GET", CONFIGMAPS, headers=jane, token="").status == 403

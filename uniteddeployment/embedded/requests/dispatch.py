@@ -67,18 +67,18 @@ class Dispatcher:
             return answer.error(failure)
 
     def _handle(self, request: Request) -> Response:
-        user = auth.authenticate(request, self._tokens)
+        caller = auth.authenticate(request, self._tokens)
         query = dict(reversed(request.query))
         address = route.address(request.path)
         watching = options.flag(query, "watch")
-        auth.authorize(user, request, address, watch=watching)
+        auth.authorize(caller, request, address, watch=watching)
         if address is None:
             return self._paths.plain(request, query)
         found = route.find(self._core.registry, address)
         if found is None:
             if address.plural == "bindings" and not address.group and not address.name and request.method == "POST":
                 return self._subresources.bind(request, address, query)
-            return self._paths.unserved(request, address, user)
+            return self._paths.unserved(request, address, caller)
         context = Context(request, found, query)
         said = deprecations(found.resource)
         if not said:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from uniteddeployment.embedded.auth import Caller
 from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.discovery import Discovery
 from uniteddeployment.embedded.documents import Documents
@@ -87,23 +88,23 @@ class Paths:
             found = discovery.resources(parts[1], parts[2])
         return None if found is None else answer.value(found, Accepted())
 
-    def unserved(self, request: Request, address: Address, user: Identity) -> Response:
+    def unserved(self, request: Request, address: Address, caller: Caller) -> Response:
         """An address of no stored resource: a review, or nothing."""
         review = reviews.find(address.group, address.version, address.plural)
         if review is not None and not address.name:
-            return self._review(request, review, user)
+            return self._review(request, review, caller)
         builtin = any(not resource.custom and resource.group == address.group for resource in self._registry)
         if builtin or review is not None:
             raise missing_path()
         return page_not_found()
 
-    def _review(self, request: Request, review: reviews.Review, user: Identity) -> Response:
+    def _review(self, request: Request, review: reviews.Review, caller: Caller) -> Response:
         if request.method != "POST":
             raise wrong_method()
         media = negotiate.body_type(request.headers.get("content-type", ""))
         obj = bodies.read_plain(self._registry, review.kind, review.api_version, request.body, media)
         manager = options.default_manager(request.headers.get("user-agent", ""))
-        answered = reviews.answer(self._core, review, reviews.Question(user, obj, self._tokens), manager)
+        answered = reviews.answer(self._core, review, reviews.Question(caller, obj, self._tokens), manager)
         return answer.value(answered, Accepted(), 201)
 
 

@@ -20,7 +20,7 @@ AUTHENTICATION: Final = "authentication.k8s.io"
 class Question:
     """Who asks, and what the answer may depend on."""
 
-    user: Identity
+    caller: auth.Caller
     review: Obj
     tokens: Mapping[str, Identity]
 
@@ -44,16 +44,16 @@ class Review:
 
 
 def _own_access(question: Question) -> Obj:
-    return _access(question.review, question.user)
+    return _access(question.review, allowed=question.caller.admin)
 
 
 def _access_of(question: Question) -> Obj:
     spec = question.review.get("spec") or {}
     user = Identity(spec.get("user") or "", tuple(spec.get("groups") or ()))
-    return _access(question.review, user)
+    return _access(question.review, allowed=auth.is_admin(user))
 
 
-def _access(review: Obj, user: Identity) -> Obj:
+def _access(review: Obj, *, allowed: bool) -> Obj:
     spec = review.get("spec") or {}
     if bool(spec.get("resourceAttributes")) is bool(spec.get("nonResourceAttributes")):
         why = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
@@ -67,20 +67,27 @@ def _access(review: Obj, user: Identity) -> Obj:
                 "causes": [{"reason": "FieldValueInvalid", "message": why, "field": field}],
             },
         )
-    return {"allowed": auth.is_admin(user)}
+    return {"allowed": allowed}
 
 
-def _rules(_: Question) -> Obj:
-    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-    return {
-        "resourceRules": [everything],
-        "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-        "incomplete": False,
-    }
+def _rules(question: Question) -> Obj:
+    resources: list[Obj] = [
+        {
+            "verbs": ["create"],
+            "apiGroups": [AUTHORIZATION],
+            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+        },
+        {"verbs": ["create"], "apiGroups": [AUTHENTICATION], "resources": ["selfsubjectreviews"]},
+    ]
+    paths: list[Obj] = [{"verbs": ["get"], "nonResourceURLs": list(auth.DISCOVERY_PATHS)}]
+    if question.caller.admin:
+        resources.insert(0, {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
+        paths.insert(0, {"verbs": ["*"], "nonResourceURLs": ["*"]})
+    return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
 
 
 def _myself(question: Question) -> Obj:
-    return {"userInfo": _user_info(question.user)}
+    return {"userInfo": _user_info(question.caller.identity)}
 
 
 def _token(question: Question) -> Obj:

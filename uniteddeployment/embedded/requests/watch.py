@@ -147,18 +147,25 @@ class Watch:
 
     def _replay(self, version: int) -> bool:
         """Put out what happened since; False if that is no longer known, which ends the stream."""
+        store = self._core.store
+        if version > store.rv:
+            # From before a restart that forgot everything: who watches has to list again.
+            return self._expire(f"too large resource version: {version}, current: {store.rv}")
         try:
-            events = self._core.store.since(self._table, version)
+            events = store.since(self._table, version)
         except HistoryGoneError:
-            text = f"too old resource version: {version} ({self._core.store.compacted + 1})"
-            status = StatusError(410, "Expired", text).body()
-            self.stream.put(answer.encode({"type": "ERROR", "object": status}) + b"\n")
-            self.stream.end()
-            return False
+            return self._expire(f"too old resource version: {version} ({store.compacted + 1})")
         for event in events:
             if self._namespace is None or event.after.key[0] == self._namespace:
                 self._on_event(event)
         return True
+
+    def _expire(self, text: str) -> bool:
+        """Send the client back to its list; gives False."""
+        status = StatusError(410, "Expired", text).body()
+        self.stream.put(answer.encode({"type": "ERROR", "object": status}) + b"\n")
+        self.stream.end()
+        return False
 
     # The present
 
