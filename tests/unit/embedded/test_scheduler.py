@@ -268,3 +268,46 @@ def test_a_thousand_pods_that_fit_nowhere_cost_one_attempt_each_time_something_c
     site.delete("pods", "small")
     site.run()
     assert len(attempts) <= 3
+
+
+def test_two_pods_cannot_have_one_port_of_a_node() -> None:
+    site = Site(nodes=1)
+    port = {"containerPort": 80, "hostPort": 8080, "protocol": "TCP"}
+    first = pod("a")
+    first["spec"]["containers"][0]["ports"] = [port]
+    site.create("pods", first)
+    site.run()
+    assert site.node_of("a") == "n1"
+    second = pod("b")
+    second["spec"]["containers"][0]["ports"] = [port]
+    site.create("pods", second)
+    site.run()
+    assert "1 node(s) didn't have free ports for the requested pod ports." in site.refusal("b")
+
+
+def test_a_taint_that_only_asks_is_avoided_where_there_is_another_node() -> None:
+    site = Site(nodes=2)
+    site.patch("nodes", "n1", namespace="", spec={"taints": [{"key": "k", "effect": "PreferNoSchedule"}]})
+    site.run()
+    assert [site.place(f"a{i}") for i in range(3)] == ["n2"] * 3
+    site.patch("nodes", "n2", namespace="", spec={"unschedulable": True})
+    site.run()
+    assert site.place("b") == "n1"
+
+
+def test_a_spread_over_more_domains_than_there_are_fills_none_of_them_further() -> None:
+    site = Site(nodes=2)
+    wide = spread(minDomains=3)
+    assert {site.place(f"a{i}", **wide) for i in range(2)} == {"n1", "n2"}
+    assert site.place("b", **wide) == ""
+    site.access.create("nodes", node_object("n3", zone="z3"), manager="test")
+    site.run()
+    assert site.node_of("b") == "n3"
+
+
+def test_spreading_by_label_keys_counts_each_revision_for_itself() -> None:
+    site = Site(nodes=2)
+    by_revision = spread(matchLabelKeys=["revision"])
+    for revision in ("1", "2"):
+        labels = {"app": "x", "revision": revision}
+        assert {site.place(f"r{revision}-{i}", labels=labels, **by_revision) for i in range(2)} == {"n1", "n2"}
