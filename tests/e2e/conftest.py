@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import fleet_fixture
-from tests.support.fleet_fixture import Fleet, EnvironmentUnusableError
+from tests.support.fleet_fixture import EnvironmentUnusableError, Fleet
 from tests.support.site import Site
 from tests.support.site import site as make_site
 

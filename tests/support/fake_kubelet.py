@@ -3,9 +3,9 @@
     python -m tests.support.fake_kubelet --kubeconfig FILE --nodes 3 --zones z1,z2,z3
 
 It registers nodes and keeps them alive, makes the pods that are bound to them Running and Ready, and removes those
-that are deleted. Image names steer it as they steer the embedded cluster: ``fail:*`` never gets ready, ``pullfail:*`` cannot
-be pulled, ``complete:*`` ends well and ``exit1:*`` badly (where the restartPolicy lets a pod end). Level-triggered: what
-it does to a pod follows from the pod as it is.
+that are deleted. Image names steer it as they steer the embedded cluster: ``fail:*`` never gets ready,
+``pullfail:*`` cannot be pulled, ``complete:*`` ends well and ``exit1:*`` badly (where the restartPolicy lets a pod end).
+Level-triggered: what it does to a pod follows from the pod as it is.
 """
 
 import argparse

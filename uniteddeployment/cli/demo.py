@@ -109,14 +109,13 @@ async def _run(folder: Path, screen: "_Silent | _Screen") -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def controller(fleet: Fleet) -> AsyncIterator[None]:
-    """The controller, in this process, for as long as the block runs. Its end before that is an error."""
+async def controller(fleet: Fleet) -> AsyncIterator[asyncio.Task[None]]:
+    """The controller, in this process, for as long as the block runs. The task ends before that only with an error."""
     stop = asyncio.Event()
     settings = Settings(leader_election=False)
     task = asyncio.create_task(run.serve(fleet.connection(), settings, stop))
-    task.add_done_callback(lambda _: stop.set())
     try:
-        yield
+        yield task
     finally:
         stop.set()
         await task

@@ -11,7 +11,7 @@ from typing import Any
 from uniteddeployment.cli import embedded
 from uniteddeployment.cli.embedded import Options, Served
 from uniteddeployment.embedded import kubeconfig
-from uniteddeployment.fleet.clusters import CLUSTERS
+from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, from_values
 from uniteddeployment.kube.errors import NotFound, TooManyRequests
@@ -23,6 +23,7 @@ from uniteddeployment_api.crd import custom_resource_definitions
 
 NAMESPACE = "default"
 POLL_SECONDS = 0.02
+CONNECT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,21 @@ async def install(client: Client) -> None:
                 return
         except (NotFound, TooManyRequests):
             await asyncio.sleep(POLL_SECONDS)
+
+
+async def connected(client: Client) -> None:
+    """Wait until the controller has reached every member. Raises TimeoutError that names those it has not."""
+    waiting: list[str] = []
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            while True:
+                found = await client.list_all(CLUSTERS, ClusterObject, namespace=NAMESPACE)
+                waiting = [one.metadata.name for one in found if one.status.get("phase") != "Running"]
+                if not waiting:
+                    return
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise TimeoutError(f"not connected within {CONNECT_SECONDS:g} s: {', '.join(waiting)}") from None
 
 
 async def register(client: Client, member: Served) -> None:

@@ -137,6 +137,9 @@ def controller_run(
     ] = None,
     leader_elect: Annotated[bool, typer.Option(help="Work only while holding the Lease.")] = True,
     election_namespace: Annotated[str, typer.Option(help="The namespace of the Lease.")] = "default",
+    lease_seconds: Annotated[
+        float, typer.Option(min=3, help="How long a leader that died keeps the others waiting.")
+    ] = 15.0,
     admission: Annotated[
         bool, typer.Option("--admission/--no-admission", help="Serve the admission webhooks.")
     ] = False,
@@ -157,6 +160,7 @@ def controller_run(
         metrics_port=metrics_port,
         leader_election=leader_elect,
         election_namespace=election_namespace,
+        lease_seconds=lease_seconds,
         admission=admission,
         admission_port=admission_port,
     )

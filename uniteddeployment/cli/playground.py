@@ -10,7 +10,10 @@ import typer
 from uniteddeployment.cli import fleet as fleets
 from uniteddeployment.cli.demo import controller
 from uniteddeployment.cli.embedded import stopped
+from uniteddeployment.cli.fleet import Fleet
 from uniteddeployment.controller import logs
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.transport import AiohttpTransport
 
 _NEXT = """\
 A host and {members} members are running, with the controller. In another terminal:
@@ -40,10 +43,25 @@ def main(members: int, folder: Path | None) -> None:
 
 
 async def _run(folder: Path, members: int) -> None:
+    """Start everything, say so, and stay until told to stop or until the controller fails."""
     stop = stopped()
     async with AsyncExitStack() as stack:
         fleet = await stack.enter_async_context(fleets.running(folder, members))
-        await stack.enter_async_context(controller(fleet))
-        typer.echo(_NEXT.format(members=members, kubeconfig=fleet.kubeconfig))
-        await stop.wait()
+        running = await stack.enter_async_context(controller(fleet))
+        stopping = asyncio.create_task(stop.wait())
+        stack.callback(stopping.cancel)
+        client = Client(AiohttpTransport(fleet.connection()), "host")
+        stack.push_async_callback(client.close)
+        showing = asyncio.create_task(_show(client, fleet, members))
+        stack.callback(showing.cancel)
+        await asyncio.wait((stopping, running, showing), return_when=asyncio.FIRST_COMPLETED)
+        if showing.done():
+            showing.result()
+            await asyncio.wait((stopping, running), return_when=asyncio.FIRST_COMPLETED)
         typer.echo("\nstopping …")
+
+
+async def _show(client: Client, fleet: Fleet, members: int) -> None:
+    """Say what to try, once it works."""
+    await fleets.connected(client)
+    typer.echo(_NEXT.format(members=members, kubeconfig=fleet.kubeconfig))

@@ -63,7 +63,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
             recorder=recorder,
             metrics=LoopMetrics(registry, metrics.queue("uniteddeployment")),
         )
-        elector = Elector(client, settings.election_namespace, LEASE, identity)
+        elector = _elector(client, settings, identity)
         await stack.enter_async_context(_web(settings, controller, elector, registry))
         if settings.admission:
             from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf costs 30 MB; only who asks pays
@@ -83,6 +83,19 @@ async def _until(stop: asyncio.Event, work: asyncio.Task[None]) -> None:
         work.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await work
+
+
+def _elector(client: Client, settings: Settings, identity: str) -> Elector:
+    seconds = settings.lease_seconds
+    return Elector(
+        client,
+        settings.election_namespace,
+        LEASE,
+        identity,
+        lease_duration=seconds,
+        renew_deadline=seconds * 2 / 3,
+        retry_period=seconds * 2 / 15,
+    )
 
 
 @contextlib.asynccontextmanager

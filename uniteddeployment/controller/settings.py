@@ -17,6 +17,8 @@ class Settings:
     """Where /metrics, /healthz and /readyz are served; nowhere if None, on a free port if 0."""
     leader_election: bool = True
     election_namespace: str = "default"
+    lease_seconds: float = 15.0
+    """How long a Lease that is not renewed keeps others waiting; the holder gives up after two thirds of it."""
     admission: bool = False
     """Whether to serve the admission webhooks."""
     admission_host: str = "0.0.0.0"  # noqa: S104  # API servers call from wherever they are
