@@ -168,10 +168,11 @@ class Client:
         type_: type[T],
         *,
         namespace: str | None = None,
+        dry_run: bool = False,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """Creates an object; raises ``AlreadyExists`` if its name is taken."""
-        request = requests.create(resource, body, namespace, field_manager=self._field_manager)
+        """Creates an object; raises ``AlreadyExists`` if its name is taken. ``dry_run`` only asks whether it could."""
+        request = requests.create(resource, body, namespace, field_manager=self._field_manager, dry_run=dry_run)
         return await self._read(request, type_, priority)
 
     async def replace(

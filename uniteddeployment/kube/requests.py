@@ -110,10 +110,15 @@ def watch(
 
 
 def create(
-    resource: Resource, body: object, namespace: str | None = None, *, field_manager: str | None = None
+    resource: Resource,
+    body: object,
+    namespace: str | None = None,
+    *,
+    field_manager: str | None = None,
+    dry_run: bool = False,
 ) -> Request:
-    """Creates an object."""
-    query = _query(fieldManager=field_manager)
+    """Creates an object, or with ``dry_run`` only says what would come of it."""
+    query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
     encoded = msgspec.json.encode(body)
     return Request("POST", resource.path(namespace), query, _WRITE, encoded, "create", resource.plural)
 
