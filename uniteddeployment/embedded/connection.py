@@ -7,7 +7,6 @@ can be answered at once never becomes a task; watches and faults do, and a clien
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -209,7 +208,7 @@ class Connection(asyncio.Protocol):
                 await self._writable.wait()
             self._write(b"0\r\n\r\n")
         finally:
-            await _end(stream)
+            await stream.aclose()
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
@@ -218,12 +217,6 @@ class Connection(asyncio.Protocol):
     def _close(self) -> None:
         if self._transport is not None:
             self._transport.close()
-
-
-async def _end(stream: AsyncIterator[bytes]) -> None:
-    close = getattr(stream, "aclose", None)
-    if close is not None:
-        await close()
 
 
 def _head(response: Response, framing: str) -> bytes:

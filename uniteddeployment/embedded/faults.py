@@ -6,14 +6,14 @@ can be run again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.http import Request, Response
+from uniteddeployment.embedded.http import ByteStream, Request, Response
 from uniteddeployment.embedded.requests import answer
 
 RETRY_AFTER: Final = 1
@@ -93,7 +93,12 @@ class Faults:
     def subscribe(self, listener: Callable[[Settings], None]) -> Callable[[], None]:
         """Call ``listener`` after each change; gives the function that ends it."""
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
 
     def _change(self, settings: Settings) -> None:
         self._settings = settings
@@ -136,7 +141,7 @@ class Faults:
             response.stream = self.through(response.stream)
         return response
 
-    def through(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def through(self, stream: ByteStream) -> ByteStream:
         """A watch as a client finds it, with the faults of each moment."""
         return _Stream(self, stream)
 
@@ -159,25 +164,13 @@ class Faults:
         if self._settings.cut_off:
             raise ConnectionResetError(CUT_OFF)
 
-    async def chunk(self, stream: AsyncIterator[bytes]) -> bytes:
-        """The next chunk of a watch, as late and as broken as it gets. Raises StopAsyncIteration at its end."""
+    async def late(self) -> None:
+        """What happens to each chunk of a watch on its way. Raises ConnectionError where it gets lost."""
+        if self._settings.slow_watch:
+            await self._or_cut(self.wait(self._settings.slow_watch))
+        await self._until(lambda settings: settings.cut_off or not settings.black_hole)
         if self._settings.cut_off:
             raise ConnectionResetError(CUT_OFF)
-        reading = asyncio.ensure_future(anext(stream, None))
-        try:
-            await race(asyncio.shield(reading), self._until(lambda settings: settings.cut_off))
-            if self._settings.slow_watch and not self._settings.cut_off:
-                await self._or_cut(self.wait(self._settings.slow_watch))
-            await self._until(lambda settings: settings.cut_off or not settings.black_hole)
-            if self._settings.cut_off:
-                raise ConnectionResetError(CUT_OFF)
-        finally:
-            if not reading.done():
-                reading.cancel()
-        found = reading.result()
-        if found is None:
-            raise StopAsyncIteration
-        return found
 
     @staticmethod
     def _error(code: int) -> Response:
@@ -192,24 +185,45 @@ class Faults:
 class _Stream:
     """A watch seen through faults."""
 
-    def __init__(self, faults: Faults, stream: AsyncIterator[bytes]) -> None:
+    def __init__(self, faults: Faults, stream: ByteStream) -> None:
         self._faults = faults
         self._stream = stream
+        self._broken = False
+        self._unsubscribe = faults.subscribe(self._on_change)
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
+    def _on_change(self, settings: Settings) -> None:
+        if settings.cut_off:
+            self._broken = True
+            self._stream.end()
+
+    def __aiter__(self) -> "_Stream":
         return self
 
     async def __anext__(self) -> bytes:
-        return await self._faults.chunk(self._stream)
+        try:
+            chunk = await anext(self._stream)
+        except StopAsyncIteration:
+            self._unsubscribe()
+            if self._broken:
+                raise ConnectionResetError(CUT_OFF) from None
+            raise
+        if not self._faults.now.calm:
+            await self._faults.late()
+        if self._broken:
+            raise ConnectionResetError(CUT_OFF)
+        return chunk
+
+    def end(self) -> None:
+        """The cluster has nothing more to say."""
+        self._stream.end()
 
     async def aclose(self) -> None:
         """The reader goes away."""
-        close = getattr(self._stream, "aclose", None)
-        if close is not None:
-            await close()
+        self._unsubscribe()
+        await self._stream.aclose()
 
 
-async def race(first: Awaitable[None] | asyncio.Future[bytes | None], second: Awaitable[None]) -> None:
+async def race(first: Awaitable[None], second: Awaitable[None]) -> None:
     """Wait until one of two is done, and cancel the other."""
     tasks = [asyncio.ensure_future(first), asyncio.ensure_future(second)]
     try:

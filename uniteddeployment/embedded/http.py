@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,18 @@ class Request:
     peer: Identity | None = None
 
 
+class ByteStream(Protocol):
+    """The chunks of a watch: the reader closes it, the cluster ends it."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def __anext__(self) -> bytes: ...
+
+    async def aclose(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
 @dataclass(slots=True)
 class Response:
     """One answer: a body, or (for watches) a stream of chunks that goes on until either side ends it."""
@@ -35,6 +48,6 @@ class Response:
     status: int
     headers: dict[str, str]
     body: bytes = b""
-    stream: AsyncIterator[bytes] | None = None
+    stream: ByteStream | None = None
     warnings: tuple[str, ...] = ()
     """Values of Warning headers, each of which is a line of its own."""
