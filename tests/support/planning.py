@@ -6,6 +6,7 @@ from typing import Any
 
 from uniteddeployment.planning import workload
 from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.kinds import kind_of
 from uniteddeployment.planning.observed import (
     MemberView,
     Metadata,
@@ -75,7 +76,7 @@ def manifest(
 def application(document: Mapping[str, Any], *, uid: str = "uid-web", generation: int = 1) -> Application:
     model = parse_united_deployment(document)
     meta = document["metadata"]
-    return Application(meta["namespace"], meta["name"], uid, generation, model)
+    return Application(meta["namespace"], meta["name"], uid, generation, model, kind_of(model))
 
 
 def subject(app: Application, *, status: Mapping[str, Any] | None = None, guarded: bool = True) -> Subject:

@@ -8,12 +8,15 @@ from msgspec import Raw, Struct, field
 
 from uniteddeployment.kube.resource import Resource
 from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.kinds import kind_of
 from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_deployment, validate_united_deployment
 
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
 REVISION_SELECTOR = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}"
+ORPHAN_FINALIZER = "orphan"
+"""Kubernetes' mark of ``--cascade=orphan``; its garbage collector takes it away when it has done its part."""
 _EMPTY = Raw(b"{}")
 
 
@@ -98,6 +101,8 @@ class Parser:
             errors=errors,
             finalizers=meta.finalizers,
             deleting=meta.deletion_timestamp is not None,
+            orphan=ORPHAN_FINALIZER in meta.finalizers or names.ANNOTATION_ORPHAN in meta.annotations,
+            annotations=meta.annotations,
             status=msgspec.json.decode(stored.status, type=dict[str, Any]),
         )
 
@@ -118,4 +123,4 @@ def parse(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]:
     errors = tuple(error for error in validate_united_deployment(model) if not error.feasibility)
     if errors:
         return None, errors
-    return Application(meta.namespace, meta.name, meta.uid, meta.generation, model), ()
+    return Application(meta.namespace, meta.name, meta.uid, meta.generation, model, kind_of(model)), ()

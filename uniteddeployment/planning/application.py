@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from uniteddeployment.planning import overrides, revision
+from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.observed import RevisionData
 from uniteddeployment_api import Subset, UnitedDeployment, names
 
-STATEFUL_SET = "StatefulSet"
-DEPLOYMENT = "Deployment"
 HOST = ""
 """The cluster name of the host itself."""
 
@@ -24,6 +23,8 @@ class Application:
     uid: str
     generation: int
     model: UnitedDeployment
+    workload_kind: Kind
+    """What is declared of the kind of its workloads."""
     rendered: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False, repr=False)
     """Memo of ``workload.render``: (subset, revision, …) -> body; lives and dies with the generation."""
 
@@ -36,17 +37,22 @@ class Application:
         """The value of the label that every object of the application carries."""
         return names.label_value(self.name)
 
-    @cached_property
+    @property
     def kind(self) -> str:
-        return STATEFUL_SET if self.model.spec.template.stateful_set_template is not None else DEPLOYMENT
+        """What we call the kind of its workloads."""
+        return self.workload_kind.name
+
+    def workload_name(self, subset: str, revision: str) -> str:
+        """The name of a subset's workload, or of the one of a revision where there is one for each."""
+        kind = self.workload_kind
+        if kind.per_revision:
+            return names.workload_name(self.name, subset, revision)
+        return names.workload_name(self.name, f"{subset}-{kind.suffix}" if kind.suffix else subset)
 
     @cached_property
     def workload_template(self) -> Mapping[str, Any]:
         """``{metadata, spec}`` of the workload as the user wrote it."""
-        template = self.model.spec.template
-        chosen = template.stateful_set_template or template.deployment_template
-        if chosen is None:
-            raise ValueError("spec.template: exactly one template is required")
+        chosen = self.model.spec.template.given[self.workload_kind.template]
         return chosen.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
 
     @cached_property

@@ -33,14 +33,15 @@ class Metadata(Struct, rename="camel", frozen=True, gc=False):
 class RollingUpdate(Struct, rename="camel", frozen=True, gc=False):
     """``rollingUpdate`` of a StatefulSet."""
 
-    partition: int = 0
+    partition: int | str | None = None
 
 
 class UpdateStrategy(Struct, rename="camel", frozen=True, gc=False):
-    """``updateStrategy`` of a StatefulSet."""
+    """``updateStrategy``. The partition is in one of two places, by kind, as a number or a percentage."""
 
-    type: str = "RollingUpdate"
+    type: str = ""
     rolling_update: RollingUpdate | None = None
+    partition: int | str | None = None
 
 
 class Ordinals(Struct, rename="camel", frozen=True, gc=False):
@@ -50,7 +51,7 @@ class Ordinals(Struct, rename="camel", frozen=True, gc=False):
 
 
 class WorkloadSpec(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of the spec of a StatefulSet or Deployment."""
+    """What is read of the spec of a workload."""
 
     replicas: int = 1
     update_strategy: UpdateStrategy | None = None
@@ -58,7 +59,7 @@ class WorkloadSpec(Struct, rename="camel", frozen=True, gc=False):
 
 
 class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of the status of a StatefulSet or Deployment."""
+    """What is read of the status of a workload."""
 
     observed_generation: int = 0
     replicas: int = 0
@@ -70,7 +71,7 @@ class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
 
 
 class Workload(Struct, rename="camel", frozen=True, gc=False):
-    """A StatefulSet or Deployment in a cluster."""
+    """A workload in a cluster."""
 
     metadata: Metadata
     kind: str = ""
@@ -88,8 +89,12 @@ class Workload(Struct, rename="camel", frozen=True, gc=False):
 
     @property
     def partition(self) -> int:
+        """How many pods it keeps at the old revision."""
         strategy = self.spec.update_strategy
-        return strategy.rolling_update.partition if strategy and strategy.rolling_update else 0
+        if strategy is None:
+            return 0
+        rolling = strategy.rolling_update.partition if strategy.rolling_update else None
+        return _number(rolling if strategy.partition is None else strategy.partition, self.spec.replicas)
 
     @property
     def first_ordinal(self) -> int:
@@ -99,6 +104,14 @@ class Workload(Struct, rename="camel", frozen=True, gc=False):
     def observed(self) -> bool:
         """Whether the status speaks of the spec as it is now."""
         return self.status.observed_generation >= self.metadata.generation
+
+
+def _number(partition: int | str | None, replicas: int) -> int:
+    """A partition as a number of pods. A percentage is rounded up; what is neither holds nothing."""
+    if isinstance(partition, int):
+        return partition
+    percent = (partition or "").removesuffix("%")
+    return -(-int(percent) * replicas // 100) if percent.isdecimal() else 0
 
 
 class PodCondition(Struct, rename="camel", frozen=True, gc=False):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from uniteddeployment.planning import division, history, retire, status
+from uniteddeployment.planning import adoption, division, history, ordinals, retire, status
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.division import Division
 from uniteddeployment.planning.history import Revisions
@@ -16,9 +16,9 @@ from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan, TemplateMissing
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.status import Row
-from uniteddeployment.planning.steps import AddFinalizer, Event, HostStep, MemberStep, RemoveFinalizer
+from uniteddeployment.planning.steps import AddFinalizer, Event, HostStep, MemberStep, NoteOrphaning, RemoveFinalizer
 from uniteddeployment.planning.subject import Subject
-from uniteddeployment_api import Subset
+from uniteddeployment_api import Subset, names
 from uniteddeployment_api.strategic import PatchError
 
 
@@ -56,6 +56,7 @@ class _Look:
     observed: Observed
     revisions: Revisions
     divided: Division
+    ranges: Mapping[str, ordinals.Range]
 
 
 def plan(subject: Subject, observed: Observed) -> Plan:
@@ -68,7 +69,8 @@ def plan(subject: Subject, observed: Observed) -> Plan:
         verdicts = status.refused("InvalidSpec", problems)
         return Plan(status=status.with_conditions(subject, verdicts, observed.now))
     revisions = history.revisions(subject, app, observed)
-    look = _Look(subject, app, observed, revisions, division.divide(subject, app, observed))
+    ranges = ordinals.ranges(subject, app, observed)
+    look = _Look(subject, app, observed, revisions, division.divide(subject, app, observed, ranges), ranges)
     try:
         planned = [_plan_subset(look, subset) for subset in app.subsets.values()]
     except TemplateMissing:
@@ -84,9 +86,10 @@ def _farewell(subject: Subject, observed: Observed) -> Plan:
     for step in cleanup.steps:
         members[step.cluster] = (*members.get(step.cluster, ()), step)
     if not cleanup.waiting:
-        return Plan(after=(RemoveFinalizer(),))
+        return Plan(host=history.forgotten(subject, observed), after=(RemoveFinalizer(),))
+    before: tuple[HostStep, ...] = (NoteOrphaning(),) if subject.orphan and not subject.noted_orphan else ()
     stored = status.with_conditions(subject, status.deleting(cleanup.waiting), observed.now)
-    return Plan(members=members, status=stored)
+    return Plan(before=before, members=members, status=stored)
 
 
 def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]]:
@@ -94,7 +97,7 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
     app, observed = look.app, look.observed
     cluster = app.cluster_of(subset)
     view = observed.members.get(cluster) or MemberView(cluster, Reach.UNKNOWN, "no such cluster")
-    replicas = look.divided.replicas[subset.name]
+    replicas, reason = _number(look, subset, view)
     demand = Demand(
         app=app,
         subset=subset,
@@ -106,12 +109,15 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
         stable=look.revisions.stable_of(subset.name),
         templates=look.revisions.templates(app, subset.name, observed.templates),
         generations=observed.generations,
-        reason=look.divided.reasons.get(subset.name, ""),
+        reason=reason,
+        ignored=look.subject.ignored,
+        ordinals_start=look.ranges[subset.name].start if subset.name in look.ranges else None,
+        claim=adoption.claim(look.subject, app, subset),
     )
     if not view.known:
         return _unseen(look.subject, demand), ()
     try:
-        result = KINDS[app.kind](demand)
+        result = KINDS[app.workload_kind](demand)
     except PatchError as error:
         problem = f"spec.topology.subsets[{list(app.subsets).index(subset.name)}].{error}"
         counts = status.carried(look.subject, subset.name)
@@ -127,6 +133,15 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
     if blocked and steps:
         return _row(demand, result, message=blocked, stalled=subset.name in observed.stalled), steps
     return _row(demand, result, message=result.message or demand.reason), steps
+
+
+def _number(look: _Look, subset: Subset, view: MemberView) -> tuple[int, str]:
+    """How many pods a subset is to have, and why: the division's number, or what others made of it where they may."""
+    if "spec.replicas" in look.subject.ignored:
+        found = [one for one in view.workloads if one.subset == subset.name and one.kind == look.app.kind]
+        if found:
+            return sum(one.spec.replicas for one in found), f"left to others by {names.ANNOTATION_IGNORE_DIFFERENCES}"
+    return look.divided.replicas[subset.name], look.divided.reasons.get(subset.name, "")
 
 
 def _unseen(subject: Subject, demand: Demand) -> Row:
@@ -165,6 +180,7 @@ def _row(
         stalled=stalled,
         generation=sum(noted),
         last_observed=last_observed or (None if reachable else demand.view.last_contact),
+        ordinals_start=demand.ordinals_start,
     )
 
 

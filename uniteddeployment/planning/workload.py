@@ -10,17 +10,21 @@ from typing import Any
 
 from uniteddeployment.planning import overrides
 from uniteddeployment.planning import revision as revisions
-from uniteddeployment.planning.application import STATEFUL_SET, Application
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.observed import RevisionData
 from uniteddeployment_api import Subset, names
 from uniteddeployment_api.placement import placed
+
+ON_DELETE = "OnDelete"
+"""The type of updateStrategy that waits for somebody to delete pods; a partition means nothing to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """A workload without its numbers. Use :func:`with_numbers` to get what is sent."""
 
-    kind: str
+    kind: Kind
     name: str
     revision: str
     digest: str
@@ -51,7 +55,7 @@ def render(
             body["spec"]["ordinals"] = {**ordinals, "start": ordinals_start}
         digest = revisions.digest(body)
         body["metadata"]["annotations"][names.ANNOTATION_APPLIED] = digest
-        known = app.rendered[memo] = Rendered(app.kind, body["metadata"]["name"], revision, digest, body)
+        known = app.rendered[memo] = Rendered(app.workload_kind, body["metadata"]["name"], revision, digest, body)
     result: Rendered = known
     return result
 
@@ -65,27 +69,31 @@ def with_numbers(
         metadata["uid"] = uid
     spec = {**rendered.body["spec"], "replicas": replicas}
     if partition is not None:
-        strategy = spec.get("updateStrategy") or {"type": "RollingUpdate"}
-        if strategy.get("type", "RollingUpdate") == "RollingUpdate":
-            rolling = {**(strategy.get("rollingUpdate") or {}), "partition": partition}
-            spec["updateStrategy"] = {**strategy, "type": "RollingUpdate", "rollingUpdate": rolling}
+        strategy = {"type": rendered.kind.update_type, **(spec.get("updateStrategy") or {})}
+        if strategy["type"] != ON_DELETE:
+            spec["updateStrategy"] = _with_value(strategy, rendered.kind.partition, partition)
     return {**rendered.body, "metadata": metadata, "spec": spec}
+
+
+def _with_value(tree: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
+    head, *rest = path
+    return {**tree, head: _with_value(tree.get(head) or {}, tuple(rest), value) if rest else value}
 
 
 def _body(app: Application, subset: Subset, data: RevisionData, revision: str, adopted: str) -> dict[str, Any]:
     labels = {names.LABEL_NAME: app.label, names.LABEL_SUBSET: subset.name, names.LABEL_REVISION: revision}
-    per_revision = app.kind != STATEFUL_SET
+    kind = app.workload_kind
     changed = _changed(app, subset, data, revision)
     spec = {key: value for key, value in changed["spec"].items() if key not in ("replicas", "template", "selector")}
-    selected = {names.LABEL_SUBSET: subset.name} | ({names.LABEL_REVISION: revision} if per_revision else {})
+    selected = {names.LABEL_SUBSET: subset.name} | ({names.LABEL_REVISION: revision} if kind.per_revision else {})
     spec["selector"] = _selector(app, {} if adopted else selected)
     spec["template"] = _labelled(changed["spec"]["template"], {} if adopted else labels)
     metadata = changed.get("metadata") or {}
     return {
-        "apiVersion": "apps/v1",
-        "kind": app.kind,
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
         "metadata": {
-            "name": adopted or names.workload_name(app.name, subset.name, revision if per_revision else None),
+            "name": adopted or app.workload_name(subset.name, revision),
             "namespace": app.namespace,
             "labels": {**(metadata.get("labels") or {}), names.LABEL_MANAGED_BY: names.MANAGER, **labels},
             "annotations": {

@@ -1,15 +1,29 @@
 """What the planner knows of each kind of workload: one module per kind.
 
-Adding a kind is adding a module with a ``plan_subset`` and naming it in :data:`KINDS`.
+Adding a kind is adding a module that declares it and plans its subsets, and naming it in :data:`KINDS`.
 """
 
 from collections.abc import Callable, Mapping
 
-from uniteddeployment.planning.application import DEPLOYMENT, STATEFUL_SET
-from uniteddeployment.planning.kinds import deployment, statefulset
+from uniteddeployment.planning.kind import Kind
+from uniteddeployment.planning.kinds import advanced_statefulset, cloneset, deployment, statefulset
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
+from uniteddeployment_api import UnitedDeployment
 
-KINDS: Mapping[str, Callable[[Demand], SubsetPlan]] = {
-    STATEFUL_SET: statefulset.plan_subset,
-    DEPLOYMENT: deployment.plan_subset,
+KINDS: Mapping[Kind, Callable[[Demand], SubsetPlan]] = {
+    statefulset.KIND: statefulset.plan_subset,
+    deployment.KIND: deployment.plan_subset,
+    cloneset.KIND: cloneset.plan_subset,
+    advanced_statefulset.KIND: advanced_statefulset.plan_subset,
 }
+"""What a kind is asked, and what it answers."""
+
+_BY_TEMPLATE = {kind.template: kind for kind in KINDS}
+
+
+def kind_of(model: UnitedDeployment) -> Kind:
+    """The kind that a UnitedDeployment asks for. Raises ValueError if it does not ask for exactly one."""
+    given = model.spec.template.given
+    if len(given) != 1:
+        raise ValueError("spec.template: exactly one template is required")
+    return _BY_TEMPLATE[next(iter(given))]

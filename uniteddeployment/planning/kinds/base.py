@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from uniteddeployment.planning import workload
+from uniteddeployment.planning.adoption import NO_CLAIM, Claim
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import NO_PODS, MemberView, PodTally, RevisionData, Workload
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
@@ -49,6 +50,12 @@ class Demand:
     generations: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     reason: str = ""
     """Why it is to have this number of replicas."""
+    ignored: tuple[str, ...] = ()
+    """Dotted paths of the workload that are left to others."""
+    ordinals_start: int | None = None
+    """Where the subset's range of ordinals begins, with Disjoint ones."""
+    claim: Claim = NO_CLAIM
+    """What the subset takes over as long as it has no workload."""
 
     @property
     def holds(self) -> bool:
@@ -64,6 +71,32 @@ class Demand:
         ]
 
     @property
+    def per_revision(self) -> bool:
+        """Whether the subset has a workload for each revision."""
+        return self.app.workload_kind.per_revision
+
+    def name(self, revision: str) -> str:
+        """How we call the workload of a revision."""
+        return self.app.workload_name(self.subset.name, revision)
+
+    def adopted(self, revision: str) -> str:
+        """The name of the workload of a revision if it was there before; nothing if we made it."""
+        mine, each = self.mine(), self.app.workload_kind.per_revision
+        for found in mine:
+            if (found.revision == revision or not each) and found.metadata.name != self.name(revision):
+                return found.metadata.name
+        return "" if mine else self.claim.name
+
+    def takes_over(self) -> "SubsetPlan | None":
+        """The adoption of the workload that was there before, at the revision that the others run, if it is due."""
+        if not self.claim.existing or self.mine():
+            return None
+        revision = self.stable if self.holds and self.stable is not None else self.target
+        why = f"take over the {self.app.kind} that is there, at revision {revision}"
+        step = self.apply(self.render(revision), None, why, replicas=self.replicas, adopt=True)
+        return SubsetPlan((step,), Counts(), "", settled=False, message=f"waits for {self.app.kind} {self.claim.name}")
+
+    @property
     def pods(self) -> PodTally:
         return self.view.pods.get(self.subset.name, NO_PODS)
 
@@ -72,14 +105,39 @@ class Demand:
         data = self.templates.get(revision)
         if data is None:
             raise TemplateMissing(revision)
-        return workload.render(self.app, self.subset, data, revision)
+        return workload.render(
+            self.app,
+            self.subset,
+            data,
+            revision,
+            adopted=self.adopted(revision),
+            ordinals_start=self.ordinals_start,
+        )
 
     def apply(
-        self, rendered: Rendered, found: Workload | None, why: str, *, replicas: int, partition: int | None = None
+        self,
+        rendered: Rendered,
+        found: Workload | None,
+        why: str,
+        *,
+        replicas: int,
+        partition: int | None = None,
+        drift: bool = False,
+        adopt: bool = False,
     ) -> Apply:
         uid = found.metadata.uid if found else None
-        body = workload.with_numbers(rendered, replicas=replicas, partition=partition, uid=uid)
-        return Apply(self.cluster, self.subset.name, rendered.kind, rendered.name, body, why, create=found is None)
+        return Apply(
+            cluster=self.cluster,
+            subset=self.subset.name,
+            kind=rendered.kind.name,
+            name=rendered.name,
+            body=workload.with_numbers(rendered, replicas=replicas, partition=partition, uid=uid),
+            why=why,
+            create=found is None,
+            drift=drift,
+            adopt=adopt,
+            keep=self.ignored if found else (),
+        )
 
     def scale(self, found: Workload, replicas: int, why: str) -> Scale:
         name, generation = found.metadata.name, found.metadata.generation

@@ -5,14 +5,27 @@ Replicas move within maxSurge and maxUnavailable of the template's strategy; goi
 """
 
 from uniteddeployment.planning import moves
+from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import Delete, MemberStep
-from uniteddeployment_api import names
+
+KIND = Kind(
+    name="Deployment",
+    template="deploymentTemplate",
+    group="apps",
+    version="v1",
+    plural="deployments",
+    kind="Deployment",
+    per_revision=True,
+)
 
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when a Deployment of the stable revision has to be made and its template is not loaded."""
+    takeover = demand.takes_over()
+    if takeover is not None:
+        return takeover
     found = {workload.revision: workload for workload in demand.mine()}
     sizes = {
         revision: moves.Size(workload.spec.replicas, workload.status.available_replicas)
@@ -20,15 +33,14 @@ def plan_subset(demand: Demand) -> SubsetPlan:
     }
     partition = demand.partition if demand.holds else 0
     goal = moves.goals(demand.replicas, partition, demand.target, demand.stable, sizes)
-    strategy = demand.app.workload_template["spec"].get("strategy") or {}
+    strategy = demand.render(demand.target).body["spec"].get("strategy") or {}
     now = moves.step(demand.replicas, moves.pace(strategy, demand.replicas), sizes, goal, demand.target)
     steps = _writes(demand, found, now, partition)
     steps += _removals(demand, found, now, goal)
     counts = _counts(demand, found)
     waiting = _progress(demand, found, goal, counts) if not steps else ", ".join(step.why for step in steps)
-    name = names.workload_name(demand.app.name, demand.subset.name, demand.target)
-    if demand.target not in found and demand.stable in found:
-        name = found[demand.stable].metadata.name
+    shown = next((found[one] for one in (demand.target, demand.stable) if one in found), None)
+    name = shown.metadata.name if shown else demand.name(demand.target)
     return SubsetPlan(tuple(steps), counts, name, settled=not waiting, message=waiting)
 
 
@@ -49,7 +61,8 @@ def _writes(demand: Demand, found: dict[str, Workload], now: dict[str, int], par
             steps.append((growth, demand.apply(demand.render(revision), workload, why, replicas=replicas)))
         elif demand.drifted(workload) and revision in (demand.target, demand.stable):
             why = f"revision {revision}: put back what somebody else changed"
-            steps.append((growth, demand.apply(demand.render(revision), workload, why, replicas=replicas)))
+            rendered = demand.render(revision)
+            steps.append((growth, demand.apply(rendered, workload, why, replicas=replicas, drift=True)))
         elif growth:
             steps.append((growth, demand.scale(workload, replicas, why)))
     steps.sort(key=lambda step: step[0])

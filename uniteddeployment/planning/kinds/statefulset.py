@@ -9,20 +9,44 @@ scaling, and leaves running pods below it alone. Three things follow that this m
 * Going back to the stable revision has to reach canaries below the partition too, so it is done with partition 0.
 """
 
+from collections.abc import Callable
+
+from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import MemberStep
-from uniteddeployment_api import names
+
+KIND = Kind(
+    name="StatefulSet",
+    template="statefulSetTemplate",
+    group="apps",
+    version="v1",
+    plural="statefulsets",
+    kind="StatefulSet",
+    partition=("rollingUpdate", "partition"),
+    update_type="RollingUpdate",
+)
+
+Lowest = Callable[[Demand, Workload], int]
+"""The lowest partition that keeps the number of updated pods within ``replicas - partition``."""
 
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    name = names.workload_name(demand.app.name, demand.subset.name)
+    return plan_held(demand, lowest_by_ordinal)
+
+
+def plan_held(demand: Demand, lowest: Lowest) -> SubsetPlan:
+    """Plan a subset whose workload is held by a partition of its own."""
+    takeover = demand.takes_over()
+    if takeover is not None:
+        return takeover
+    name = demand.adopted(demand.target) or demand.name(demand.target)
     found = next((workload for workload in demand.mine() if workload.metadata.name == name), None)
     counts = _counts(demand, found)
     if found is None:
         return SubsetPlan((_create(demand),), counts, name, settled=False, message="being created")
-    partition, step, waiting = _correct(demand, found)
+    partition, step, waiting = _correct(demand, found, lowest)
     if step is not None:
         return SubsetPlan((step,), counts, name, settled=False, message=step.why)
     if not waiting:
@@ -33,13 +57,15 @@ def plan_subset(demand: Demand) -> SubsetPlan:
 def _create(demand: Demand) -> MemberStep:
     if demand.holds and demand.stable is not None:
         why = f"create with {demand.replicas} replicas at the stable revision {demand.stable}"
-        return demand.apply(demand.render(demand.stable), None, why, replicas=demand.replicas, partition=0)
+        # All held: were it recreated over pods that run, those that are updated already would stay so.
+        rendered, held = demand.render(demand.stable), demand.replicas
+        return demand.apply(rendered, None, why, replicas=demand.replicas, partition=held)
     why = f"create with {demand.replicas} replicas at revision {demand.target}"
     rendered = demand.render(demand.target)
     return demand.apply(rendered, None, why, replicas=demand.replicas, partition=demand.partition)
 
 
-def _correct(demand: Demand, found: Workload) -> tuple[int, MemberStep | None, str]:
+def _correct(demand: Demand, found: Workload, lowest: Lowest) -> tuple[int, MemberStep | None, str]:
     """The partition to have, the write that is needed, and what has to be waited for before the next one."""
     if demand.holds and demand.stable is not None:
         forgot = (
@@ -54,19 +80,27 @@ def _correct(demand: Demand, found: Workload) -> tuple[int, MemberStep | None, s
             return 0, demand.apply(demand.render(demand.stable), found, why, replicas=0, partition=0), ""
         if found.revision == demand.stable and not (found.observed and found.status.current_revision):
             return 0, None, f"until its controller has noted the stable revision {demand.stable}"
-    partition = _partition(demand, found)
+    partition = _partition(demand, found, lowest)
     return partition, _write(demand, found, partition), ""
 
 
-def _partition(demand: Demand, found: Workload) -> int:
-    """The lowest partition that keeps the number of updated pods within ``replicas - partition``."""
+def _partition(demand: Demand, found: Workload, lowest: Lowest) -> int:
     if demand.target == demand.stable:
-        return demand.partition if demand.pods.only(demand.target) else 0
+        return demand.partition if _uniform(demand, found) else 0
+    return lowest(demand, found)
+
+
+def lowest_by_ordinal(demand: Demand, found: Workload) -> int:
+    """For a controller that updates the highest ordinals: canaries below the partition count, too."""
     start = found.first_ordinal
-    updated = {ordinal - start for ordinal in demand.pods.ordinals(demand.target)}
+    return lowest_by_position(demand, found, {ordinal - start for ordinal in demand.pods.ordinals(demand.target)})
+
+
+def lowest_by_position(demand: Demand, found: Workload, updated: set[int]) -> int:
+    """The same, when ``updated`` are the positions of updated pods, which need not be their ordinals."""
     if found.revision == demand.target:
         # Whatever the cache shows of them, these were allowed to update already.
-        updated |= set(range(found.partition, found.spec.replicas))
+        updated = updated | set(range(found.partition, found.spec.replicas))
     allowed = demand.replicas - demand.partition
     for partition in range(demand.partition, demand.replicas):
         below = sum(1 for ordinal in updated if 0 <= ordinal < partition)
@@ -90,7 +124,8 @@ def _write(demand: Demand, found: Workload, partition: int) -> MemberStep | None
     if applied_digest(found) != rendered.digest:
         changes = changes or ["template or metadata"]
     elif demand.drifted(found):
-        changes = changes or ["put back what somebody else changed"]
+        why = ", ".join(changes) or "put back what somebody else changed"
+        return demand.apply(rendered, found, why, replicas=replicas, partition=partition, drift=True)
     elif only_scale:
         return demand.scale(found, replicas, changes[0])
     if not changes:
@@ -98,13 +133,51 @@ def _write(demand: Demand, found: Workload, partition: int) -> MemberStep | None
     return demand.apply(rendered, found, ", ".join(changes), replicas=replicas, partition=partition)
 
 
+def _uniform(demand: Demand, found: Workload) -> bool:
+    """Whether every pod is at the target revision."""
+    if not demand.adopted(demand.target):
+        return demand.pods.only(demand.target)
+    updated = found.status.updated_replicas if found.revision == demand.target and found.observed else 0
+    return updated >= found.status.replicas
+
+
 def _counts(demand: Demand, found: Workload | None) -> Counts:
-    ready = found.status.ready_replicas if found else 0
+    if found is not None and demand.adopted(demand.target):
+        return _unlabelled_counts(demand, found)
+    if found is None or not found.status.observed_generation:
+        return _orphan_counts(demand)
+    ready = found.status.ready_replicas
     return Counts(
-        observed=found.status.replicas if found else 0,
+        observed=found.status.replicas,
         ready=ready,
         updated=demand.pods.living.get(demand.target, 0),
         updated_ready=min(demand.pods.ready.get(demand.target, 0), ready),
+    )
+
+
+def _unlabelled_counts(demand: Demand, found: Workload) -> Counts:
+    """The pods of an adopted StatefulSet have no labels of ours: what its own status says of what we wrote.
+
+    Which of the ready pods are the updated ones it does not say: as many as must be, were the others all ready.
+    """
+    status = found.status
+    updated = status.updated_replicas if found.revision == demand.target and found.observed else 0
+    return Counts(
+        observed=status.replicas,
+        ready=status.ready_replicas,
+        updated=updated,
+        updated_ready=max(0, updated + status.ready_replicas - status.replicas),
+    )
+
+
+def _orphan_counts(demand: Demand) -> Counts:
+    """The pods themselves, while there is no StatefulSet that counts them: it may be on its way back to them."""
+    pods = demand.pods
+    return Counts(
+        observed=pods.total,
+        ready=sum(pods.ready.values()),
+        updated=pods.living.get(demand.target, 0),
+        updated_ready=pods.ready.get(demand.target, 0),
     )
 
 

@@ -1,0 +1,33 @@
+"""A CloneSet of OpenKruise per subset, held by its own partition: a number of pods that stay old, whichever they are.
+
+Its controller brings the old pods to that number also when it scales, up or down, so the partition that is asked for
+is the one that is written. Otherwise it is a StatefulSet's case (see :mod:`.statefulset`): pods are made at the old
+revision only as long as it remembers that revision, and a pod that is updated stays so when the partition is raised.
+"""
+
+from uniteddeployment.planning.kind import Kind
+from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
+from uniteddeployment.planning.kinds.statefulset import plan_held
+from uniteddeployment.planning.observed import Workload
+
+KIND = Kind(
+    name="CloneSet",
+    template="cloneSetTemplate",
+    group="apps.kruise.io",
+    version="v1alpha1",
+    plural="clonesets",
+    kind="CloneSet",
+    partition=("partition",),
+    update_type="ReCreate",
+    provider="OpenKruise",
+)
+
+
+def plan_subset(demand: Demand) -> SubsetPlan:
+    """Raises TemplateMissing when the stable template has to be loaded first."""
+    return plan_held(demand, lowest_by_number)
+
+
+def lowest_by_number(demand: Demand, found: Workload) -> int:  # noqa: ARG001  # it needs not know what runs
+    """For a controller that keeps a number of pods old."""
+    return demand.partition
