@@ -84,6 +84,8 @@ def is_protected(path: Sequence[str]) -> bool:
 
 
 def _refuse_pointer(pointer: str, where: str) -> None:
+    if not pointer.startswith("/"):
+        raise PatchError(where, ANYTHING_ELSE_MESSAGE)
     try:
         steps = jsonpatch.tokens(pointer)
     except ValueError as error:

@@ -200,17 +200,6 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
         message="while ordinals are Disjoint, subsets keep their order and new ones go to the end",
     ),
     Rule(
-        name="ordinals-not-in-template",
-        at="spec",
-        cel=" && ".join(
-            f"(!has(self.topology.ordinals) || self.topology.ordinals != 'Disjoint' || !has(self.template.{kind}) || "
-            f"!has(self.template.{kind}.spec.ordinals))"
-            for kind in ("statefulSetTemplate", "advancedStatefulSetTemplate")
-        ),
-        field_path=".template",
-        message="leave ordinals out of the template: with Disjoint each subset gets a range of its own",
-    ),
-    Rule(
         name="adopted-keeps-ordinals",
         at="spec.topology",
         cel=f"{_ORDINALS}self.subsets.all(s, !has(s.adopt))",

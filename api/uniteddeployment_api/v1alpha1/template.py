@@ -49,7 +49,6 @@ _NUMBER_OR_PERCENT = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kub
 _BY_ORDINAL = {
     "replicas": _REPLICAS,
     "template": _POD_TEMPLATE,
-    "ordinals": _open({}),
     "updateStrategy": _open({"rollingUpdate": _open({"partition": _REPLICAS})}),
 }
 

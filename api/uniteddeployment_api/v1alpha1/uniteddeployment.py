@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StrictBool, WithJsonSchema
 
 from uniteddeployment_api.names import (
-    ANNOTATION_IGNORE_DIFFERENCES,
     ANNOTATION_RECREATE,
     API_VERSION,
     RECREATE,
@@ -231,9 +230,3 @@ class UnitedDeployment(Model):
     def recreates(self) -> bool:
         """Whether workloads are recreated for changes that an API server refuses."""
         return self.metadata.annotations.get(ANNOTATION_RECREATE) == RECREATE
-
-    @property
-    def ignored_differences(self) -> tuple[str, ...]:
-        """Dotted paths of fields of the workloads that are left as they are."""
-        paths = self.metadata.annotations.get(ANNOTATION_IGNORE_DIFFERENCES, "").split(",")
-        return tuple(path.strip() for path in paths if path.strip())

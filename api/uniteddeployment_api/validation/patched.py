@@ -129,14 +129,13 @@ class _NotApplied(ValueError):  # noqa: N818  not a failure of ours: it becomes 
     def told(self, where: str) -> FieldError:
         path, reason = self._error.path, self._error.reason
         dot = "." if path and not path.startswith("[") else ""
-        rules = {
-            patches.PROTECTED_MESSAGE: f"{self._field}-protected",
-            patches.ANYTHING_ELSE_MESSAGE: f"{self._field}-within",
-        }
+        name = "applies"
+        if reason == patches.PROTECTED_MESSAGE:
+            name = "protected"
+        elif reason == patches.ANYTHING_ELSE_MESSAGE and self._field == "override":
+            name = "within"
         full = f"{where}.{'patch' if self._field == 'patch' else 'overrides'}{dot}{path}"
-        if reason in rules:
-            return broken(rules[reason], full)
-        return broken(f"{self._field}-applies", full, reason)
+        return broken(f"{self._field}-{name}", full, reason if name == "applies" else "")
 
 
 def _workload(ud: UnitedDeployment) -> dict[str, Any] | None:

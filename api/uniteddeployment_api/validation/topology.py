@@ -8,7 +8,7 @@ from uniteddeployment_api.shares import percent_of, scaled
 from uniteddeployment_api.v1alpha1.meta import INT32_MAX
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
 from uniteddeployment_api.v1alpha1.uniteddeployment import Subset, Topology
-from uniteddeployment_api.validation.seen import SUBSETS, Check, Seen, broken, spec_path
+from uniteddeployment_api.validation.seen import SUBSETS, Check, Seen, broken
 
 _TOPOLOGY: Final = "spec.topology"
 
@@ -82,8 +82,6 @@ def _ordinals(seen: Seen) -> Iterator[FieldError]:
         yield broken("ordinals-kind", f"{_TOPOLOGY}.ordinals")
     if any(subset.adopt is not None for subset in seen.subsets):
         yield broken("adopted-keeps-ordinals", f"{_TOPOLOGY}.ordinals")
-    if seen.template is not None and _by_ordinal(seen) and "ordinals" in seen.template[1]:
-        yield broken("ordinals-not-in-template", f"{spec_path(seen.template[0])}.ordinals")
     block = topology.ordinal_block
     if block is None:
         without = [subset.name for subset in seen.subsets if not isinstance(subset.max_replicas, int)]

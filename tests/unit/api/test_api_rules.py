@@ -1,186 +1,35 @@
-"""One table of bad manifests, driven through the Python checks and through the CEL of the generated CRDs (I11)."""
+"""One table of bad manifests, driven through all who check them (I11): API server, webhook and controller."""
 
-import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import cel
+import kopf
+import msgspec
 import pytest
 
+from tests.unit.api.host_kit import Host
+from tests.unit.api.rule_cases import ACCEPTED, ALLOWED_CHANGES, BROKEN, FORBIDDEN_CHANGES, changed, manifest, subsets
+from uniteddeployment.controller.objects import Stored, parse
+from uniteddeployment.controller.shell import refuse_united_deployment
+from uniteddeployment.planning.observed import Observed
+from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import FieldError, InvalidObject, parse_united_deployment, validate_united_deployment
-from uniteddeployment_api.crd import schema_of
-from uniteddeployment_api.rules import RULES
-from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
+from uniteddeployment_api.rules import RULES, rule
 
-SCHEMA = schema_of(UnitedDeployment)
-ROOT = "spec.template.statefulSetTemplate.spec"
-
-
-def manifest(**spec: Any) -> dict[str, Any]:
-    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}
-    return {
-        "apiVersion": "uniteddeployment.io/v1alpha1",
-        "kind": "UnitedDeployment",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "replicas": 10,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {"statefulSetTemplate": {"spec": {"template": pod}}},
-            "topology": {"subsets": [{"name": "a"}, {"name": "b"}]},
-            **spec,
-        },
-    }
+BROKEN_IDS = [f"{row[0]}-{i}" for i, row in enumerate(BROKEN)]
+CHANGE_IDS = [f"{row[0]}-{i}" for i, row in enumerate(FORBIDDEN_CHANGES)]
+HAVE_CEL = {entry.name for entry in RULES if entry.cel}
+BEYOND_CEL = {
+    "patch-protected": ("updateStrategy", "$patch"),
+    "override-protected": ("'updateStrategy', 'value': {'rolling", "/spec/updateStrategy', 'value'"),
+}
+"""Rules of which CEL sees a part, and what shows that it is the other part."""
 
 
-def subsets(*entries: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    named = [{"name": chr(ord("a") + index), **entry} for index, entry in enumerate(entries)]
-    return manifest(topology={"subsets": named}, **spec)
-
-
-def changed(obj: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    obj = copy.deepcopy(obj)
-    *steps, last = path.split(".")
-    node: Any = obj
-    for step in steps:
-        node = node[int(step)] if step.isdecimal() else node.setdefault(step, {})
-    if value is ...:
-        del node[last]
-    else:
-        node[last] = value
-    return obj
-
-
-# name of the rule, where it is told, the manifest
-BROKEN: list[tuple[str, str, dict[str, Any]]] = [
-    ("exactly-one-template", "spec.template", manifest(template={})),
-    (
-        "exactly-one-template",
-        "spec.template",
-        changed(
-            manifest(),
-            "spec.template.deploymentTemplate",
-            manifest()["spec"]["template"]["statefulSetTemplate"],
-        ),
-    ),
-    ("template-has-no-replicas", f"{ROOT}.replicas", changed(manifest(), f"{ROOT}.replicas", 3)),
-    (
-        "template-has-no-partition",
-        f"{ROOT}.updateStrategy.rollingUpdate.partition",
-        changed(manifest(), f"{ROOT}.updateStrategy.rollingUpdate.partition", 1),
-    ),
-    ("selector-not-empty", "spec.selector", manifest(selector={})),
-    (
-        "selector-values",
-        "spec.selector.matchExpressions[0].values",
-        manifest(selector={"matchExpressions": [{"key": "app", "operator": "In"}]}),
-    ),
-    (
-        "selector-matches-labels",
-        f"{ROOT}.template.metadata.labels",
-        manifest(selector={"matchLabels": {"app": "other"}}),
-    ),
-    (
-        "selector-matches-expressions",
-        f"{ROOT}.template.metadata.labels",
-        manifest(selector={"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),
-    ),
-    ("shares-not-mixed", "spec.topology.subsets", subsets({"replicas": 3}, {"minReplicas": 1})),
-    ("shares-not-mixed", "spec.topology.subsets", subsets({"replicas": 3}, {"weight": 1})),
-    ("min-not-above-max", "spec.topology.subsets[0].minReplicas", subsets({"minReplicas": 3, "maxReplicas": 2}, {})),
-    (
-        "bounds-consistent",
-        "spec.topology.subsets[0].minReplicas",
-        subsets({"minReplicas": 3, "maxReplicas": "20%"}, {}),
-    ),
-    ("some-subset-unbounded", "spec.topology.subsets", subsets({"maxReplicas": 5}, {"maxReplicas": 50})),
-    ("total-needed", "spec.topology.subsets", changed(subsets({"replicas": 3}, {}), "spec.replicas", ...)),
-    ("total-needed", "spec.topology.subsets", changed(subsets({"replicas": "30%"}), "spec.replicas", ...)),
-    ("shares-within-total", "spec.topology.subsets", subsets({"replicas": 6}, {"replicas": 5}, {})),
-    ("shares-within-total", "spec.topology.subsets", subsets({"replicas": "71%"}, {"replicas": "90%"})),
-    ("shares-within-total", "spec.topology.subsets", subsets({"replicas": "100%"}, {"replicas": 1})),
-    ("shares-reach-total", "spec.topology.subsets", subsets({"replicas": 1})),
-    ("shares-reach-total", "spec.topology.subsets", subsets({"replicas": 1}, {"replicas": "71%"})),
-    (
-        "partitions-name-subsets",
-        "spec.updateStrategy.manualUpdate.partitions[z]",
-        manifest(updateStrategy={"manualUpdate": {"partitions": {"a": 1, "z": 1}}}),
-    ),
-    (
-        "subset-names-unique",
-        "spec.topology.subsets[1].name",
-        manifest(topology={"subsets": [{"name": "a"}, {"name": "a"}]}),
-    ),
-    (
-        "node-term-values",
-        "spec.topology.subsets[0].nodeSelectorTerm.matchExpressions[0].values",
-        subsets({"nodeSelectorTerm": {"matchExpressions": [{"key": "zone", "operator": "Exists", "values": ["x"]}]}}),
-    ),
-    (
-        "node-term-fields",
-        "spec.topology.subsets[0].nodeSelectorTerm.matchFields[0]",
-        subsets({"nodeSelectorTerm": {"matchFields": [{"key": "spec.x", "operator": "In", "values": ["x"]}]}}),
-    ),
-    (
-        "toleration-exists",
-        "spec.topology.subsets[0].tolerations[0]",
-        subsets({"tolerations": [{"operator": "Exists", "key": "k", "value": "v"}]}),
-    ),
-    ("toleration-exists", "spec.topology.subsets[0].tolerations[0]", subsets({"tolerations": [{"value": "v"}]})),
-    (
-        "toleration-seconds",
-        "spec.topology.subsets[0].tolerations[0].effect",
-        subsets({"tolerations": [{"key": "k", "tolerationSeconds": 3}]}),
-    ),
-    (
-        "pod-template",
-        f"{ROOT}.template.spec.containers",
-        changed(manifest(), f"{ROOT}.template.spec.containers", []),
-    ),
-]
-
-ACCEPTED: list[dict[str, Any]] = [
-    manifest(),
-    changed(manifest(), "spec.topology", ...),
-    subsets({"replicas": 1}, {}),
-    subsets({"replicas": 1}, {"replicas": "90%"}),
-    subsets({"replicas": "71%"}, {"replicas": "29%"}),
-    subsets({"replicas": "50%"}, {"replicas": "50%"}, replicas=3),
-    subsets({"replicas": "33%"}, {"replicas": "33%"}, {"replicas": "34%"}),
-    subsets({"replicas": "100%"}, {}),
-    subsets({"replicas": "5%"}, {}),
-    subsets({"minReplicas": 1, "maxReplicas": 2}, {"minReplicas": "10%"}, {}),
-    subsets({"weight": 1, "maxReplicas": 2}, {"weight": 3, "maxReplicas": 4}),
-    changed(subsets({"replicas": 3}, {"replicas": 2}), "spec.replicas", ...),
-    manifest(updateStrategy={"manualUpdate": {"partitions": {"a": "50%"}, "partition": "100%"}}),
-    subsets({"tolerations": [{"operator": "Exists"}, {"key": "k", "effect": "NoExecute", "tolerationSeconds": 3}]}),
-    subsets({"nodeSelectorTerm": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}}),
-    subsets({"nodeSelectorTerm": {"matchExpressions": [{"key": "cpus", "operator": "Gt", "values": ["4"]}]}}),
-]
-
-TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}
-
-# name of the rule, before, after
-FORBIDDEN_CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    (
-        "selector-immutable",
-        manifest(),
-        manifest(selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}),
-    ),
-    ("nodes-immutable", subsets({"nodeSelectorTerm": TERM}), subsets({})),
-    ("nodes-immutable", subsets({}), subsets({"nodeSelectorTerm": TERM})),
-    ("tolerations-immutable", subsets({"tolerations": [{"operator": "Exists"}]}), subsets({})),
-    ("shares-within-total", subsets({}, {}), subsets({"replicas": 11}, {})),
-    ("shares-reach-total", subsets({}, {}), subsets({"replicas": 1}, {"replicas": 1})),
-]
-
-ALLOWED_CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    (subsets({"nodeSelectorTerm": TERM}), subsets({"nodeSelectorTerm": TERM}, {})),
-    (subsets({}, {}), subsets({})),
-    (manifest(), manifest(replicas=3)),
-    # As kubectl scale and autoscalers do: the topology stays, and the shares do not fit any more.
-    (subsets({"replicas": 4}, {"replicas": 6}), subsets({"replicas": 4}, {"replicas": 6}, replicas=3)),
-    (subsets({"replicas": 4}, {"replicas": 6}), subsets({"replicas": 4}, {"replicas": 6}, replicas=30)),
-]
+@pytest.fixture(scope="module")
+def host() -> Host:
+    return Host()
 
 
 def python_errors(obj: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> tuple[FieldError, ...]:
@@ -195,30 +44,76 @@ def test_a_broken_rule_is_told_with_the_path_of_the_field(name: str, path: str, 
     assert python_errors(obj)
 
 
+def said_by_cel(name: str, obj: Any) -> bool:
+    return name in HAVE_CEL and not any(sign in repr(obj) for sign in BEYOND_CEL.get(name, ()))
+
+
 @pytest.mark.parametrize("obj", ACCEPTED, ids=range(len(ACCEPTED)))
-def test_what_makes_sense_is_accepted(obj: dict[str, Any]) -> None:
+def test_what_makes_sense_is_accepted_by_all(obj: dict[str, Any], host: Host) -> None:
     assert python_errors(obj) == ()
-    assert cel_errors(obj) == []
+    assert host.causes(obj) == []
+    refuse_united_deployment(obj, None)
+    assert conditions(obj) == {}
 
 
-@pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=[f"{row[0]}-{i}" for i, row in enumerate(BROKEN)])
-def test_the_crd_refuses_what_cel_can_say(name: str, path: str, obj: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=BROKEN_IDS)
+def test_an_api_server_alone_refuses_what_schema_and_cel_can_say(
+    name: str, path: str, obj: dict[str, Any], host: Host
+) -> None:
     """I11: Python and CEL find the same rule broken, and no other."""
-    said = any(rule.cel for rule in RULES if rule.name == name)
-    assert cel_errors(obj) == ([name] if said else [])
+    causes = host.causes(obj)
+    if said_by_cel(name, obj):
+        messages = [cause["message"] for cause in causes]
+        assert messages
+        assert all(message.endswith(rule(name).message) for message in messages)
+    elif not rule(name).schema:
+        assert causes == []
 
 
-@pytest.mark.parametrize(("name", "old", "new"), FORBIDDEN_CHANGES)
-def test_a_forbidden_change_is_refused(name: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=BROKEN_IDS)
+def test_the_webhook_refuses_a_broken_rule_with_path_and_message(name: str, path: str, obj: dict[str, Any]) -> None:
     """I11"""
-    assert [error.rule for error in python_errors(new, old)] == [name]
-    assert cel_errors(new, old) == [name]
+    with pytest.raises(kopf.AdmissionError) as caught:
+        refuse_united_deployment(obj, None)
+    assert caught.value.code == 422
+    assert f"{path}: {rule(name).message}" in str(caught.value)
 
 
-@pytest.mark.parametrize(("old", "new"), ALLOWED_CHANGES)
-def test_an_allowed_change_is_accepted_and_scaling_never_refused(old: dict[str, Any], new: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=BROKEN_IDS)
+def test_the_controller_stalls_on_a_broken_rule_unless_it_can_serve_it(
+    name: str, path: str, obj: dict[str, Any]
+) -> None:
+    """I7, I11: what gets past admission becomes a condition; nothing is changed in members."""
+    stalled = conditions(obj).get("Stalled")
+    if rule(name).feasibility or rule(name).at == "metadata":
+        assert stalled is None  # it can be served; a bad annotation asks for nothing
+    else:
+        assert stalled is not None
+        assert stalled["status"] == "True"
+        assert f"{path}: {rule(name).message}" in stalled["message"]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), FORBIDDEN_CHANGES, ids=CHANGE_IDS)
+def test_a_forbidden_change_is_refused_by_the_webhook_and_by_cel(
+    name: str, old: dict[str, Any], new: dict[str, Any], host: Host
+) -> None:
+    """I11"""
+    assert {error.rule for error in python_errors(new, old)} == {name}
+    with pytest.raises(kopf.AdmissionError) as caught:
+        refuse_united_deployment(new, old)
+    assert rule(name).message in str(caught.value)
+    messages = [cause["message"] for cause in host.causes(new, old)]
+    assert bool(messages) == (name in HAVE_CEL)
+    assert all(message.endswith(rule(name).message) for message in messages)
+
+
+@pytest.mark.parametrize(("old", "new"), ALLOWED_CHANGES, ids=range(len(ALLOWED_CHANGES)))
+def test_an_allowed_change_is_accepted_and_scaling_never_refused(
+    old: dict[str, Any], new: dict[str, Any], host: Host
+) -> None:
     assert python_errors(new, old) == ()
-    assert cel_errors(new, old) == []
+    assert host.causes(new, old) == []
+    refuse_united_deployment(new, old)
 
 
 def test_a_total_that_was_scaled_away_from_the_shares_is_still_told_to_the_controller() -> None:
@@ -230,6 +125,13 @@ def test_a_total_that_was_scaled_away_from_the_shares_is_still_told_to_the_contr
 def test_every_rule_has_a_case() -> None:
     covered = {row[0] for row in BROKEN} | {row[0] for row in FORBIDDEN_CHANGES}
     assert {rule.name for rule in RULES if rule.kind == "UnitedDeployment"} == covered
+
+
+def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
+    """The table in the documentation is made of these marks."""
+    assert {entry.name for entry in RULES if entry.change} == {row[0] for row in FORBIDDEN_CHANGES} - {
+        row[0] for row in BROKEN
+    }
 
 
 @pytest.mark.parametrize(
@@ -268,49 +170,16 @@ def test_a_value_of_the_wrong_form_is_told_with_its_path(path: str, value: Any, 
     assert words in error.message
 
 
-# --- CEL as an API server evaluates it, as far as these rules need it -------------------------------------------------
-
-
-def cel_errors(obj: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
-    """The names of the rules that are broken, each once."""
-    filled = defaulted(SCHEMA, copy.deepcopy(dict(obj)))
-    before = None if old is None else defaulted(SCHEMA, copy.deepcopy(dict(old)))
-    found = dict.fromkeys(broken(SCHEMA, filled, before))
-    by_rule = {(rule.cel, rule.message): rule.name for rule in RULES}
-    return list(dict.fromkeys(by_rule[key] for key in found))
-
-
-def broken(schema: Mapping[str, Any], value: Any, old: Any) -> Iterator[tuple[str, str]]:
-    for rule in schema.get("x-kubernetes-validations", ()):
-        optional = rule.get("optionalOldSelf", False)
-        if "oldSelf" in rule["rule"] and old is None and not optional:
-            continue
-        context = cel.Context({"self": value})
-        context.add_function("sum", sum)
-        context.add_function("charAt", lambda text, index: text[index])
-        if optional:
-            context.add_variable("oldSelf", cel.OptionalValue.none() if old is None else cel.OptionalValue.of(old))
-        elif old is not None:
-            context.add_variable("oldSelf", old)
-        if not cel.evaluate(rule["rule"], context):
-            yield rule["rule"], rule["message"]
-    for name, child in schema.get("properties", {}).items():
-        if isinstance(value, Mapping) and name in value:
-            yield from broken(child, value[name], None if old is None else old.get(name))
-    if isinstance(value, list) and "items" in schema:
-        keys = schema.get("x-kubernetes-list-map-keys")
-        before = {tuple(item[key] for key in keys): item for item in old or ()} if keys else {}
-        for item in value:
-            yield from broken(schema["items"], item, before.get(tuple(item[key] for key in keys)) if keys else None)
-
-
-def defaulted(schema: Mapping[str, Any], value: Any) -> Any:
-    if isinstance(value, dict):
-        for name, child in schema.get("properties", {}).items():
-            if name not in value and "default" in child:
-                value[name] = copy.deepcopy(child["default"])
-            if name in value:
-                value[name] = defaulted(child, value[name])
-    elif isinstance(value, list) and "items" in schema:
-        return [defaulted(schema["items"], item) for item in value]
-    return value
+def conditions(obj: dict[str, Any]) -> dict[str, Any]:
+    """What the controller says of an object that got past admission: its conditions, or none if it goes to work."""
+    raw = {"metadata": obj["metadata"] | {"uid": "u", "generation": 1}, "spec": obj["spec"]}
+    stored = msgspec.json.decode(msgspec.json.encode(raw), type=Stored)
+    app, errors = parse(stored)
+    if app is not None:
+        assert errors == ()
+        return {}
+    subject = Subject("default", "web", "u", 1, app=None, errors=errors)
+    made = plan(subject, Observed(now="2026-01-01T00:00:00Z", members={}))
+    assert not made.writes
+    assert made.status is not None
+    return {entry["type"]: entry for entry in made.status["conditions"]}

@@ -1,0 +1,59 @@
+"""An embedded cluster with our definitions, without an event loop and without us: what an API server alone says."""
+
+import json
+from random import Random
+from typing import Any
+
+from tests.unit.embedded.cluster_kit import HandClock
+from uniteddeployment.embedded.cluster import Cluster
+from uniteddeployment.embedded.crd.lifecycle import LifecycleController
+from uniteddeployment.embedded.http import Identity, Request
+from uniteddeployment_api import names
+from uniteddeployment_api.crd import custom_resource_definitions
+
+Obj = dict[str, Any]
+HEADERS = {"content-type": "application/json", "authorization": "Bearer token"}
+
+
+class Host:
+    """Says what the API server answers to an object, and to a change of one."""
+
+    def __init__(self) -> None:
+        self._clock = HandClock()
+        self._cluster = Cluster(
+            "host",
+            clock=self._clock,
+            random=Random(1),
+            nodes=0,
+            tokens={"token": Identity("admin", ("system:masters",))},
+            controllers=(LifecycleController,),
+        )
+        self._cluster.start()
+        for definition in custom_resource_definitions():
+            status, answer = self.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+            assert status == 201, answer
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Obj]:
+        encoded = b"" if body is None else json.dumps(body).encode()
+        response = self._cluster.handle(Request(method, path, (), HEADERS, encoded))
+        self._clock.advance(1)
+        return response.status, json.loads(response.body)
+
+    def causes(self, obj: Obj, old: Obj | None = None) -> list[Obj]:
+        """Why an object is refused, or its change from ``old``; empty if it is taken."""
+        plural = names.CLUSTER_PLURAL if obj["kind"] == names.CLUSTER_KIND else names.UNITED_DEPLOYMENT_PLURAL
+        path = f"{names.API_PATH}/namespaces/default/{plural}"
+        status, answer = self.ask("POST", path, old if old is not None else obj)
+        name = f"{path}/{obj['metadata']['name']}"
+        try:
+            if old is not None:
+                assert status == 201, answer
+                metadata = obj["metadata"] | {"resourceVersion": answer["metadata"]["resourceVersion"]}
+                status, answer = self.ask("PUT", name, {**obj, "metadata": metadata})
+        finally:
+            self.ask("DELETE", name)
+        if status < 300:
+            return []
+        assert status == 422, answer
+        causes: list[Obj] = answer["details"]["causes"]
+        return [cause for cause in causes if "some validation rules were not checked" not in cause["message"]]
