@@ -119,14 +119,11 @@ class Member:
         self._suspect.set()
 
     async def run(self) -> None:
-        """Watch and probe until cancelled."""
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for reflector in self._reflectors:
-                    tasks.create_task(reflector.run())
-                tasks.create_task(self._judge())
-        finally:
-            await self.client.close()
+        """Watch and probe until cancelled. The client stays open: the host's has other users."""
+        async with asyncio.TaskGroup() as tasks:
+            for reflector in self._reflectors:
+                tasks.create_task(reflector.run())
+            tasks.create_task(self._judge())
 
     def _connection_changed(self, connected: bool) -> None:
         if connected != (self.reach is Reach.READY):

@@ -198,7 +198,10 @@ class Fleet:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             entry.member = self._member(key, client)
-            await entry.member.run()
+            try:
+                await entry.member.run()
+            finally:
+                await client.close()
 
     def _member_turned(self, member: Member) -> None:
         entry = self._entries.get(member.name)
