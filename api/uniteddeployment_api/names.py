@@ -48,6 +48,9 @@ ANNOTATION_RECREATE: Final = f"{GROUP}/recreate"
 """On a UnitedDeployment: with :data:`RECREATE`, workloads are recreated for changes that an API server refuses."""
 RECREATE: Final = "true"
 
+ANNOTATION_CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
+"""On a UnitedDeployment and, as a copy, on its revisions: why the pod template was changed, for ``ud history``."""
+
 FINALIZER: Final = f"{GROUP}/workloads"
 """Keeps a UnitedDeployment until its workloads in all clusters are gone."""
 FIELD_MANAGER: Final = "uniteddeployment"
