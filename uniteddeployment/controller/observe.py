@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import HOST, Application
-from uniteddeployment.planning.observed import MemberView, Observed, Reach, RevisionData
+from uniteddeployment.planning.observed import MemberView, Observed, Reach, Refusal, RevisionData
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
@@ -24,6 +24,8 @@ class Memory:
     errors: dict[str, str] = field(default_factory=dict)
     """Subset -> why its last write failed."""
     stalled: set[str] = field(default_factory=set)
+    refused: dict[tuple[str, str, str], Refusal] = field(default_factory=dict)
+    """(cluster, kind, name) -> what was refused because it cannot be changed."""
     seeded: set[str] = field(default_factory=set)
     """Clusters whose generations were looked up in status since this process started."""
     clusters: frozenset[str] = frozenset()
@@ -74,6 +76,7 @@ class Observer:
             generations=memory.generations,
             errors=memory.errors,
             stalled=frozenset(memory.stalled),
+            refused=memory.refused,
         )
 
     def _members(self, subject: Subject) -> dict[str, MemberView]:

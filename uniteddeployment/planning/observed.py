@@ -271,6 +271,8 @@ class RevisionRecord:
     """Hash of the pod template alone: the revision of every subset without a patch."""
     patched: Mapping[str, str] = field(default_factory=dict)
     """Subset -> hash, for the subsets that had a patch."""
+    cause: str = ""
+    """Why the template was changed, as somebody noted it."""
 
     def of_subset(self, subset: str) -> str:
         return self.patched.get(subset, self.template_hash)
@@ -293,6 +295,18 @@ class Observed:
     """Subset -> why the last write for it failed, for people."""
     stalled: frozenset[str] = frozenset()
     """Subsets whose last write was refused for good: waiting will not mend it."""
+    refused: Mapping[tuple[str, str, str], "Refusal"] = field(default_factory=dict)
+    """(cluster, kind, name) -> what was refused there because it changes what cannot be changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A write that an API server did not take, since it changes fields that cannot be changed."""
+
+    digest: str
+    """Of the body that was sent."""
+    final: bool = False
+    """It would not take it in place of the old one either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,13 @@ class Apply:
     body: Mapping[str, Any]
     why: str
     create: bool
+    drift: bool = False
+    """Somebody else seems to have changed it: look what, say who, and write only if one of our fields is not as it
+    should be."""
+    keep: tuple[str, ...] = ()
+    """Dotted paths that are left as the cluster has them."""
+    adopt: bool = False
+    """It takes over what is there under that name and is not ours yet: only if that fits, and only if it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +54,37 @@ class Delete:
     name: str
     uid: str
     why: str
+    orphan: bool = False
+    """Leave its pods, for what takes its place."""
+    successor: Mapping[str, Any] | None = None
+    """What is to take its place: it is deleted only if the API server would accept that."""
 
 
-MemberStep = Apply | Scale | Delete
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Delete one pod, so that its controller makes it anew."""
+
+    cluster: str
+    subset: str
+    name: str
+    uid: str
+    why: str
+    kind: str = "Pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Take our marks off a workload and leave it: it is nobody's from then on."""
+
+    cluster: str
+    subset: str
+    kind: str
+    name: str
+    uid: str
+    why: str
+
+
+MemberStep = Apply | Scale | Delete | DeletePod | Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +92,13 @@ class AddFinalizer:
     """Before anything is made in a member: what is made there must be found again when the application is deleted."""
 
     why: str = "clean up the members when the application is deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteOrphaning:
+    """Remember on the object that its workloads are to stay: Kubernetes' own mark of that goes away at any moment."""
+
+    why: str = "it is deleted with --cascade=orphan: its workloads are to stay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +119,8 @@ class CreateRevision:
     patched: Mapping[str, str]
     data: RevisionData
     why: str
+    cause: str = ""
+    """Why the template was changed, in the words of who did it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +133,15 @@ class RenumberRevision:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteCause:
+    """Somebody said afterwards why the template was changed."""
+
+    name: str
+    cause: str
+    why: str = "keep with the revision why the template was changed"
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteRevision:
     """Forget a template that nothing runs and history has no room for."""
 
@@ -96,7 +149,9 @@ class DeleteRevision:
     why: str
 
 
-HostStep = AddFinalizer | RemoveFinalizer | CreateRevision | RenumberRevision | DeleteRevision
+HostStep = (
+    AddFinalizer | NoteOrphaning | RemoveFinalizer | CreateRevision | RenumberRevision | NoteCause | DeleteRevision
+)
 
 
 @dataclass(frozen=True, slots=True)

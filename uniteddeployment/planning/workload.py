@@ -108,12 +108,13 @@ def _body(app: Application, subset: Subset, data: RevisionData, revision: str, a
 
 def _changed(app: Application, subset: Subset, data: RevisionData, revision: str) -> Mapping[str, Any]:
     """The user's workload as the subset changes it: its pod template at the revision, everything else as it is now."""
-    template = app.workload_template
-    workload = {**template, "spec": {**template["spec"], "template": placed(app.pod_template, subset)}}
+    metadata, spec = app.workload_template.get("metadata") or {}, app.workload_template["spec"]
+    base = {"metadata": {"labels": {}, "annotations": {}, **metadata}}
+    workload = {**base, "spec": {**spec, "template": placed(app.pod_template, subset)}}
     operations = app.operations.get(subset.name, ())
     if revision == app.revision_of(subset.name):
         return overrides.with_all_changes(workload, subset.patch, operations)
-    old = {**template, "spec": {**template["spec"], "template": placed(data.template, subset)}}
+    old = {**base, "spec": {**spec, "template": placed(data.template, subset)}}
     if data.knows(subset.name):
         patch, kept = data.patches.get(subset.name), data.overrides.get(subset.name, ())
     else:

@@ -1,0 +1,92 @@
+"""Adoption: a subset takes over a workload that was there before, without a restart of its pods.
+
+The workload carries none of our labels, so no watch shows it. The first write therefore looks at it: it is taken only
+if it was asked for by name, is nobody else's, and is what the subset wants already, so that nothing restarts (I13).
+From then on it is the subset's workload like any other, but that it keeps its name, its selector and its pods' labels.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import Subset, names
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The name of a workload for a subset that has none yet, and whether it has to be there already."""
+
+    name: str = ""
+    existing: bool = False
+
+
+NO_CLAIM = Claim()
+
+
+def claim(subject: Subject, app: Application, subset: Subset) -> Claim:
+    """What a subset without a workload takes over.
+
+    Only a subset that never had one adopts. A workload that was adopted and then deleted by somebody comes back under
+    its name, unless its kind has another name with each revision anyway.
+    """
+    if subset.adopt is None:
+        return NO_CLAIM
+    had = subject.subset_statuses().get(subset.name, {}).get("workload", "")
+    if not had:
+        return Claim(subset.adopt.name, existing=True)
+    if had == f"{app.kind}/{subset.adopt.name}" and not app.workload_kind.per_revision:
+        return Claim(subset.adopt.name)
+    return NO_CLAIM
+
+
+def stranger(body: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Whose the existing workload is, if it is somebody's; nothing if it may be taken."""
+    metadata = found.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    uid = annotations.get(names.ANNOTATION_OWNER_UID)
+    if uid and uid != body["metadata"]["annotations"][names.ANNOTATION_OWNER_UID]:
+        owner = annotations.get(names.ANNOTATION_OWNER, "unknown")
+        return f"it belongs to the UnitedDeployment {owner} (uid {uid})"
+    for reference in metadata.get("ownerReferences") or ():
+        if reference.get("controller"):
+            return f"it is controlled by {reference.get('kind')} {reference.get('name')}"
+    if metadata.get("deletionTimestamp"):
+        return "it is being deleted"
+    return ""
+
+
+def misfit(body: Mapping[str, Any], found: Mapping[str, Any], tried: Mapping[str, Any]) -> str:
+    """Why the existing workload cannot be taken over without touching its pods; nothing if it can.
+
+    ``tried`` is what the API server says the workload would be after our write (a dry run).
+    """
+    wanted, there = _selector(body), _selector(found)
+    if wanted != there:
+        return "its selector is another one than spec.selector, and selectors cannot be changed"
+    before, after = found["spec"].get("template"), tried["spec"].get("template")
+    differing = next(_differences(before, after, "spec.template"), None)
+    if differing is not None:
+        return f"its pods would be restarted: {differing} differs from the template of the UnitedDeployment"
+    return ""
+
+
+def _selector(workload: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:
+    selector = workload["spec"].get("selector") or {}
+    expressions = [
+        (one.get("key"), one.get("operator"), sorted(one.get("values") or ()))
+        for one in selector.get("matchExpressions") or ()
+    ]
+    return dict(selector.get("matchLabels") or {}), sorted(expressions)
+
+
+def _differences(one: Any, other: Any, path: str) -> Iterator[str]:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in sorted({*one, *other}):
+            yield from _differences(one.get(key), other.get(key), f"{path}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, (a, b) in enumerate(zip(one, other, strict=True)):
+            yield from _differences(a, b, f"{path}[{index}]")
+    elif one != other:
+        yield path
