@@ -25,6 +25,7 @@ SUMMARY: Final = 30
 _decode = msgspec.json.Decoder().decode
 _NO_KIND = "couldn't get version/kind; json parse error"
 _CANNOT_BE = "cannot be handled as a"
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLONS = re.compile(rb'"\s*:')
 
 
@@ -51,19 +52,42 @@ def check_size(body: bytes) -> None:
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LIMIT}")
 
 
+_MISTAKES: Final = (
+    ("Extra data", "after top-level value"),
+    ("property name", "looking for beginning of object key string"),
+    ("':' delimiter", "after object key"),
+    ("control character", "in string literal"),
+    ("escape", "in string escape code"),
+    ("Expecting value", "looking for beginning of value"),
+)
+"""What Python's decoder says, and what Go's says of the same."""
+
+
 def json_error(body: bytes) -> str:
     """What is wrong with a body that is no JSON, as Go's decoder says it."""
     try:
         json.loads(body)
     except json.JSONDecodeError as error:
-        rest = error.doc[error.pos :].lstrip() if error.pos < len(error.doc) else ""
-        if not rest:
+        rest = error.doc[error.pos :].lstrip()
+        if not rest or error.msg.startswith("Unterminated"):
             return "unexpected end of JSON input"
-        where = "after object key:value pair" if "delimiter" in error.msg else "looking for beginning of value"
+        inside = "after array element" if _in_array(error.doc[: error.pos]) else "after object key:value pair"
+        where = next((said for mistake, said in _MISTAKES if mistake in error.msg), inside)
         return f"invalid character {rest[0]!r} {where}"
     except UnicodeDecodeError:
         return "invalid UTF-8 in string"
     return "unexpected end of JSON input"
+
+
+def _in_array(text: str) -> bool:
+    """Whether the innermost bracket that is open at the end of a text is that of a list."""
+    brackets: list[str] = []
+    for char in _STRINGS.sub("", text):
+        if char in "[{":
+            brackets.append(char)
+        elif char in "]}" and brackets:
+            brackets.pop()
+    return bool(brackets) and brackets[-1] == "["
 
 
 def parse_json(body: bytes) -> Any:
@@ -144,6 +168,8 @@ def read_object(registry: Registry, resource: Resource, body: bytes, media: str,
     check_size(body)
     obj, strict = _parse(resource, body, media)
     _check_kind(registry, resource, obj, body)
+    # Answers begin with what they are, whatever the order in the body.
+    obj = {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
     conform(resource, obj, call, strict)
     return obj
 
@@ -286,7 +312,7 @@ def check_name(obj: Obj, name: str, namespace: str) -> None:
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
     if said != name:
         raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
-    if metadata.get("namespace") and metadata["namespace"] != namespace:
+    if namespace and metadata.get("namespace", namespace) not in ("", namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 

@@ -141,7 +141,7 @@ class Dispatcher:
             metadata = obj["metadata"]
             target = Target(resource, metadata.get("namespace", ""), metadata["name"])
             deletion.delete(core, target, request.options, call)
-        metadata = {"resourceVersion": str(core.store.rv)}
+        metadata = read.list_metadata(resource, core.store.rv)
         return answer.list_(core, resource, chosen, metadata, accepted=context.accepted, query=context.query)
 
     # Objects

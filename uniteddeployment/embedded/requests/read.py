@@ -119,9 +119,7 @@ def list_(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]
         chosen = entries
     else:
         chosen, objects = _matching(core, resource, table, entries, selector)
-    metadata: dict[str, Any] = {"resourceVersion": str(rv)}
-    if resource.custom:
-        metadata["continue"] = ""
+    metadata = list_metadata(resource, rv)
     limit = options.limit if options.version != 0 else 0
     if 0 < limit < len(chosen):
         metadata["continue"] = _write_token(rv, chosen[limit - 1].key)
@@ -134,6 +132,14 @@ def list_(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]
     if objects is None:
         objects = [core.registry.show(resource, obj) for obj in core.store.objects(table, chosen)]
     return answer.list_(core, resource, objects, metadata, accepted=accepted, query=query)
+
+
+def list_metadata(resource: Resource, rv: int) -> dict[str, Any]:
+    """The metadata of a list at a version. Lists of custom resources say even that there is no more."""
+    metadata: dict[str, Any] = {"resourceVersion": str(rv)}
+    if resource.custom:
+        metadata["continue"] = ""
+    return metadata
 
 
 def _matching(

@@ -38,6 +38,19 @@ VERSION_REQUIRED = frozenset(
 )
 """Built-in resources whose updates must say which version they are based on; all custom resources do."""
 
+PLACES = {
+    "nodes": "minions",
+    "services": "services/specs",
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+}
+"""Where the real server's keys are not those of the resource's name."""
+
+DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: [{}]"
+)
+
 UNOWNED = frozenset({"binding"})
 """Subresources whose changes nobody comes to own."""
 
@@ -86,6 +99,7 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     resource.strategy.default(obj)
+    _dedup_owners(metadata, call)
     _admit(core, target, metadata)
     if owned:
         own(core, target, None, obj, call)
@@ -112,14 +126,30 @@ def _objects(core: Core, key: str, namespace: str) -> list[Obj]:
 
 
 def _place(target: Target, metadata: Obj) -> None:
-    """The namespace of the request is that of the object."""
-    said = metadata.get("namespace") or target.namespace
-    if said != target.namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    if target.namespace:
-        metadata["namespace"] = target.namespace
-    else:
+    """The namespace of the request is that of the object; what has none loses what it says."""
+    if not target.namespace:
         metadata.pop("namespace", None)
+        return
+    if (metadata.get("namespace") or target.namespace) != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    metadata["namespace"] = target.namespace
+
+
+def _dedup_owners(metadata: Obj, call: Call) -> None:
+    """Leave out owners that stand there twice, and say so."""
+    references = metadata.get("ownerReferences")
+    if not references or len(references) < 2:
+        return
+    kept: list[Obj] = []
+    twice: set[str] = set()
+    for reference in references:
+        if reference in kept:
+            twice.add(str(reference.get("uid", "")))
+        else:
+            kept.append(reference)
+    if twice:
+        metadata["ownerReferences"] = kept
+        call.warnings.append(DUPLICATE_OWNERS.format(" ".join(sorted(twice))))
 
 
 def _admit(core: Core, target: Target, metadata: Obj) -> None:
@@ -208,6 +238,7 @@ def update(
     _place(target, metadata)
     _check_version(target, metadata, before, versioned=versioned)
     meta.keep(new, before)
+    _dedup_owners(metadata, call)
     metadata["resourceVersion"] = before["metadata"]["resourceVersion"]
     if owned and target.subresource not in UNOWNED:
         own(core, target, before, new, call)
@@ -237,16 +268,20 @@ def _check_version(target: Target, metadata: Obj, before: Obj, *, versioned: boo
 
 def _other_uid(target: Target, said: str, known: str) -> StatusError:
     resource = target.resource
-    path = "/".join(
-        part for part in ("/registry", resource.group, resource.plural, target.namespace, target.name) if part
-    )
     return conflict(
         resource.plural,
         resource.group,
         target.name,
-        f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"StorageError: invalid object, Code: 4, Key: {_storage_key(target)}, ResourceVersion: 0, AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: {said}, UID in object meta: {known}",
     )
+
+
+def _storage_key(target: Target) -> str:
+    """Where the real server keeps an object."""
+    resource = target.resource
+    place = f"{resource.group}/{resource.plural}" if resource.custom else PLACES.get(resource.plural, resource.plural)
+    return "/".join(part for part in ("/registry", place, target.namespace, target.name) if part)
 
 
 def commit(core: Core, target: Target, new: Obj, before: Obj, call: Call) -> Obj:
