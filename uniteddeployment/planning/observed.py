@@ -121,6 +121,7 @@ class PodCondition(Struct, rename="camel", frozen=True, gc=False):
     status: str
     reason: str = ""
     message: str = ""
+    last_transition_time: str | None = None
 
 
 class PodStatus(Struct, rename="camel", frozen=True, gc=False):
@@ -175,6 +176,19 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
                 return condition.message or condition.reason
         return ""
 
+    @property
+    def unscheduled_since(self) -> str | None:
+        """Since when the scheduler has found no node for it, if it has looked for one; None if it is not so."""
+        for condition in self.status.conditions:
+            if condition.type == "PodScheduled" and condition.status == "False" and condition.reason == "Unschedulable":
+                return condition.last_transition_time or ""
+        return None
+
+    @property
+    def ready_since(self) -> str | None:
+        """When it got ready."""
+        return next((one.last_transition_time for one in self.status.conditions if one.type == "Ready"), None)
+
 
 @dataclass(frozen=True, slots=True)
 class PodTally:
@@ -189,6 +203,8 @@ class PodTally:
     """Revision -> ready pods."""
     problems: Mapping[str, int] = field(default_factory=dict)
     """Why pods found no node -> how many."""
+    unscheduled: tuple[tuple[int, str], ...] = ()
+    """For each pod that the scheduler found no node for: its ordinal, and since when."""
 
     def ordinals(self, revision: str) -> set[int]:
         """The ordinals of the pods at a revision."""
@@ -212,6 +228,7 @@ def tally(pods: Iterable[Pod]) -> PodTally:
     living: Counter[str] = Counter()
     ready: Counter[str] = Counter()
     problems: Counter[str] = Counter()
+    unscheduled: list[tuple[int, str]] = []
     for pod in kept:
         if pod.metadata.deletion_timestamp is not None:
             continue
@@ -221,7 +238,9 @@ def tally(pods: Iterable[Pod]) -> PodTally:
             ready[revision] += 1
         elif reason := pod.unschedulable:
             problems[reason] += 1
-    return PodTally(kept, len(kept), dict(living), dict(ready), dict(problems))
+            if (begun := pod.unscheduled_since) is not None:
+                unscheduled.append((pod.ordinal, begun))
+    return PodTally(kept, len(kept), dict(living), dict(ready), dict(problems), tuple(sorted(unscheduled)))
 
 
 NO_PODS = PodTally()
@@ -283,7 +302,7 @@ class Observed:
     """One consistent look at everything that a plan for one UnitedDeployment reads."""
 
     now: str
-    """RFC 3339, for transition times in status; no decision depends on it."""
+    """RFC 3339, for transition times in status, and to tell how long ago the times were that clusters show."""
     members: Mapping[str, MemberView]
     """Cluster name -> view; the host itself is ``""``. Holds every cluster that has or should have something."""
     revisions: tuple[RevisionRecord, ...] = ()
