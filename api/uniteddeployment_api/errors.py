@@ -2,36 +2,47 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 _KEYED = frozenset({"labels", "annotations", "matchLabels", "partitions"})
 """Fields that are maps: what follows them in a path is a key and not a field."""
 
-_WORDS: Mapping[str, str] = {
-    "missing": "required",
-    "extra_forbidden": "unknown field",
-    "string_type": "must be a string",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-    "tuple_type": "must be a list",
-    "greater_than_equal": "must be {ge} or more",
-    "less_than_equal": "must be {le} or less",
-    "too_long": "must have at most {max_length} entries",
-    "string_too_long": "must have at most {max_length} characters",
-    "string_too_short": "must not be empty",
-    "literal_error": "must be {expected}",
-    "string_pattern_mismatch": "must match {pattern}",
+_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+    "missing": ("form-required", "required"),
+    "extra_forbidden": ("form-known", "unknown field"),
+    "string_type": ("form-type", "must be a string"),
+    "int_type": ("form-type", "must be a whole number"),
+    "bool_type": ("form-type", "must be true or false"),
+    "dict_type": ("form-type", "must be an object"),
+    "model_type": ("form-type", "must be an object"),
+    "model_attributes_type": ("form-type", "must be an object"),
+    "tuple_type": ("form-type", "must be a list"),
+    "greater_than_equal": ("form-range", "must be {ge} or more"),
+    "less_than_equal": ("form-range", "must be {le} or less"),
+    "too_long": ("form-size", "must have at most {max_length} entries"),
+    "string_too_long": ("form-size", "must have at most {max_length} characters"),
+    "string_too_short": ("form-size", "must not be empty"),
+    "literal_error": ("form-choice", "must be {expected}"),
+    "string_pattern_mismatch": ("form-pattern", "must match {pattern}"),
+    "int_or_percent": (
+        "form-share",
+        "must be a whole number that is not negative, or a percentage from 0% to 100%, such as 25%",
+    ),
 }
+"""What pydantic finds -> the name of the form that is not kept, and how it is told."""
+
+FORMS: Final[Mapping[str, tuple[str, ...]]] = {
+    form: tuple(dict.fromkeys(words for name, words in _WORDS.values() if name == form))
+    for form in dict.fromkeys(name for name, _ in _WORDS.values())
+}
+"""The forms of single fields, which the schema of the CRD has too -> how they are told."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong. ``rule`` names the broken rule; ``feasibility`` says the object can still be served."""
+    """One thing that is wrong. ``rule`` names the broken rule or form; ``feasibility`` says it can still be served."""
 
     path: str
     message: str
@@ -52,10 +63,12 @@ class InvalidObject(ValueError):  # noqa: N818  Kubernetes says that an object i
 
 def from_pydantic(error: ValidationError) -> InvalidObject:
     """The same reasons in words and paths that a user of Kubernetes knows. The values themselves are not repeated."""
-    return InvalidObject(
-        FieldError(_path(entry["loc"]), _message(entry))
-        for entry in error.errors(include_url=False, include_input=False)
-    )
+    return InvalidObject(_told(entry) for entry in error.errors(include_url=False, include_input=False))
+
+
+def _told(entry: Any) -> FieldError:
+    form, words = _WORDS.get(entry["type"], ("", str(entry["msg"])))
+    return FieldError(_path(entry["loc"]), words.format(**entry.get("ctx", {})) if form else words, form)
 
 
 def _path(loc: Sequence[int | str]) -> str:
@@ -71,8 +84,3 @@ def _path(loc: Sequence[int | str]) -> str:
             text += f".{step}" if text else step
         previous = step
     return text
-
-
-def _message(entry: Mapping[str, Any]) -> str:
-    words = _WORDS.get(entry["type"])
-    return words.format(**entry.get("ctx", {})) if words else str(entry["msg"])

@@ -46,9 +46,7 @@ def _int_or_percent(value: Any) -> Any:
             return value
     elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= INT32_MAX:
         return value
-    raise PydanticCustomError(
-        "int_or_percent", "must be a whole number that is not negative, or a percentage from 0% to 100%, such as 25%"
-    )
+    raise PydanticCustomError("int_or_percent", "not a number of pods")
 
 
 Int32 = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]

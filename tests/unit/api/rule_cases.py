@@ -221,7 +221,6 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
         ("patch-protected", f"spec.topology.subsets[1].patch.{path}", subsets({}, {"patch": patch}))
         for path, patch in (
             ("spec.replicas", {"spec": {"replicas": 3}}),
-            ("spec.replicas", {"spec": {"replicas": None}}),
             ("spec.selector", {"spec": {"selector": {"matchLabels": {"app": "b"}}}}),
         )
     ),

@@ -57,6 +57,7 @@ def test_a_patch_of_a_workloads_spec_changes_the_workload_and_lists_in_it_are_me
     ("patch", "path"),
     [
         ({"spec": {"replicas": 1}}, "spec.replicas"),
+        ({"spec": {"replicas": None}}, "spec.replicas"),
         ({"spec": {"selector": {}}}, "spec.selector"),
         ({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}},
          "spec.updateStrategy.rollingUpdate.partition"),

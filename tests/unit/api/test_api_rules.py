@@ -8,15 +8,27 @@ import msgspec
 import pytest
 
 from tests.unit.api.host_kit import Host
-from tests.unit.api.rule_cases import ACCEPTED, ALLOWED_CHANGES, BROKEN, FORBIDDEN_CHANGES, changed, manifest, subsets
+from tests.unit.api.rule_cases import (
+    ACCEPTED,
+    ADAPTIVE,
+    ALLOWED_CHANGES,
+    BROKEN,
+    FORBIDDEN_CHANGES,
+    changed,
+    manifest,
+    subsets,
+)
+from tests.unit.api.validation_table import table, written
 from uniteddeployment.controller.objects import Stored, parse
 from uniteddeployment.controller.shell import refuse_united_deployment
 from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import FieldError, InvalidObject, parse_united_deployment, validate_united_deployment
+from uniteddeployment_api.errors import FORMS
 from uniteddeployment_api.rules import RULES, rule
 
+REMOVAL = {"op": "remove", "path": "/spec/serviceName"}
 BROKEN_IDS = [f"{row[0]}-{i}" for i, row in enumerate(BROKEN)]
 CHANGE_IDS = [f"{row[0]}-{i}" for i, row in enumerate(FORBIDDEN_CHANGES)]
 HAVE_CEL = {entry.name for entry in RULES if entry.cel}
@@ -122,6 +134,10 @@ def test_a_total_that_was_scaled_away_from_the_shares_is_still_told_to_the_contr
     assert error.feasibility
 
 
+def test_the_page_lists_every_rule_with_its_message_and_where_it_is_checked() -> None:
+    assert written() == table(), "run `python -m tests.unit.api.validation_table`"
+
+
 def test_every_rule_has_a_case() -> None:
     covered = {row[0] for row in BROKEN} | {row[0] for row in FORBIDDEN_CHANGES}
     assert {rule.name for rule in RULES if rule.kind == "UnitedDeployment"} == covered
@@ -137,6 +153,17 @@ def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "where", "words"),
     [
+        ("spec.topology.ordinalBlock", 0, "spec.topology.ordinalBlock", "1 or more"),
+        ("spec.topology.ordinals", "Other", "spec.topology.ordinals", "'Shared' or 'Disjoint'"),
+        ("spec.topology.maxUnavailable", "x", "spec.topology.maxUnavailable", "percentage"),
+        (f"{ADAPTIVE}.unschedulableDuration", -1, f"{ADAPTIVE}.unschedulableDuration", "0 or more"),
+        (f"{ADAPTIVE}.rescheduleCriticalSeconds", -1, f"{ADAPTIVE}.rescheduleCriticalSeconds", "0 or more"),
+        ("spec.topology.scheduleStrategy.type", "Elastic", "spec.topology.scheduleStrategy.type", "'Adaptive'"),
+        ("spec.topology.subsets.0.adopt", {"name": ""}, "spec.topology.subsets[0].adopt.name", "empty"),
+        ("spec.topology.subsets.0.overrides", [REMOVAL] * 65, "spec.topology.subsets[0].overrides", "at most 64"),
+        ("spec.topology.subsets.0.patch", [], "spec.topology.subsets[0].patch", "object"),
+        ("spec.paused", "yes", "spec.paused", "true or false"),
+        ("spec.replicas", 2**31, "spec.replicas", "or less"),
         ("spec.replicas", -1, "spec.replicas", "0 or more"),
         ("spec.replicas", "3", "spec.replicas", "whole number"),
         ("spec.replicas", True, "spec.replicas", "whole number"),
@@ -161,13 +188,21 @@ def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
         ),
     ],
 )
-def test_a_value_of_the_wrong_form_is_told_with_its_path(path: str, value: Any, where: str, words: str) -> None:
+def test_a_value_of_the_wrong_form_is_told_by_all_with_its_path(
+    path: str, value: Any, where: str, words: str, host: Host
+) -> None:
     """I11"""
+    obj = changed(manifest(), path, value)
+    assert bool(host.causes(obj)) == (words != "unknown field")  # which it drops
+    with pytest.raises(kopf.AdmissionError):
+        refuse_united_deployment(obj, None)
+    assert where in conditions(obj)["Stalled"]["message"]
     with pytest.raises(InvalidObject) as caught:
-        parse_united_deployment(changed(manifest(), path, value))
+        parse_united_deployment(obj)
     (error,) = caught.value.errors
     assert error.path == where
     assert words in error.message
+    assert error.rule in FORMS
 
 
 def conditions(obj: dict[str, Any]) -> dict[str, Any]:
