@@ -15,7 +15,9 @@ from rich.live import Live
 
 from uniteddeployment.cli import tree
 from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.controller.run import check
 from uniteddeployment.kube import kubeconfig as kubeconfigs
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
@@ -66,6 +68,7 @@ def main(where: Where, name: str | None, *, watch: bool, output: str) -> None:
         raise CommandError(f"--output must be wide, json or yaml, not {output!r}", USAGE)
     if watch and output in ("json", "yaml"):
         raise CommandError("--watch shows a table; it does not go with --output json or yaml", USAGE)
+    logs.configure("console", "error")
     asyncio.run(_watch(where, name, wide=output == "wide") if watch else _once(where, name, output))
 
 
@@ -97,13 +100,14 @@ async def _once(where: Where, name: str | None, output: str) -> None:
 
 
 async def _read(client: Client, where: Where, name: str | None) -> list[Shown]:
-    if name is None:
-        return await client.list_all(UNITED_DEPLOYMENTS, Shown, namespace=where.namespace)
-    if where.namespace is None:
+    if name is not None and where.namespace is None:
         raise CommandError("a name and --all-namespaces do not go together", USAGE)
     try:
+        if name is None:
+            return await client.list_all(UNITED_DEPLOYMENTS, Shown, namespace=where.namespace)
         return [await client.get(UNITED_DEPLOYMENTS, name, Shown, namespace=where.namespace)]
     except NotFound as error:
+        await check(client)
         raise CommandError(f"{error.message} (namespace {where.namespace})") from None
 
 

@@ -15,9 +15,11 @@ from rich.table import Table
 
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.get import Where, connected
+from uniteddeployment.controller import logs
 from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.objects import FullRevision, Parser, Stored, parse
 from uniteddeployment.controller.observe import Observer
+from uniteddeployment.controller.run import check
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
@@ -38,6 +40,7 @@ def main(file: Path, output: str, kubeconfig: Path | None, context: str | None, 
     """Print the plan of each UnitedDeployment in the file."""
     if output not in ("text", "json"):
         raise CommandError(f"--output must be text or json, not {output!r}", USAGE)
+    logs.configure("console", "error")
     documents = _read(file)
     results = []
     for document in documents:
@@ -60,7 +63,7 @@ def _read(file: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from None
     except yaml.YAMLError as error:
-        raise CommandError(f"{file} is not YAML: {error}", USAGE) from None
+        raise CommandError(f"{file} is not YAML: {' '.join(str(error).split())}", USAGE) from None
     wanted = [one for one in found if isinstance(one, dict) and one.get("kind") == names.UNITED_DEPLOYMENT_KIND]
     if not wanted:
         raise CommandError(f"{file} has no {names.UNITED_DEPLOYMENT_KIND}", USAGE)
@@ -91,6 +94,7 @@ def _offline(stored: Stored) -> Plan:
 async def _live(where: Where, wanted: Stored) -> Plan:
     """On what the clusters show now."""
     async with connected(where) as client:
+        await check(client)
         host = Host(client, lambda _key, _by_user: None, wanted.metadata.namespace)
         fleet = Fleet(
             client,

@@ -52,7 +52,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
     client = _client(connection, metrics, "host")
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(client.close)
-        await _check(client)
+        await check(client)
         identity = f"{socket.gethostname()}_{os.getpid()}"
         recorder = Recorder(client, names.MANAGER, identity)
         controller = Controller(
@@ -126,8 +126,8 @@ def _client(connection: Connection, metrics: Metrics, name: str) -> Client:
     return Client(AiohttpTransport(connection), name, field_manager=names.FIELD_MANAGER, metrics=metrics.client(name))
 
 
-async def _check(client: Client) -> None:
-    """Fail early, with the way out, when the host does not have our kinds."""
+async def check(client: Client) -> None:
+    """Fail early, with the way out, when the host does not have our kinds. Raises StartError."""
     for resource in (UNITED_DEPLOYMENTS, CLUSTERS):
         try:
             async for _ in client.list_pages(resource, PartialObject, limit=1):
