@@ -46,5 +46,10 @@ class Call:
 
 def clone(obj: Mapping[str, Any]) -> Obj:
     """A private deep copy of a JSON object (several times faster than ``copy.deepcopy``)."""
-    copied: Obj = _unpack(_pack(obj))
+    copied: Obj
+    try:
+        copied = _unpack(_pack(obj))
+    except OverflowError:
+        # Integers beyond 64 bits, which free-form fields of custom resources may have.
+        copied = msgspec.json.decode(msgspec.json.encode(obj))
     return copied

@@ -24,6 +24,7 @@ SUMMARY: Final = 30
 
 _decode = msgspec.json.Decoder().decode
 _NO_KIND = "couldn't get version/kind; json parse error"
+_PARTS = frozenset({"metadata", "spec", "status", "target", "deleteOptions"})
 _CANNOT_BE = "cannot be handled as a"
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLONS = re.compile(rb'"\s*:')
@@ -194,6 +195,8 @@ def json_type(value: Any) -> str:
     """What Go's decoder calls a value that is no object."""
     if isinstance(value, list):
         return "array"
+    if isinstance(value, dict):
+        return "object"
     if isinstance(value, bool):
         return "bool"
     return "string" if isinstance(value, str) else "number"
@@ -264,9 +267,18 @@ def read_plain(registry: Registry, kind: str, api_version: str, body: bytes, med
     if said != (kind, api_version):
         raise _other_kind(registry, (api_version.rpartition("/")[0], kind), *said)
     obj["kind"], obj["apiVersion"] = kind, api_version
-    if not isinstance(obj.setdefault("metadata", {}), dict):
-        raise bad_request(f"{kind} has metadata that is no object")
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+    for field in _PARTS & obj.keys():
+        if obj[field] is not None and not isinstance(obj[field], dict):
+            raise mistyped(kind, f"{kind}.{field}", obj[field], "object")
     return obj
+
+
+def mistyped(kind: str, field: str, value: Any, wanted: str) -> StatusError:
+    """400 for a value of a wrong type in an object that has no schema here."""
+    why = f"json: cannot unmarshal {json_type(value)} into Go struct field {field} of type {wanted}"
+    return bad_request(f'{kind} in version "v1" {_CANNOT_BE} {kind}: {why}')
 
 
 def conform(resource: Resource, obj: Obj, call: Call, strict: Sequence[str] = ()) -> None:

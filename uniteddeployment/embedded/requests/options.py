@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from uniteddeployment.embedded.core import Call
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request, invalid
 from uniteddeployment.embedded.requests.delete import DeleteOptions
@@ -176,11 +178,28 @@ class DeleteRequest:
     dry_run: bool
 
 
+class _Preconditions(msgspec.Struct, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _DeleteBody(msgspec.Struct, rename="camel"):
+    """The DeleteOptions of the API."""
+
+    grace_period_seconds: int | None = None
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
+    preconditions: _Preconditions | None = None
+    dry_run: list[str] | None = None
+
+
 def delete_request(body: Mapping[str, Any] | None, query: Query, dry_runs: Sequence[str]) -> DeleteRequest:
     """Read the options of a DELETE from its body, or from the query if it has none."""
-    said: Mapping[str, Any] = body or _delete_query(query, dry_runs)
-    propagation = said.get("propagationPolicy")
-    orphan = said.get("orphanDependents")
+    try:
+        said = msgspec.convert(body or _delete_query(query, dry_runs), _DeleteBody)
+    except msgspec.ValidationError as error:
+        raise bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {error}') from error
+    propagation, orphan = said.propagation_policy, said.orphan_dependents
     causes = []
     if propagation is not None and orphan is not None:
         shown = json.dumps(propagation)
@@ -194,14 +213,14 @@ def delete_request(body: Mapping[str, Any] | None, query: Query, dry_runs: Seque
         raise _refused("DeleteOptions", causes)
     if orphan is not None:
         propagation = "Orphan" if orphan else "Background"
-    conditions = said.get("preconditions") or {}
+    conditions = said.preconditions or _Preconditions()
     options = DeleteOptions(
-        grace_seconds=said.get("gracePeriodSeconds"),
+        grace_seconds=said.grace_period_seconds,
         propagation=propagation,
-        uid=conditions.get("uid"),
-        resource_version=conditions.get("resourceVersion"),
+        uid=conditions.uid,
+        resource_version=conditions.resource_version,
     )
-    return DeleteRequest(options, _dry_run("DeleteOptions", said.get("dryRun") or ()))
+    return DeleteRequest(options, _dry_run("DeleteOptions", said.dry_run or ()))
 
 
 def _delete_query(query: Query, dry_runs: Sequence[str]) -> dict[str, Any]:

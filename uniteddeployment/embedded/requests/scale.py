@@ -151,7 +151,9 @@ def _ownership(core: Core, call: Call) -> dict[str, Any]:
 def _with(live: Obj, target: Target, scale: Obj) -> Obj:
     """The object with the replicas and the owners of its new Scale."""
     paths = _paths(target)
-    replicas = scale["spec"].get("replicas") or 0
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        raise bodies.mistyped(KIND, "ScaleSpec.spec.replicas", replicas, "int32")
     if replicas < 0:
         text = f"Invalid value: {json.dumps(replicas)}: must be greater than or equal to 0"
         raise invalid(KIND, GROUP, target.name, [Cause("FieldValueInvalid", text, "spec.replicas")])
