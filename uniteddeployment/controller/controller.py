@@ -5,7 +5,7 @@ again, report.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import structlog
@@ -26,6 +26,7 @@ from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment.kube.workqueue import ShutDown, WorkQueue
 from uniteddeployment.planning.plan import Plan, plan
+from uniteddeployment.planning.steps import Event
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
@@ -136,6 +137,12 @@ class Controller:
             self.queue.forget(key)
             return
         wanted = await self._plan(subject)
+        if wanted.remember:
+            # What is decided now cannot be seen again once it is acted on: it is acted on when status has it (I9).
+            self._tell(subject, _news(None, wanted))
+            await self._reporter.status(subject, wanted)
+            self.queue.add_rate_limited(key)
+            return
         outcome = Outcome()
         if wanted.writes:
             outcome = await self._actor.carry_out(subject, wanted, self._observer.memory(subject))
@@ -146,11 +153,13 @@ class Controller:
             if subject is None:
                 return
         left = await self._plan(subject) if wanted.writes else wanted
-        self._tell(subject, wanted, left)
+        self._tell(subject, [*outcome.events, *_news(wanted, left)])
         pause = self._reporter.pause(subject, left)
         written = bool(pause) or await self._reporter.status(subject, left)
         if pause:
             self.queue.add_after(key, pause)
+        if left.again_in is not None:
+            self.queue.add_after(key, left.again_in)
         if outcome.failed or left.writes or not written:
             self._metrics.failed("retry")
             self.queue.add_rate_limited(key)
@@ -175,12 +184,9 @@ class Controller:
                 self._observer.templates[subject.namespace, name] = full.content()
         return plan(subject, self._observer.observe(subject))
 
-    def _tell(self, subject: Subject, wanted: Plan, left: Plan) -> None:
+    def _tell(self, subject: Subject, events: Sequence[Event]) -> None:
         if self._recorder is None:
             return
-        # What was done comes from the plan that was carried out, what it came to from the look after it.
-        events = [event for event in wanted.events if event.reason == "Reconciled"]
-        events += [event for event in left.events if event.reason != "Reconciled"]
         about = ObjectReference(
             api_version=names.API_VERSION,
             kind=names.UNITED_DEPLOYMENT_KIND,
@@ -202,3 +208,9 @@ class Controller:
     def _cluster_turned(self, cluster: str) -> None:
         for key in self._observer.in_cluster(cluster):
             self.queue.add(key)
+
+
+def _news(wanted: Plan | None, left: Plan) -> list[Event]:
+    """What was done, from the plan that was carried out, and what it came to, from the look after it."""
+    done = [event for event in wanted.events if event.reason == "Reconciled"] if wanted else []
+    return [*done, *(event for event in left.events if event.reason != "Reconciled")]

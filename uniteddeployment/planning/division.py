@@ -1,13 +1,25 @@
 """How many pods each subset is to have, and how many of them stay at the old revision."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from uniteddeployment.planning.allocation import AllocationRequest, Mode, SubsetDemand, allocate
+from uniteddeployment.planning import adaptive
+from uniteddeployment.planning.adaptive import Standing
+from uniteddeployment.planning.allocation import (
+    FREE,
+    NEVER,
+    Allocation,
+    AllocationRequest,
+    Mode,
+    SubsetDemand,
+    allocate,
+)
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.ordinals import Range
 from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import Subset
 from uniteddeployment_api.shares import held_back
 
 
@@ -19,6 +31,14 @@ class Division:
     reasons: Mapping[str, str]
     unplaced: int = 0
     why_unplaced: str = ""
+    reserved: Mapping[str, int] = field(default_factory=dict)
+    """Subset -> how many of its replicas wait for a node while stand-ins run elsewhere; 0 if not named."""
+    conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Subset -> whether it is schedulable, with the strategy Adaptive."""
+    again_in: float | None = None
+    """Seconds until the division may be another one although nothing has happened."""
+    remember: bool = False
+    """It follows from what cannot be seen any more once it is acted on: it has to be in status before."""
 
 
 def divide(
@@ -28,37 +48,81 @@ def divide(
 
     ``ranges`` are the ordinals of subsets, which bound how many pods they can have.
     """
-    ranges = ranges or {}
-    current = _current(subject, app, observed)
-    subsets = app.model.spec.topology.subsets
-    bounds = any(subset.min_replicas is not None or subset.max_replicas is not None for subset in subsets)
-    weights = any(subset.weight is not None for subset in subsets)
-    divided = allocate(
-        AllocationRequest(
-            total=app.model.spec.replicas,
-            subsets=tuple(
-                SubsetDemand(
-                    name=subset.name,
-                    share=subset.replicas,
-                    weight=subset.weight,
-                    minimum=subset.min_replicas,
-                    maximum=subset.max_replicas,
-                    current=current.get(subset.name, 0),
-                    limit=ranges[subset.name].size if subset.name in ranges else None,
-                    note=ranges[subset.name].note if subset.name in ranges else "",
-                )
-                for subset in subsets
-            ),
-            # Bounds alone are OpenKruise's: a list in order of preference. Weights ask for a spread.
-            mode=Mode.FILL if bounds and not weights else Mode.SPREAD,
-        )
-    )
+    given = _current(subject, app, observed)
+    standings = adaptive.standings(subject, app, observed, given)
+    divided = allocate(_request(app, given, standings, ranges or {}))
+    replicas = divided.replicas
+    waits = [standing.again_in for standing in standings.values() if standing.again_in is not None]
+    conditions = {name: standing.condition(replicas[name], observed.now) for name, standing in standings.items()}
     return Division(
-        replicas=divided.replicas,
+        replicas=replicas,
         reasons={one.name: one.reason for one in divided.subsets},
         unplaced=divided.unplaced,
         why_unplaced=divided.problem,
+        reserved={one.name: one.reserved for one in divided.subsets if one.reserved},
+        conditions=conditions,
+        again_in=min(waits, default=None),
+        remember=_remember(subject, divided, standings, conditions),
     )
+
+
+def _request(
+    app: Application, given: Mapping[str, int], standings: Mapping[str, Standing], ranges: Mapping[str, Range]
+) -> AllocationRequest:
+    topology = app.model.spec.topology
+    bounds = any(subset.min_replicas is not None or subset.max_replicas is not None for subset in topology.subsets)
+    weights = any(subset.weight is not None for subset in topology.subsets)
+    total = app.model.spec.replicas
+    reserve = bool(standings) and topology.schedule_strategy.adaptive.reserve_unschedulable_pods
+    # Of too many pods those go first that run nowhere yet (I7).
+    shrinking = total is not None and sum(given.get(subset.name, 0) for subset in topology.subsets) > total
+    return AllocationRequest(
+        total=total,
+        subsets=tuple(
+            _demand(subset, given.get(subset.name, 0), standings.get(subset.name), ranges.get(subset.name), shrinking)
+            for subset in topology.subsets
+        ),
+        # Bounds alone are OpenKruise's: a list in order of preference, and so is Adaptive. Weights ask for a spread.
+        mode=Mode.FILL if (bounds or standings) and not weights else Mode.SPREAD,
+        # What runs stays where it is when a subset has recovered; stand-ins go.
+        disruption=NEVER if standings and not reserve else FREE,
+        reserve=reserve,
+    )
+
+
+def _demand(subset: Subset, given: int, standing: Standing | None, span: Range | None, shrinking: bool) -> SubsetDemand:
+    note = span.note if span else ""
+    if standing is None:
+        standing = Standing(given=given, placed=given)
+    return SubsetDemand(
+        name=subset.name,
+        share=subset.replicas,
+        weight=subset.weight,
+        minimum=subset.min_replicas,
+        maximum=subset.max_replicas,
+        capacity=standing.capacity,
+        limit=span.size if span else None,
+        current=standing.placed if shrinking else given,
+        may_grow=standing.may_grow,
+        note=note if standing.schedulable else standing.message,
+    )
+
+
+def _remember(
+    subject: Subject,
+    divided: Allocation,
+    standings: Mapping[str, Standing],
+    conditions: Mapping[str, Mapping[str, Any]],
+) -> bool:
+    entries = subject.subset_statuses()
+    if not entries or all(one.schedulable and one.placed == one.given for one in standings.values()):
+        return False
+    for one in divided.subsets if standings else ():
+        entry = entries.get(one.name, {})
+        stored = adaptive.schedulable_condition(entry).get("status"), entry.get("replicas", 0)
+        if (*stored, entry.get("reservedReplicas", 0)) != (conditions[one.name]["status"], one.replicas, one.reserved):
+            return True
+    return False
 
 
 def partition(app: Application, subset: str, replicas: int) -> int:

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from uniteddeployment.planning import adoption, division, history, ordinals, retire, status
+from uniteddeployment.planning import adaptive, adoption, division, history, ordinals, retire, status
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.division import Division
 from uniteddeployment.planning.history import Revisions
 from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan, TemplateMissing
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
+from uniteddeployment.planning.recreate import with_recreation
 from uniteddeployment.planning.status import Row
 from uniteddeployment.planning.steps import AddFinalizer, Event, HostStep, MemberStep, NoteOrphaning, RemoveFinalizer
 from uniteddeployment.planning.subject import Subject
@@ -40,6 +41,10 @@ class Plan:
     events: tuple[Event, ...] = ()
     rows: tuple[Row, ...] = ()
     missing: frozenset[str] = frozenset()
+    again_in: float | None = None
+    """Seconds after which to plan again, although nothing may have happened until then."""
+    remember: bool = False
+    """The status has to be stored, and planned from, before anything is done: it holds what will not be seen again."""
 
     @property
     def writes(self) -> bool:
@@ -73,6 +78,7 @@ def plan(subject: Subject, observed: Observed) -> Plan:
     look = _Look(subject, app, observed, revisions, division.divide(subject, app, observed, ranges), ranges)
     try:
         planned = [_plan_subset(look, subset) for subset in app.subsets.values()]
+        planned = with_recreation(subject, observed, planned)
     except TemplateMissing:
         return Plan(missing=frozenset({revisions.current.name}) if revisions.current else frozenset())
     return _together(look, planned)
@@ -113,6 +119,8 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
         ignored=look.subject.ignored,
         ordinals_start=look.ranges[subset.name].start if subset.name in look.ranges else None,
         claim=adoption.claim(look.subject, app, subset),
+        reserved=look.divided.reserved.get(subset.name, 0),
+        schedulable=look.divided.conditions.get(subset.name),
     )
     if not view.known:
         return _unseen(look.subject, demand), ()
@@ -181,6 +189,8 @@ def _row(
         generation=sum(noted),
         last_observed=last_observed or (None if reachable else demand.view.last_contact),
         ordinals_start=demand.ordinals_start,
+        reserved=demand.reserved,
+        conditions=(demand.schedulable,) if demand.schedulable else (),
     )
 
 
@@ -199,7 +209,7 @@ def _together(look: _Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) ->
             members[step.cluster] = (*members.get(step.cluster, ()), step)
     placed = {row.name: row.cluster for row in rows}
     ready = sum(min(row.counts.ready, row.replicas) for row in rows if row.reach is Reach.READY)
-    desired = sum(row.replicas for row in rows)
+    desired = sum(row.replicas - row.reserved for row in rows)
     gone, leftovers = retire.leftovers(app, observed, placed, ready, desired)
     paused = app.model.spec.paused
     for removal in () if paused else gone:
@@ -228,8 +238,10 @@ def _together(look: _Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) ->
             updated=revisions.updated,
             now=observed.now,
         ),
-        events=_events(subject, members, verdicts, current),
+        events=_events(subject, members, rows, verdicts, current),
         rows=rows,
+        again_in=divided.again_in,
+        remember=divided.remember,
     )
 
 
@@ -239,7 +251,8 @@ def _current(subject: Subject, revisions: Revisions, rows: tuple[Row, ...]) -> s
     No pods prove nothing: what is scaled to zero in mid-canary remembers what it held.
     """
     complete = any(row.replicas for row in rows) and all(
-        row.settled and row.reach is Reach.READY and row.counts.updated_ready >= row.replicas for row in rows
+        row.settled and row.reach is Reach.READY and row.counts.updated_ready >= row.replicas - row.reserved
+        for row in rows
     )
     stored: str = subject.status.get("currentRevision") or ""
     return revisions.updated if complete else stored
@@ -248,6 +261,7 @@ def _current(subject: Subject, revisions: Revisions, rows: tuple[Row, ...]) -> s
 def _events(
     subject: Subject,
     members: Mapping[str, tuple[MemberStep, ...]],
+    rows: tuple[Row, ...],
     verdicts: tuple[status.Verdict, ...],
     current: str,
 ) -> tuple[Event, ...]:
@@ -262,6 +276,24 @@ def _events(
         before = stored.get(verdict.type) or {}
         if verdict.type == status.STALLED and verdict.status == "True" and before.get("message") != verdict.message:
             events.append(Event("Warning", verdict.reason, verdict.message))
+    events += _turns(subject, rows)
     if current and current != subject.status.get("currentRevision"):
         events.append(Event("Normal", "RolloutCompleted", f"every pod is ready at {current}"))
     return tuple(events)
+
+
+def _turns(subject: Subject, rows: tuple[Row, ...]) -> list[Event]:
+    """Subsets that have turned unschedulable, or schedulable again."""
+    entries = subject.subset_statuses()
+    turned = [
+        (row.name, condition)
+        for row in rows
+        for condition in row.conditions
+        if condition["status"] != adaptive.schedulable_condition(entries.get(row.name, {})).get("status", "True")
+    ]
+    return [
+        Event("Warning", condition["reason"], f"{name}: {condition['message']}")
+        if condition["status"] == "False"
+        else Event("Normal", condition["reason"], f"{name} takes pods again")
+        for name, condition in turned
+    ]

@@ -38,6 +38,9 @@ class Row:
     generation: int = 0
     last_observed: str | None = None
     ordinals_start: int | None = None
+    reserved: int = 0
+    """How many of the replicas wait for a node while stand-ins run elsewhere."""
+    conditions: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ def build(
     """The whole status."""
     return {
         "observedGeneration": subject.generation,
-        "replicas": sum(row.counts.observed for row in rows),
+        # An autoscaler divides the load by these: pods that only wait, while others stand in for them, are not counted.
+        "replicas": sum(max(0, row.counts.observed - row.reserved) for row in rows),
         "readyReplicas": sum(row.counts.ready for row in rows),
         "updatedReplicas": sum(row.counts.updated for row in rows),
         "updatedReadyReplicas": sum(row.counts.updated_ready for row in rows),
@@ -107,7 +111,8 @@ def verdicts(
     app: Application, rows: Sequence[Row], *, unplaced: int, why_unplaced: str, leftovers: str, writing: bool
 ) -> tuple[Verdict, ...]:
     """What the subsets amount to."""
-    total = sum(row.replicas for row in rows)
+    reserved = sum(row.reserved for row in rows)
+    total = sum(row.replicas for row in rows) - reserved
     ready = sum(row.counts.ready for row in rows)
     held = sum(row.partition for row in rows if row.counts.updated < row.replicas)
     stalled = [f"{row.name}: {row.message}" for row in rows if row.stalled]
@@ -118,6 +123,7 @@ def verdicts(
     # Shares that do not fit are somebody's to mend, but the application is served as closely as it can be.
     misfit = [why_unplaced] if why_unplaced and not unplaced else []
     progress = f"{ready} of {total + unplaced} pods ready"
+    progress += f", {reserved} more wait to be scheduled" if reserved else ""
     busy = bool(waiting or leftovers or writing) and not app.model.spec.paused
     if stalled:
         verdict = Verdict(READY, "False", "Stalled", f"{progress}; {'; '.join(stalled)}")
@@ -184,6 +190,10 @@ def _subset(row: Row) -> dict[str, Any]:
     }
     if row.ordinals_start is not None:
         entry["ordinalsStart"] = row.ordinals_start
+    if row.reserved:
+        entry["reservedReplicas"] = row.reserved
+    if row.conditions:
+        entry["conditions"] = list(row.conditions)
     if row.last_observed:
         entry["lastObservedTime"] = row.last_observed
     return entry

@@ -1,8 +1,8 @@
 """The times of the API (RFC 3339) as numbers that can be subtracted. A plan has no clock: it only compares texts."""
 
-from re import ASCII, compile
+import re
 
-_FORM = compile(r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))", ASCII)
+_FORM = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII)
 
 
 def seconds(text: str | None) -> int | None:

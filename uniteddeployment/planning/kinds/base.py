@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from uniteddeployment.planning import workload
 from uniteddeployment.planning.adoption import NO_CLAIM, Claim
@@ -56,6 +57,10 @@ class Demand:
     """Where the subset's range of ordinals begins, with Disjoint ones."""
     claim: Claim = NO_CLAIM
     """What the subset takes over as long as it has no workload."""
+    reserved: int = 0
+    """How many of the replicas need not run: they wait for a node, and stand-ins run elsewhere."""
+    schedulable: Mapping[str, Any] | None = None
+    """The condition that says whether the subset takes pods, with the strategy Adaptive."""
 
     @property
     def holds(self) -> bool:

@@ -4,6 +4,8 @@ Exact by construction (I6): whatever happens to the controller or to the network
 Replicas move within maxSurge and maxUnavailable of the template's strategy; going back is moving them back.
 """
 
+from collections.abc import Mapping
+
 from uniteddeployment.planning import moves
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
@@ -34,7 +36,7 @@ def plan_subset(demand: Demand) -> SubsetPlan:
     partition = demand.partition if demand.holds else 0
     goal = moves.goals(demand.replicas, partition, demand.target, demand.stable, sizes)
     strategy = demand.render(demand.target).body["spec"].get("strategy") or {}
-    now = moves.step(demand.replicas, moves.pace(strategy, demand.replicas), sizes, goal, demand.target)
+    now = moves.step(demand.replicas, _pace(demand, strategy), sizes, goal, demand.target)
     steps = _writes(demand, found, now, partition)
     steps += _removals(demand, found, now, goal)
     counts = _counts(demand, found)
@@ -42,6 +44,12 @@ def plan_subset(demand: Demand) -> SubsetPlan:
     shown = next((found[one] for one in (demand.target, demand.stable) if one in found), None)
     name = shown.metadata.name if shown else demand.name(demand.target)
     return SubsetPlan(tuple(steps), counts, name, settled=not waiting, message=waiting)
+
+
+def _pace(demand: Demand, strategy: Mapping[str, object]) -> moves.Pace:
+    """Pods that have stand-ins may be missing on top of what the strategy allows of the others."""
+    pace = moves.pace(strategy, demand.replicas - demand.reserved)
+    return moves.Pace(pace.surge, pace.unavailable + demand.reserved)
 
 
 def _writes(demand: Demand, found: dict[str, Workload], now: dict[str, int], partition: int) -> list[MemberStep]:
@@ -107,8 +115,8 @@ def _progress(demand: Demand, found: dict[str, Workload], goal: dict[str, int], 
         return "until its controller has seen the change"
     why = demand.pods.message
     suffix = f" ({why})" if why else ""
-    if counts.updated_ready < goal[demand.target]:
+    if counts.updated_ready < goal[demand.target] - demand.reserved:
         return f"{counts.updated_ready} of {goal[demand.target]} pods updated and ready{suffix}"
-    if counts.ready < demand.replicas or counts.observed != demand.replicas:
+    if counts.ready < demand.replicas - demand.reserved or counts.observed != demand.replicas:
         return f"{counts.ready} of {demand.replicas} pods ready{suffix}"
     return ""
