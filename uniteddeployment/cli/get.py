@@ -1,6 +1,7 @@
 """``ud get``: applications as a tree, from a live cluster."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ import yaml
 from msgspec import Struct
 from rich.console import Console
 from rich.live import Live
+from rich.table import Table
 
 from uniteddeployment.cli import tree
 from uniteddeployment.cli.errors import USAGE, CommandError
@@ -112,7 +114,7 @@ async def _read(client: Client, where: Where, name: str | None) -> list[Shown]:
 
 
 async def _watch(where: Where, name: str | None, *, wide: bool) -> None:
-    """Redraw on each change, and once a second so that ages move."""
+    """Show what there is and each change."""
     changed = asyncio.Event()
     async with connected(where) as client:
         await _read(client, where, name)
@@ -126,17 +128,30 @@ async def _watch(where: Where, name: str | None, *, wide: bool) -> None:
         )
         watching = asyncio.create_task(reflector.run())
         try:
-            with Live(console=_console(), auto_refresh=False) as live:
-                while True:
-                    found = [reflector.store[key].as_dict() for key in sorted(reflector.store)]
-                    live.update(tree.table(found, wide=wide), refresh=True)
-                    changed.clear()
-                    try:
-                        await asyncio.wait_for(changed.wait(), REFRESH_SECONDS)
-                    except TimeoutError:
-                        continue
+            await reflector.synced.wait()
+            await _redraw(reflector, changed, wide=wide)
         finally:
             watching.cancel()
+
+
+async def _redraw(reflector: Reflector[Shown], changed: asyncio.Event, *, wide: bool) -> None:
+    """On a terminal in place, and once a second so that ages move; elsewhere a table for each change."""
+
+    def drawing() -> Table:
+        return tree.table([reflector.store[key].as_dict() for key in sorted(reflector.store)], wide=wide)
+
+    console = _console()
+    if not console.is_terminal:
+        while True:
+            changed.clear()
+            console.print(drawing())
+            await changed.wait()
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            changed.clear()
+            live.update(drawing(), refresh=True)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), REFRESH_SECONDS)
 
 
 def _console() -> Console:
