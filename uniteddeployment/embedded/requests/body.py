@@ -179,7 +179,7 @@ def _parse(resource: Resource, body: bytes, media: str) -> tuple[Obj, list[str]]
     try:
         value = parse(body, media)
     except ValueError as error:
-        raise _unrecognized(resource, f"{_NO_KIND}: {error}", body) from error
+        raise _unrecognized(resource.kind, f"{_NO_KIND}: {error}", body) from error
     strict = duplicates(body, value) if media == JSON else []
     if not isinstance(value, dict):
         shape = json_type(value)
@@ -187,7 +187,8 @@ def _parse(resource: Resource, body: bytes, media: str) -> tuple[Obj, list[str]]
             'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
         why = f"json: cannot unmarshal {shape} into Go value of type {struct}"
-        raise _unrecognized(resource, f"{_NO_KIND}: {why}", body)
+        raise _unrecognized(resource.kind, f"{_NO_KIND}: {why}", body)
+    check_type_meta(resource.kind, value, body)
     return value, strict
 
 
@@ -202,10 +203,17 @@ def json_type(value: Any) -> str:
     return "string" if isinstance(value, str) else "number"
 
 
-def _unrecognized(resource: Resource, why: str, body: bytes) -> StatusError:
-    return bad_request(
-        f"the object provided is unrecognized (must be of type {resource.kind}): {why} ({_summary(body)})"
-    )
+def _unrecognized(kind: str, why: str, body: bytes) -> StatusError:
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({_summary(body)})")
+
+
+def check_type_meta(expected: str, obj: Obj, body: bytes) -> None:
+    """What an object says it is must be text."""
+    for field in ("apiVersion", "kind"):
+        said = obj.get(field)
+        if said is not None and not isinstance(said, str):
+            why = f"json: cannot unmarshal {json_type(said)} into Go struct field .{field} of type string"
+            raise _unrecognized(expected, f"{_NO_KIND}: {why}", body)
 
 
 def _summary(body: bytes) -> str:
@@ -255,24 +263,30 @@ def _other_kind(registry: Registry, wanted: tuple[str, str], kind: str, api_vers
 
 def read_plain(registry: Registry, kind: str, api_version: str, body: bytes, media: str) -> Obj:
     """An object that is not stored: a Scale, an Eviction, a Binding, a review."""
+    check_size(body)
     try:
         obj = parse(body, media)
     except ValueError as error:
-        why = f"{_NO_KIND}: {error}"
-        text = f"the object provided is unrecognized (must be of type {kind}): {why} ({_summary(body)})"
-        raise bad_request(text) from error
+        raise _unrecognized(kind, f"{_NO_KIND}: {error}", body) from error
     if not isinstance(obj, dict):
-        raise bad_request(f"the object provided is unrecognized (must be of type {kind}) ({_summary(body)})")
+        raise _unrecognized(kind, f"{_NO_KIND}: json: cannot unmarshal {json_type(obj)}", body)
+    check_type_meta(kind, obj, body)
     said = (obj.get("kind") or kind, obj.get("apiVersion") or api_version)
     if said != (kind, api_version):
         raise _other_kind(registry, (api_version.rpartition("/")[0], kind), *said)
     obj["kind"], obj["apiVersion"] = kind, api_version
-    if obj.get("metadata") is None:
-        obj["metadata"] = {}
-    for field in _PARTS & obj.keys():
-        if obj[field] is not None and not isinstance(obj[field], dict):
-            raise mistyped(kind, f"{kind}.{field}", obj[field], "object")
+    check_parts(kind, obj)
     return obj
+
+
+def check_parts(kind: str, obj: Obj) -> None:
+    """The parts of an object that has no schema here must be objects; there is always metadata."""
+    for field in _PARTS & obj.keys():
+        if obj[field] is None:
+            del obj[field]
+        elif not isinstance(obj[field], dict):
+            raise mistyped(kind, f"{kind}.{field}", obj[field], "object")
+    obj.setdefault("metadata", {})
 
 
 def mistyped(kind: str, field: str, value: Any, wanted: str) -> StatusError:

@@ -67,6 +67,7 @@ def read_apply(body: bytes) -> Obj:
         raise bad_request(f"error decoding YAML: {error}") from error
     if not isinstance(patch, dict):
         raise bad_request("error decoding YAML: the configuration must be an object")
+    bodies.check_type_meta("Unstructured", patch, body)
     return patch
 
 
@@ -129,9 +130,6 @@ def _apply(core: Core, target: Target, config: Obj, call: Call) -> Patched:
 
 def _applied(core: Core, target: Target, before: Obj | None, config: Obj, call: Call) -> Obj:
     resource = target.resource
-    kind, api_version = config.get("kind"), config.get("apiVersion")
-    if kind and kind != resource.kind and api_version == resource.api_version:
-        raise bad_request(f"invalid object type: {resource.group}/{resource.version}, Kind={kind}")
     return managed.apply(
         before,
         config,

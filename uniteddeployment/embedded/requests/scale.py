@@ -175,6 +175,7 @@ def patch(core: Core, target: Target, media: str, raw: bytes, call: Call) -> Obj
     if media == patches.APPLY_PATCH:
         return _apply(core, target, patches.read_apply(raw), call)
     new = patches.apply_to(media, get(core, target), raw, _NODE)
+    bodies.check_parts(KIND, new)
     new.setdefault("spec", {})
     return update(core, target, new, call)
 
