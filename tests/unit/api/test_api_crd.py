@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.unit.api.host_kit import Host
 from uniteddeployment_api import parse_cluster, parse_united_deployment, validate_united_deployment
 from uniteddeployment_api.crd import custom_resource_definitions, schema_of, to_yaml
 from uniteddeployment_api.errors import InvalidObject
@@ -110,10 +111,17 @@ def test_status_has_no_defaults() -> None:
     assert not [path for path, node in NODES if ".status" in path and "default" in node]
 
 
-@pytest.mark.parametrize("name", ["web.yaml", "web-deployment.yaml"])
-def test_the_sample_applications_keep_every_rule(name: str) -> None:
-    sample = parse_united_deployment(yaml.safe_load((CONFIG / "samples" / name).read_text()))
-    assert validate_united_deployment(sample) == ()
+SAMPLES = sorted((CONFIG / "samples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_the_samples_keep_every_rule_and_can_be_applied(path: Path) -> None:
+    sample = yaml.safe_load(path.read_text())
+    if sample["kind"] == "UnitedDeployment":
+        assert validate_united_deployment(parse_united_deployment(sample)) == ()
+    else:
+        parse_cluster(sample)
+    assert Host().causes(sample) == []
 
 
 def test_the_sample_cluster_is_one() -> None:

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.planning import application, subject
 from tests.unit.api.host_kit import Host
+from uniteddeployment.planning.division import divide
+from uniteddeployment.planning.observed import Observed
 from uniteddeployment_api import parse_united_deployment, validate_united_deployment
 from uniteddeployment_api.crd import schema_of
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
@@ -60,6 +63,18 @@ def host() -> Host:
 def test_an_example_of_the_page_can_be_applied(example: dict[str, Any], host: Host) -> None:
     assert host.causes(example) == []
     assert validate_united_deployment(parse_united_deployment(example)) == ()
+
+
+TOLD = re.compile(r"Here: ([0-9, and]+)\.\s+```yaml\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize(("numbers", "example"), TOLD.findall(PAGE))
+def test_a_division_is_as_the_page_tells_it(numbers: str, example: str) -> None:
+    obj = over_the_first(yaml.safe_load(example))
+    obj["metadata"]["namespace"] = "default"
+    app = application(obj)
+    divided = divide(subject(app), app, Observed(now="", members={}))
+    assert list(divided.replicas.values()) == [int(number) for number in re.findall("[0-9]+", numbers)]
 
 
 def test_the_examples_are_many() -> None:
