@@ -6,7 +6,7 @@ breaks or a write gets no answer is the cluster probed, and until it answers it 
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,11 +14,14 @@ import msgspec
 import structlog
 
 from uniteddeployment.fleet.cache import AppKey, MemberCache
+from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import ApiError, KubeError, Unreachable
+from uniteddeployment.kube.errors import ApiError, KubeError, NotFound, Unreachable
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.requests import Request
-from uniteddeployment.kube.resource import DEPLOYMENTS, NODES, PODS, STATEFULSETS, Resource
+from uniteddeployment.kube.resource import NODES, PODS
+from uniteddeployment.planning.kind import Kind
+from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.observed import MemberView, Pod, Reach, Workload
 from uniteddeployment_api import names
 
@@ -72,10 +75,14 @@ class Member:
         self.facts = Facts()
         self._turned = turned
         self._now = now
+        self.unserved: Mapping[str, str] = {}
+        """Kinds of workloads that cannot be had there -> why."""
+        self.unread: Mapping[str, str] = {}
+        """Kinds of workloads of which nothing could be read yet -> why."""
         self._suspect = asyncio.Event()
+        self._kinds = {kind: self._workloads(kind, namespace) for kind in KINDS}
         self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [
-            self._workloads(STATEFULSETS, namespace),
-            self._workloads(DEPLOYMENTS, namespace),
+            *self._kinds.values(),
             Reflector(
                 client,
                 PODS,
@@ -88,19 +95,20 @@ class Member:
             ),
         ]
 
-    def _workloads(self, resource: Resource, namespace: str | None) -> Reflector[Workload]:
+    def _workloads(self, kind: Kind, namespace: str | None) -> Reflector[Workload]:
         def changed(old: Workload | None, new: Workload | None) -> None:
-            self.cache.workload_changed(resource.kind, old, new)
+            self.cache.workload_changed(kind.name, old, new)
 
         return Reflector(
             self.client,
-            resource,
+            RESOURCES[kind.name],
             Workload,
             on_change=changed,
             namespace=namespace,
             label_selector=names.LABEL_NAME,
             on_synced=self.suspect,
             on_state=self._connection_changed,
+            optional=bool(kind.provider),
         )
 
     def view(self, key: AppKey) -> MemberView:
@@ -110,8 +118,10 @@ class Member:
             reach=self.reach,
             detail=self.detail,
             last_contact=None if self.reach is Reach.READY else self.last_contact,
-            workloads=self.cache.workloads(key),
+            workloads=tuple(one for one in self.cache.workloads(key) if one.kind not in self.unserved),
             pods=self.cache.pods(key),
+            unserved=self.unserved,
+            unread=self.unread,
         )
 
     def suspect(self) -> None:
@@ -126,8 +136,18 @@ class Member:
             tasks.create_task(self._judge())
 
     def _connection_changed(self, connected: bool) -> None:
-        if connected != (self.reach is Reach.READY):
+        if connected != (self.reach is Reach.READY) or self._closed() != (self.unserved, self.unread):
             self.suspect()
+
+    def _closed(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """The kinds that cannot be had, and those that could not be read: applications of other kinds go on (I10)."""
+        unserved, unread = {}, {}
+        for kind, reflector in self._kinds.items():
+            if isinstance(reflector.refusal, NotFound):
+                unserved[kind.name] = f"does not serve {kind.kind} {kind.api_version}: install {kind.provider} there"
+            elif not reflector.synced.is_set():
+                unread[kind.name] = f"its {kind.plural}.{kind.group} cannot be read: {reflector.last_error or READING}"
+        return unserved, unread
 
     async def _judge(self) -> None:
         """Probe whenever there is doubt; go on probing as long as the cluster is not well."""
@@ -158,7 +178,7 @@ class Member:
 
     async def _look(self) -> None:
         problem = await self._probe()
-        synced = all(reflector.synced.is_set() for reflector in self._reflectors)
+        synced = all(reflector.settled for reflector in self._reflectors)
         if problem is None:
             self.last_contact = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
             if synced:
@@ -196,6 +216,7 @@ class Member:
         return f"it answers {error.status} {error.reason}"
 
     def _turn(self, reach: Reach, detail: str) -> None:
-        if (reach, detail) != (self.reach, self.detail):
-            self.reach, self.detail = reach, detail
+        unserved, unread = self._closed() if reach is Reach.READY else (self.unserved, self.unread)
+        if (reach, detail, unserved, unread) != (self.reach, self.detail, self.unserved, self.unread):
+            self.reach, self.detail, self.unserved, self.unread = reach, detail, unserved, unread
             self._turned(self)

@@ -32,6 +32,8 @@ IDLE_SECONDS = 90.0
 INITIAL_SECONDS = 15.0
 """How long a streaming list may be silent before paging is tried: some servers ignore the option without a word."""
 _WATCH_SECONDS = 300.0
+_ABSENT_SECONDS = 300.0
+"""How often an optional resource that is not served is asked for again: about as often as watches begin anew."""
 _SHORT = 1.0
 _GONE_AGAIN = 60.0
 
@@ -42,6 +44,8 @@ class Reflector(Generic[T]):
     """One collection of one API server, as typed structs. ``run`` does the work until it is cancelled.
 
     ``store`` is the copy: read it at will, write it never. ``synced`` is set once the first list is complete.
+    An ``optional`` resource is one that a server need not have: it is asked for again after minutes only, ``refusal``
+    says so meanwhile, and ``on_synced`` is also called for the first answer that is none.
     """
 
     def __init__(
@@ -60,8 +64,10 @@ class Reflector(Generic[T]):
         initial_timeout: float = INITIAL_SECONDS,
         backoff: Backoff | None = None,
         chance: Callable[[], float] = random.random,
+        optional: bool = False,
     ) -> None:
         self.synced = asyncio.Event()
+        self.refusal: errors.ApiError | None = None
         self.connected = False
         self.last_contact: float | None = None
         self.last_error = ""
@@ -80,6 +86,7 @@ class Reflector(Generic[T]):
         self._initial_idle = initial_timeout
         self._backoff = backoff or Backoff(chance=chance)
         self._chance = chance
+        self._optional = optional
         self._version: str | None = None
         self._streaming = True
         self._last_gone: float | None = None
@@ -105,6 +112,11 @@ class Reflector(Generic[T]):
         """The version up to which the copy is complete; ``None`` before the first list and after a 410."""
         return self._version
 
+    @property
+    def settled(self) -> bool:
+        """Whether there was an answer: the list, or for an optional resource any."""
+        return self.synced.is_set() or (self._optional and bool(self.last_error))
+
     def retry_now(self) -> None:
         """Cuts the present pause short, for those who know that the server is back."""
         self._nudge.set()
@@ -123,8 +135,8 @@ class Reflector(Generic[T]):
                     self.relists += 1
                     pause = self._pause_after_gone()
                 except errors.KubeError as error:
-                    self._failed(error)
-                    pause = self._backoff.pause()
+                    refused = self._failed(error)
+                    pause = _ABSENT_SECONDS * (0.5 + self._chance()) if refused else self._backoff.pause()
                 await self._rest(pause)
         finally:
             self._set_connected(False)
@@ -144,6 +156,8 @@ class Reflector(Generic[T]):
         except (errors.BadRequest, errors.Invalid, errors.Forbidden, _NotStreamingError) as error:
             if self._version is not None:
                 raise  # the list was complete and the watch after it failed: no reason to ask differently
+            if self._optional and isinstance(error, errors.Forbidden):
+                raise  # servers refuse what they do not serve before they look whether they serve it
             # What is forbidden may be the option or the watch; the paged list that comes now will tell.
             self._streaming = isinstance(error, errors.Forbidden)
             _log.info("no streaming list, paging instead", why=str(error), **self._names)
@@ -240,6 +254,7 @@ class Reflector(Generic[T]):
     def _listed(self, snapshot: Snapshot[T]) -> None:
         """The list is complete: the copy becomes what it says, and the watch goes on from there."""
         self._version = snapshot.version
+        self.refusal = None
         self._set_connected(True)
         self._cache.replace(snapshot)
         if not self.synced.is_set():
@@ -274,12 +289,32 @@ class Reflector(Generic[T]):
             async with asyncio.timeout(seconds):
                 await self._nudge.wait()
 
-    def _failed(self, error: errors.KubeError) -> None:
+    def _failed(self, error: errors.KubeError) -> bool:
+        """Notes an error; says whether it means that an optional resource is not to be had."""
         text = str(error)
-        if text != self.last_error:
+        first = not self.settled
+        refused = self._refused(error)
+        if refused:
+            # What the copy holds stays until there is a list again: were this a server's mistake, nothing is lost.
+            self._version = None
+        elif text != self.last_error:
             _log.warning("cannot follow", why=text, **self._names)
         self.last_error = text
         self._set_connected(False)
+        if first and self.settled and self._on_synced is not None:
+            self._on_synced()
+        return refused
+
+    def _refused(self, error: errors.KubeError) -> bool:
+        """Without the right to a resource nobody can tell whether it is there."""
+        if not self._optional or not isinstance(error, errors.NotFound | errors.Forbidden):
+            return False
+        if isinstance(error, errors.Forbidden) and self.synced.is_set():
+            return False
+        if self.refusal is None:
+            _log.info("not served", why=str(error), **self._names)
+        self.refusal = error
+        return True
 
     def _set_connected(self, connected: bool) -> None:
         if connected:

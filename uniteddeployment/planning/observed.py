@@ -272,6 +272,10 @@ class MemberView:
     workloads: tuple[Workload, ...] = ()
     pods: Mapping[str, PodTally] = field(default_factory=dict)
     """Subset -> its pods."""
+    unserved: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of workloads that cannot be had there -> why, for people."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of workloads whose objects could not be read yet -> why, for people."""
 
     @property
     def known(self) -> bool:

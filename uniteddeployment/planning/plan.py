@@ -5,7 +5,7 @@ division, partitions, each subset by its kind, what is left over, status.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uniteddeployment.planning import adaptive, adoption, division, history, ordinals, retire, status
@@ -13,7 +13,7 @@ from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.division import Division
 from uniteddeployment.planning.history import Revisions
 from uniteddeployment.planning.kinds import KINDS
-from uniteddeployment.planning.kinds.base import Demand, SubsetPlan, TemplateMissing
+from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, TemplateMissing
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.recreate import with_recreation
 from uniteddeployment.planning.status import Row
@@ -102,7 +102,7 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
     """The row and the steps of one subset. Raises TemplateMissing."""
     app, observed = look.app, look.observed
     cluster = app.cluster_of(subset)
-    view = observed.members.get(cluster) or MemberView(cluster, Reach.UNKNOWN, "no such cluster")
+    view = _view_of_kind(observed.members.get(cluster), cluster, app.kind)
     replicas, reason = _number(look, subset, view)
     demand = Demand(
         app=app,
@@ -124,6 +124,9 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
     )
     if not view.known:
         return _unseen(look.subject, demand), ()
+    if view.reach is Reach.READY and app.kind in view.unserved:
+        message = f"{status.where(cluster)} {view.unserved[app.kind]}"
+        return _row(demand, SubsetPlan((), Counts(), "", settled=False, message=message), stalled=True), ()
     try:
         result = KINDS[app.workload_kind](demand)
     except PatchError as error:
@@ -141,6 +144,15 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
     if blocked and steps:
         return _row(demand, result, message=blocked, stalled=subset.name in observed.stalled), steps
     return _row(demand, result, message=result.message or demand.reason), steps
+
+
+def _view_of_kind(view: MemberView | None, cluster: str, kind: str) -> MemberView:
+    """What a cluster shows to a subset of a kind: one whose objects could not be read yet has yet to be looked at."""
+    if view is None:
+        return MemberView(cluster, Reach.UNKNOWN, "no such cluster")
+    if view.reach is Reach.READY and kind in view.unread:
+        return replace(view, reach=Reach.PENDING, detail=view.unread[kind])
+    return view
 
 
 def _number(look: _Look, subset: Subset, view: MemberView) -> tuple[int, str]:

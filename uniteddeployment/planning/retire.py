@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, Workload
-from uniteddeployment.planning.steps import Delete
+from uniteddeployment.planning.steps import Delete, Release
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
@@ -14,26 +14,38 @@ from uniteddeployment_api import names
 class Cleanup:
     """What to delete, and what is being waited for; nothing of both means that the application is gone everywhere."""
 
-    steps: tuple[Delete, ...]
+    steps: tuple[Delete | Release, ...]
     waiting: str
 
 
 def everything(subject: Subject, observed: Observed) -> Cleanup:
     """Delete every workload of the application, in whatever cluster it is."""
-    steps, left = [], []
+    steps: list[Delete | Release] = []
+    left = []
     for view in observed.members.values():
         for found in _owned(subject.uid, view):
             left.append(f"{found.kind} {found.metadata.name} in {view.name or 'the host'}")
-            if view.reach is Reach.READY and found.metadata.deletion_timestamp is None:
+            if view.reach is not Reach.READY or found.metadata.deletion_timestamp is not None:
+                continue
+            if subject.orphan:
+                steps.append(_release(view, found))
+            else:
                 steps.append(_delete(view, found, "the application is being deleted"))
     unseen = [
         f"{view.name} ({view.detail or view.reach})"
         for view in observed.members.values()
         if view.reach in (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED)
     ]
+    unseen += [
+        f"{view.name} ({why})"
+        for view in observed.members.values()
+        for kind, why in view.unread.items()
+        if view.reach is Reach.READY and _may_run(subject, view, kind)
+    ]
     if unseen:
         return Cleanup(tuple(steps), f"waits for {', '.join(sorted(unseen))}, where workloads may be left")
-    return Cleanup(tuple(steps), f"deleting {', '.join(sorted(left))}" if left else "")
+    doing = "leaving" if subject.orphan else "deleting"
+    return Cleanup(tuple(steps), f"{doing} {', '.join(sorted(left))}" if left else "")
 
 
 def leftovers(
@@ -66,9 +78,26 @@ def leftovers(
     return tuple(steps), waiting
 
 
+def _may_run(subject: Subject, view: MemberView, kind: str) -> bool:
+    """Whether workloads of a kind may be left in a cluster, as far as spec and status tell."""
+    if subject.app is not None and subject.app.kind == kind:
+        return True
+    entries = subject.subset_statuses().values()
+    return any(one.get("cluster", "") == view.name and _kind_in(one) == kind for one in entries)
+
+
+def _kind_in(entry: Mapping[str, object]) -> str:
+    return str(entry.get("workload") or "").partition("/")[0]
+
+
 def _owned(uid: str, view: MemberView) -> list[Workload]:
     return [found for found in view.workloads if found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) == uid]
 
 
 def _delete(view: MemberView, found: Workload, why: str) -> Delete:
     return Delete(view.name, found.subset, found.kind, found.metadata.name, found.metadata.uid, why)
+
+
+def _release(view: MemberView, found: Workload) -> Release:
+    why = "the application is deleted and its workloads stay"
+    return Release(view.name, found.subset, found.kind, found.metadata.name, found.metadata.uid, why)

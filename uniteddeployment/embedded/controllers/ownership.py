@@ -65,18 +65,18 @@ class OwningController(Controller):
     def watch_owners(self) -> None:
         """Enqueue each owner that is there and each that changes."""
         self._selectors = SelectorIndex()
-
-        def note(change: Change) -> None:
-            owner = change.obj
-            if change.type == "DELETED":
-                self._selectors.drop(owner)
-            else:
-                self._selectors.put(owner, (owner["spec"].get("selector") or {}).get("matchLabels") or {})
-            self.enqueue((owner["metadata"]["namespace"], owner["metadata"]["name"]))
-
-        self._unsubscribe.append(self.access.subscribe(self.resource, note))
+        self._unsubscribe.append(self.access.subscribe(self.resource, self.note_owner))
         for obj in self.access.list(self.resource):
-            note(Change("ADDED", self.resource, obj, None))
+            self.note_owner(Change("ADDED", self.resource, obj, None))
+
+    def note_owner(self, change: Change) -> None:
+        """Take account of a change of an owner, and enqueue it."""
+        owner = change.obj
+        if change.type == "DELETED":
+            self._selectors.drop(owner)
+        else:
+            self._selectors.put(owner, (owner["spec"].get("selector") or {}).get("matchLabels") or {})
+        self.enqueue((owner["metadata"]["namespace"], owner["metadata"]["name"]))
 
     def watch_dependents(self, resource: str) -> None:
         """Enqueue the owner of each object of ``resource`` that changes, and keep account of those without one."""

@@ -76,6 +76,14 @@ class Demand:
         ]
 
     @property
+    def replaces(self) -> bool:
+        """Whether workloads of another kind run the subset as yet: its pods are not all this kind's then."""
+        return any(
+            found.subset == self.subset.name and found.kind != self.app.kind and owned(self.app, found)
+            for found in self.view.workloads
+        )
+
+    @property
     def per_revision(self) -> bool:
         """Whether the subset has a workload for each revision."""
         return self.app.workload_kind.per_revision

@@ -142,8 +142,8 @@ def _uniform(demand: Demand, found: Workload) -> bool:
 
 
 def _counts(demand: Demand, found: Workload | None) -> Counts:
-    if found is not None and demand.adopted(demand.target):
-        return _unlabelled_counts(demand, found)
+    if demand.replaces or (found is not None and demand.adopted(demand.target)):
+        return _counts_of_status(demand, found)
     if found is None or not found.status.observed_generation:
         return _orphan_counts(demand)
     ready = found.status.ready_replicas
@@ -155,11 +155,14 @@ def _counts(demand: Demand, found: Workload | None) -> Counts:
     )
 
 
-def _unlabelled_counts(demand: Demand, found: Workload) -> Counts:
-    """The pods of an adopted StatefulSet have no labels of ours: what its own status says of what we wrote.
+def _counts_of_status(demand: Demand, found: Workload | None) -> Counts:
+    """What its own status says of what we wrote, where labels do not tell its pods.
 
-    Which of the ready pods are the updated ones it does not say: as many as must be, were the others all ready.
+    Those of an adopted workload have none of ours, those of a workload that it replaces have the same ones. Which of
+    the ready pods are the updated ones it does not say: as many as must be, were the others all ready.
     """
+    if found is None:
+        return Counts()
     status = found.status
     updated = status.updated_replicas if found.revision == demand.target and found.observed else 0
     return Counts(

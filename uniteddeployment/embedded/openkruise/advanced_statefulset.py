@@ -1,0 +1,38 @@
+"""The controller of Advanced StatefulSets: a StatefulSet's, with a pace of its own.
+
+``maxUnavailable`` counts only where pods are managed in parallel; the partition is the number of old pods, which are
+those of the lowest ordinals (``unorderedUpdate`` and ``reserveOrdinals`` are left out).
+"""
+
+from dataclasses import replace
+from typing import ClassVar
+
+from uniteddeployment.embedded.controllers import revisions as history
+from uniteddeployment.embedded.controllers.ownership import controlled, is_deleting
+from uniteddeployment.embedded.controllers.pods import is_ready
+from uniteddeployment.embedded.controllers.statefulset import StatefulSetController
+from uniteddeployment.embedded.controllers.statefulset_pods import revision_of
+from uniteddeployment.embedded.controllers.statefulset_steps import View
+from uniteddeployment.embedded.openkruise.base import LateOwningController, selector_text
+from uniteddeployment.embedded.resources import Obj
+
+
+class AdvancedStatefulSetController(LateOwningController, StatefulSetController):
+    """Pods with names that stay, as many at a time as their set allows."""
+
+    name: ClassVar[str] = "kruise-statefulset-controller"
+    resource: ClassVar[str] = "statefulsets.apps.kruise.io"
+
+    def _view(self, stateful_set: Obj, pods: list[Obj], revisions: history.Revisions) -> View:
+        view = super()._view(stateful_set, pods, revisions)
+        return replace(view, max_unavailable=None) if view.ordered else view
+
+    def _write_status(self, stateful_set: Obj, status: Obj) -> None:
+        pods = controlled(self.access, "pods", stateful_set)
+        updated = [pod for pod in pods if not is_deleting(pod) and revision_of(pod) == status["updateRevision"]]
+        zeros = {"readyReplicas": 0, "currentReplicas": 0, "updatedReplicas": 0}
+        more = {
+            "updatedReadyReplicas": sum(is_ready(pod) for pod in updated),
+            "labelSelector": selector_text(stateful_set["spec"]["selector"]),
+        }
+        super()._write_status(stateful_set, zeros | status | more)
