@@ -119,9 +119,7 @@ class Site:
         """A Secret and a Cluster for each member, all in one apply."""
         documents: list[dict[str, Any]] = []
         for name, plane in self.fleet.members.items():
-            secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": name}}
-            documents.append({**secret, "stringData": {"kubeconfig": json.dumps(plane.config)}})
-            documents.append(cluster(name))
+            documents += [credentials(name, plane.config), cluster(name)]
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(documents))
 
 
@@ -150,6 +148,12 @@ class Controller:
                 if labels["verb"] != "watch":
                     found[labels["cluster"], labels["verb"], labels["resource"]] += int(float(match[2]))
         return found
+
+
+def credentials(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """A Secret with a kubeconfig."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+    return {**secret, "stringData": {"kubeconfig": json.dumps(config)}}
 
 
 def cluster(name: str) -> dict[str, Any]:

@@ -1,0 +1,178 @@
+"""I11: bad input is refused with the path of the field, or becomes a condition; what runs keeps running."""
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.applications import application
+from tests.support.processes import UD
+from tests.support.site import Site
+
+Change = Callable[[dict[str, Any]], Any]
+
+
+def _spec(document: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = document["spec"]
+    return spec
+
+
+def _two_templates(document: dict[str, Any]) -> None:
+    template = _spec(document)["template"]
+    template["deploymentTemplate"] = {"spec": {"template": template["statefulSetTemplate"]["spec"]["template"]}}
+
+
+def _set(path: str, value: object) -> Change:
+    def change(document: dict[str, Any]) -> None:
+        *parents, last = path.split(".")
+        found: Any = document
+        for part in parents:
+            found = found[int(part)] if part.isdigit() else found[part]
+        found[last] = value
+
+    return change
+
+
+REFUSED = {
+    "two templates": (_two_templates, "spec.template"),
+    "a negative partition": (
+        _set("spec.updateStrategy.manualUpdate.partitions", {"member-1": -1}),
+        "spec.updateStrategy.manualUpdate.partitions",
+    ),
+    "an unparsable percent": (_set("spec.topology.subsets.0.replicas", "half%"), "spec.topology.subsets[0].replicas"),
+    "an unknown field": (_set("spec.topology.subsets.0.cluster", "x"), "spec.topology.subsets[0].cluster"),
+    "the same name twice": (_set("spec.topology.subsets.1.name", "member-1"), "spec.topology.subsets[1]"),
+}
+
+STALLED = {
+    "a cluster that is not known": (_set("spec.topology.subsets.2.targetCluster", {"name": "nowhere"}), "nowhere"),
+    "shares above the total": (_set("spec.topology.subsets.1.replicas", "75%"), "spec.topology.subsets"),
+    "a selector of other pods": (
+        _set("spec.template.statefulSetTemplate.spec.template.metadata.labels", {"app": "other"}),
+        "spec.template",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "path"), REFUSED.values(), ids=list(REFUSED))
+def test_the_api_server_refuses_it_with_the_path_of_the_field(bare_site: Site, change: Change, path: str) -> None:
+    document = application()
+    change(document)
+    done = bare_site.try_kubectl("apply", "-f", "-", stdin=json.dumps(document))
+    assert done.returncode != 0
+    assert path in done.stderr
+    assert bare_site.kubectl("get", "ud", "-o", "name") == ""
+
+
+def test_what_only_the_controller_can_know_is_said_while_everything_keeps_running(site: Site) -> None:
+    """I7, I11: each becomes Stalled or is refused; the pods stay as they are."""
+    site.fleet.needs_pods()
+    with site.controller("--no-leader-elect"):
+        site.apply(application())
+        site.wait_settled()
+        running = site.all_images()
+        for what, (change, told) in STALLED.items():
+            document = application()
+            change(document)
+            done = site.try_kubectl("apply", "-f", "-", stdin=json.dumps(document))
+            if done.returncode:
+                assert told in done.stderr, what
+                continue
+            site.wait("Stalled", "ud/web")
+            stalled = next(one for one in site.get("ud", "web")["status"]["conditions"] if one["type"] == "Stalled")
+            assert stalled["reason"]
+            assert told in stalled["message"], what
+            assert site.all_images() == running, what
+            site.apply(application())
+            site.wait_settled()
+
+
+@pytest.fixture
+def broken_kubeconfig(tmp_path: Path) -> Path:
+    path = tmp_path / "broken"
+    path.write_text("clusters: [\n")
+    return path
+
+
+def complains(site: Site, *arguments: str, code: int | None = None) -> str:
+    """The one line on standard error with which ``ud`` ends."""
+    done = site.ud(*arguments)
+    assert done.returncode > 0
+    assert code is None or done.returncode == code
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: ")
+    assert "Traceback" not in done.stdout + done.stderr
+    return lines[0]
+
+
+COMMANDS = (("controller", "run"), ("get",), ("get", "-w"))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_kubeconfig_that_does_not_load_is_one_line(
+    bare_site: Site, broken_kubeconfig: Path, command: tuple[str, ...]
+) -> None:
+    assert str(broken_kubeconfig) in complains(bare_site, *command, "--kubeconfig", str(broken_kubeconfig))
+    assert "no such kubeconfig" in complains(bare_site, *command, "--kubeconfig", "/does/not/exist")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_refused_token_is_one_line(bare_site: Site, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """I12: and the token is not in it."""
+    config = yaml.safe_load(bare_site.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": "not-a-token"}
+    path = tmp_path / "refused"
+    path.write_text(yaml.safe_dump(config))
+    said = complains(bare_site, *command, "--kubeconfig", str(path))
+    assert "Unauthorized" in said
+    assert "not-a-token" not in said
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_missing_crds_are_one_line(bare_site: Site, command: tuple[str, ...]) -> None:
+    """Members have none."""
+    assert "CRD" in complains(bare_site, *command, "--context", "member-1")
+
+
+def test_a_port_in_use_is_one_line(bare_site: Site) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert port in complains(bare_site, "embedded", "--port", port, "--token", "t")
+        metrics = ["--metrics-host", "127.0.0.1", "--metrics-port", port]
+        assert port in complains(bare_site, "controller", "run", *metrics)
+
+
+def test_a_server_that_is_not_there_is_one_line(bare_site: Site, tmp_path: Path) -> None:
+    config = yaml.safe_load(bare_site.kubeconfig.read_text())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        for cluster in config["clusters"]:
+            cluster["cluster"]["server"] = f"https://127.0.0.1:{free.getsockname()[1]}"
+    path = tmp_path / "nobody"
+    path.write_text(yaml.safe_dump(config))
+    for command in COMMANDS:
+        complains(bare_site, *command, "--kubeconfig", str(path))
+
+
+def test_wrong_usage_has_an_exit_code_of_its_own(bare_site: Site, tmp_path: Path) -> None:
+    file = tmp_path / "file.yaml"
+    complains(bare_site, "plan", "-f", str(file), code=2)
+    file.write_text("a: [")
+    complains(bare_site, "plan", "-f", str(file), code=2)
+    file.write_text("kind: ConfigMap")
+    assert "UnitedDeployment" in complains(bare_site, "plan", "-f", str(file), code=2)
+    document = application()
+    _two_templates(document)
+    file.write_text(yaml.safe_dump(document))
+    assert "spec.template" in complains(bare_site, "plan", "-f", str(file), code=2)
+    complains(bare_site, "get", "-o", "csv", code=2)
+    complains(bare_site, "get", "no-such-application", code=1)
+    assert bare_site.run([*UD, "get", "--no-such-option"]).returncode == 2

@@ -1,0 +1,66 @@
+"""``ud get``, ``ud plan`` and ``ud crds`` on a live fleet."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from tests.support.applications import application
+from tests.support.processes import ud
+from tests.support.site import Site
+
+CRDS = Path(__file__).parents[2] / "config" / "crd" / "crds.yaml"
+
+
+def test_crds_are_printed_as_they_are_in_config(bare_site: Site) -> None:
+    done = bare_site.ud("crds")
+    assert done.returncode == 0
+    assert done.stdout == CRDS.read_text()
+
+
+def test_get_shows_the_tree_and_plan_what_would_be_done(site: Site) -> None:
+    """I3: planning writes nothing."""
+    site.fleet.needs_pods()
+    file = site.folder / "web.yaml"
+    file.write_text(yaml.safe_dump({**application(), "metadata": {"name": "web", "namespace": site.namespace}}))
+    empty = site.ud("get", "-n", site.namespace)
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert "No UnitedDeployments" in empty.stderr
+
+    planned = site.ud("plan", "-f", str(file))
+    assert planned.returncode == 0, planned.stderr
+    for said in ("member-1", "web-member-3", "Steps"):
+        assert said in planned.stdout
+    steps = json.loads(site.ud("plan", "-f", str(file), "-o", "json").stdout)[0]["steps"]
+    assert [(step["cluster"].rpartition("/")[2], step["kind"]) for step in steps if step["kind"] != "Namespace"] == [
+        (member, "StatefulSet") for member in site.fleet.members
+    ]
+    assert all(step["why"] for step in steps)
+    assert site.kubectl("get", "ud", "-o", "name") == "", "planning does nothing"
+    assert site.ud("plan", "--offline", "-f", str(file)).returncode == 0
+
+    with (
+        site.controller("--no-leader-elect"),
+        ud("get", "-w", "-n", site.namespace, log=site.folder / "watch.log", env=site.environment) as watching,
+    ):
+        site.kubectl("apply", "-f", str(file))
+        site.wait_settled()
+        watching.wait_for(r"web\s.*Ready")
+        assert watching.stop(2) == 130
+        assert "Traceback" not in watching.log.read_text()
+
+        table = site.ud("get", "-n", site.namespace).stdout
+        assert next(line.split()[1] for line in table.splitlines()[1:]) == "web"
+        for member in site.fleet.members:
+            assert any(member in line and "Ready" in line for line in table.splitlines())
+        assert "web-member-1" in site.ud("get", "web", "-n", site.namespace, "-o", "wide").stdout
+        shown = json.loads(site.ud("get", "web", "-n", site.namespace, "-o", "json").stdout)
+        assert shown["status"]["readyReplicas"] == 8
+        listed = yaml.safe_load(site.ud("get", "-n", site.namespace, "-o", "yaml").stdout)
+        assert [one["metadata"]["name"] for one in listed["items"]] == ["web"]
+        assert any(
+            site.namespace == one["metadata"]["namespace"]
+            for one in json.loads(site.ud("get", "-A", "-o", "json").stdout)["items"]
+        )
+
+        assert "Nothing to do." in site.ud("plan", "-f", str(file)).stdout

@@ -1,0 +1,73 @@
+"""Members that cannot be reached in the middle of a rollout: the others finish, and they follow when they are back."""
+
+import copy
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.applications import DEPLOYMENT, STATEFUL_SET, application
+from tests.support.forwarder import Forwarder
+from tests.support.site import Site, credentials
+
+OTHERS = ("member-1", "member-2")
+
+
+@pytest.fixture
+def wire(site: Site) -> Iterator[Forwarder]:
+    """The controller reaches member-3 through this, and only through this."""
+    site.fleet.needs_pods()
+    site.fleet.needs_processes()  # others' certificates are not good for the address of the wire
+    config = copy.deepcopy(site.fleet.members["member-3"].config)
+    there = urlsplit(config["clusters"][0]["cluster"]["server"])
+    with Forwarder(str(there.hostname), there.port or 443) as forwarder:
+        config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{forwarder.port}"
+        site.apply(credentials("member-3", config))
+        yield forwarder
+
+
+@pytest.mark.parametrize("kind", [STATEFUL_SET, DEPLOYMENT])
+def test_a_member_that_is_cut_off_delays_no_other_and_follows_when_it_is_back(
+    site: Site, wire: Forwarder, kind: str
+) -> None:
+    """I7, I8, I10: what it last said is shown with its age, and nothing of it is taken for done."""
+    with site.controller("--no-leader-elect"):
+        site.apply(application(kind))
+        site.wait_settled()
+        wire.shut()
+        site.apply(application(kind, image="app:2", member_1=2, member_2=1, member_3=1))
+        half = {"member-1": {"app:1": 2, "app:2": 2}, "member-2": {"app:1": 1, "app:2": 1}}
+        site.until(lambda: {member: site.images(member) for member in OTHERS} == half, "the others' halves")
+        assert site.images("member-3") == {"app:1": 2}
+        site.wait("jsonpath={.status.phase}=Offline", "udc/member-3")
+        site.wait("Ready=Unknown", "ud/web")
+        status = site.get("ud", "web")["status"]
+        entry = next(one for one in status["subsetStatuses"] if one["name"] == "member-3")
+        assert entry["lastObservedTime"]
+        assert entry["readyReplicas"] == 2
+        assert entry["updatedReplicas"] == 0
+        assert status["readyReplicas"] >= 6
+
+        wire.open()
+        site.wait("jsonpath={.status.phase}=Running", "udc/member-3")
+        site.wait_settled()
+        assert site.images("member-3") == {"app:1": 1, "app:2": 1}
+
+
+def test_a_member_that_swallows_everything_delays_no_other(site: Site) -> None:
+    """I10: writes that get no answer hold nobody up; when it answers again it has what it should."""
+    site.fleet.needs_pods()
+    site.fleet.needs_processes()
+    silent = site.fleet.members["member-3"]
+    with site.controller("--no-leader-elect"):
+        site.apply(application())
+        site.wait_settled()
+        silent.stop_answering()
+        try:
+            site.apply(application(image="app:2"))
+            full = {"member-1": {"app:2": 4}, "member-2": {"app:2": 2}}
+            site.until(lambda: {member: site.images(member) for member in OTHERS} == full, "the others are done")
+        finally:
+            silent.answer_again()
+        site.wait_settled()
+        assert site.images("member-3") == {"app:2": 2}
