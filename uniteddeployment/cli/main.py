@@ -122,6 +122,75 @@ def plan(
     command.main(file, output, kubeconfig, context, offline=offline)
 
 
+@app.command()
+@one_line
+def history(
+    name: Annotated[str, typer.Argument(help="The UnitedDeployment.")],
+    namespace: Namespace = "default",
+    revision: Annotated[int | None, typer.Option(min=1, help="Show the pod template of this revision.")] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="wide, json or yaml.")] = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show the revisions of an application, and who runs which of them."""
+    from uniteddeployment.cli import history as command  # noqa: PLC0415
+    from uniteddeployment.cli.get import Where  # noqa: PLC0415
+
+    command.main(Where(kubeconfig, context, namespace), name, revision, output)
+
+
+@app.command()
+@one_line
+def undo(
+    name: Annotated[str, typer.Argument(help="The UnitedDeployment.")],
+    namespace: Namespace = "default",
+    to_revision: Annotated[int, typer.Option(min=0, help="The revision to go back to; 0 for the one before.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be changed.")] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Put the pod template of an earlier revision back."""
+    from uniteddeployment.cli import undo as command  # noqa: PLC0415
+    from uniteddeployment.cli.get import Where  # noqa: PLC0415
+
+    command.main(Where(kubeconfig, context, namespace), name, to_revision, dry_run=dry_run)
+
+
+@app.command()
+@one_line
+def adopt(
+    workload: Annotated[str, typer.Argument(help="What to take over: sts/NAME or deploy/NAME.")],
+    name: Annotated[str, typer.Option("--name", help="The UnitedDeployment to write.")],
+    namespace: Namespace = "default",
+    cluster: Annotated[
+        str, typer.Option(help="The Cluster that runs it ([NAMESPACE/]NAME); the host itself if not given.")
+    ] = "",
+    subset: Annotated[str, typer.Option(help="The name of the subset; the cluster's if not given.")] = "",
+    output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
+    apply: Annotated[bool, typer.Option("--apply", help="Create the UnitedDeployment instead of printing it.")] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Write a UnitedDeployment that takes over an existing workload without restarting a pod."""
+    from uniteddeployment.cli import adopt as command  # noqa: PLC0415
+    from uniteddeployment.cli.get import Where  # noqa: PLC0415
+
+    request = command.Request(workload, name, cluster, subset)
+    command.main(Where(kubeconfig, context, namespace), request, output, apply=apply)
+
+
+@app.command()
+@one_line
+def convert(
+    file: Annotated[Path, typer.Option("--filename", "-f", help="A manifest of OpenKruise; - for standard input.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
+) -> None:
+    """Turn OpenKruise UnitedDeployments into ours; what differs is told on standard error."""
+    from uniteddeployment.cli import convert as command  # noqa: PLC0415
+
+    command.main(file, output)
+
+
 @controller_app.command("run")
 @one_line
 def controller_run(

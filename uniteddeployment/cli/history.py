@@ -1,0 +1,91 @@
+"""``ud history``: the revisions of an application, who runs them, and what they are."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+
+from uniteddeployment.cli import printing, tree
+from uniteddeployment.cli.errors import CommandError
+from uniteddeployment.cli.get import Where, connected
+from uniteddeployment.cli.revisions import Entry, Kept, entries
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS
+from uniteddeployment_api import names
+
+_PARTS = ("patches", "overrides")
+
+
+def main(where: Where, name: str, revision: int | None, output: str) -> None:
+    """Show all revisions, or the pod template of one."""
+    printing.check_output(output, ("wide", "json", "yaml"))
+    found = asyncio.run(_read(where, name))
+    if revision is not None:
+        _show_one(name, pick(found, revision), output)
+    elif output in ("json", "yaml"):
+        document = {"name": name, "namespace": where.namespace, "revisions": [entry.as_dict() for entry in found]}
+        printing.dump(document, output)
+    elif not found:
+        Console(stderr=True).print(f"No revisions of {name} yet: the controller makes them.")
+    else:
+        _show_all(found, wide=output == "wide")
+
+
+async def read(client: Client, namespace: str, name: str) -> tuple[dict[str, Any], tuple[Entry, ...]]:
+    """A UnitedDeployment and its revisions, the newest last. Raises CommandError if there is none."""
+    try:
+        obj: dict[str, Any] = await client.get(UNITED_DEPLOYMENTS, name, dict[str, Any], namespace=namespace)
+    except NotFound as error:
+        raise CommandError(f"{error.message} (namespace {namespace})") from None
+    selector = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}={names.label_value(name)}"
+    kept = await client.list_all(CONTROLLERREVISIONS, Kept, namespace=namespace, label_selector=selector)
+    return obj, entries(obj.get("status") or {}, kept)
+
+
+def pick(found: tuple[Entry, ...], revision: int) -> Entry:
+    """The revision with that number. Raises CommandError if there is none."""
+    for entry in found:
+        if entry.record.number == revision:
+            return entry
+    known = ", ".join(str(entry.record.number) for entry in found) or "none"
+    raise CommandError(f"unable to find specified revision {revision} in history (there are: {known})")
+
+
+async def _read(where: Where, name: str) -> tuple[Entry, ...]:
+    async with connected(where) as client:
+        return (await read(client, where.namespace or "default", name))[1]
+
+
+def _show_all(found: tuple[Entry, ...], *, wide: bool) -> None:
+    now = datetime.now(UTC)
+    columns = ("REVISION", "AGE", "READY PODS", *(("NAME", "IMAGES") if wide else ()), "CHANGE-CAUSE")
+    made = printing.table(columns)
+    for entry in found:
+        number = f"{entry.record.number} ({entry.markers})" if entry.markers else str(entry.record.number)
+        extra = (entry.record.name, ",".join(entry.images)) if wide else ()
+        made.add_row(number, tree.age(entry.created, now), _places(entry), *extra, entry.record.cause or "<none>")
+    printing.console().print(made)
+
+
+def _places(entry: Entry) -> str:
+    return ", ".join(f"{place.subset} {place.ready}/{place.replicas}" for place in entry.places) or "<none>"
+
+
+def _show_one(name: str, entry: Entry, output: str) -> None:
+    content = entry.content
+    parts: dict[str, Any] = {part: dict(found) for part in _PARTS if (found := getattr(content, part))}
+    if "overrides" in parts:
+        parts["overrides"] = {subset: list(operations) for subset, operations in parts["overrides"].items()}
+    if output in ("json", "yaml"):
+        printing.dump({**entry.as_dict(), "template": content.template, **parts}, output)
+        return
+    lines = [f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}/{name} with revision #{entry.record.number}"]
+    if entry.record.cause:
+        lines.append(f"Change Cause: {entry.record.cause}")
+    for title, value in {"Pod Template": content.template, **{part.title(): parts[part] for part in parts}}.items():
+        lines.append(f"{title}:")
+        lines += [f"  {line}" for line in printing.to_yaml(value).splitlines()]
+    print("\n".join(lines))  # noqa: T201  # a template is to be copied: no wrapping, no colour

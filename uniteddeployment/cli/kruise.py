@@ -1,0 +1,227 @@
+"""OpenKruise's UnitedDeployments as ours: the manifest, and in words what differs. Pure.
+
+Field names are the same, so most of a manifest stays as it is. What OpenKruise takes and ignores is left out, so that
+what comes out means what the original meant; each such thing is a note, and so is each behaviour that differs and that
+this manifest can meet.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from uniteddeployment_api import (
+    InvalidObject,
+    UnitedDeployment,
+    names,
+    parse_united_deployment,
+    validate_united_deployment,
+)
+from uniteddeployment_api.patches import WORKLOAD_FIELDS
+from uniteddeployment_api.v1alpha1.template import DEPLOYMENT_TEMPLATE, TEMPLATES
+
+GROUP = "apps.kruise.io"
+VERSIONS = (f"{GROUP}/v1alpha1", f"{GROUP}/v1beta1")
+_METADATA = ("name", "generateName", "namespace", "labels", "annotations")
+_SERVER_OWNED = frozenset({"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"})
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_DELETE_PROTECTION = "policy.kruise.io/delete-protection"
+_CONTROLLERS = "the controller sets it"
+
+
+@dataclass(slots=True)
+class Converted:
+    """A manifest of ours, and what a person should know about it, one line each."""
+
+    document: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, path: str, message: str) -> None:
+        self.notes.append(f"{path}: {message}" if path else message)
+
+
+def is_openkruise(document: Mapping[str, Any]) -> bool:
+    """Whether it is a UnitedDeployment of OpenKruise, of a version that is known."""
+    return document.get("kind") == names.UNITED_DEPLOYMENT_KIND and document.get("apiVersion") in VERSIONS
+
+
+def convert(document: Mapping[str, Any]) -> Converted:
+    """Ours, valid. Raises InvalidObject for what neither of both would take."""
+    source = copy.deepcopy(dict(document))
+    spec = source.get("spec")
+    if not isinstance(spec, dict):
+        raise InvalidObject(_not_an_object("spec"))
+    made = Converted({"apiVersion": names.API_VERSION, "kind": names.UNITED_DEPLOYMENT_KIND})
+    made.document["metadata"] = _metadata(source.get("metadata") or {}, made)
+    patches = [subset.pop("patch", None) for subset in _subsets(spec)]
+    made.document["spec"] = spec = _without_nulls(spec)
+    for subset, patch in zip(_subsets(spec), patches, strict=True):
+        if patch is not None:  # a null inside of it deletes, so it is kept as it is
+            subset["patch"] = patch
+    _total(spec, str(document["apiVersion"]), made)
+    _template(spec, made)
+    _patches(spec, made)
+    _strategy(spec, made)
+    _leave_out_unknown(made)
+    model = parse_united_deployment(made.document)
+    errors = validate_united_deployment(model)
+    if errors:
+        raise InvalidObject(errors)
+    for path, message in _behaviours(model):
+        made.note(path, message)
+    return made
+
+
+def _not_an_object(path: str) -> Iterator[Any]:
+    from uniteddeployment_api import FieldError  # noqa: PLC0415
+
+    yield FieldError(path, "must be an object")
+
+
+def _subsets(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    topology = spec.get("topology")
+    found = topology.get("subsets") if isinstance(topology, Mapping) else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _metadata(metadata: Mapping[str, Any], made: Converted) -> dict[str, Any]:
+    kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    for key in metadata:
+        if key not in _METADATA and key not in _SERVER_OWNED:
+            made.note(f"metadata.{key}", "left out: it is about the object of OpenKruise")
+    if _LAST_APPLIED in kept.get("annotations", {}):
+        del kept["annotations"][_LAST_APPLIED]
+    if _DELETE_PROTECTION in kept.get("labels", {}):
+        made.note(
+            f"metadata.labels[{_DELETE_PROTECTION}]", "protects nothing here: use permissions or an admission policy"
+        )
+    return {key: value for key, value in kept.items() if value}
+
+
+def _total(spec: dict[str, Any], version: str, made: Converted) -> None:
+    whole = all(isinstance(subset.get("replicas"), int) for subset in _subsets(spec))
+    if "replicas" not in spec and version == VERSIONS[1] and not (whole and _subsets(spec)):
+        spec["replicas"] = 1
+        made.note("spec.replicas", "1, which is what OpenKruise takes if it is not set")
+
+
+def _template(spec: Mapping[str, Any], made: Converted) -> None:
+    for name in TEMPLATES:
+        template = (spec.get("template") or {}).get(name)
+        if not isinstance(template, dict):
+            continue
+        path = f"spec.template.{name}"
+        for key in [key for key in template.get("metadata") or {} if key not in ("labels", "annotations")]:
+            del template["metadata"][key]
+            made.note(f"{path}.metadata.{key}", f"left out: {_CONTROLLERS}")
+        workload = template.get("spec")
+        if not isinstance(workload, dict):
+            continue
+        for key in ("replicas", "selector"):
+            if key in workload:
+                del workload[key]
+                made.note(f"{path}.spec.{key}", f"left out: {_CONTROLLERS}")
+        for steps in (("updateStrategy", "rollingUpdate"), ("updateStrategy",)):
+            holder: Any = workload
+            for step in steps:
+                holder = holder.get(step) if isinstance(holder, dict) else None
+            if isinstance(holder, dict) and "partition" in holder:
+                del holder["partition"]
+                made.note(
+                    f"{path}.spec.{'.'.join(steps)}.partition",
+                    "left out: it is in spec.updateStrategy.manualUpdate.partitions",
+                )
+
+
+def _patches(spec: Mapping[str, Any], made: Converted) -> None:
+    """What a patch says about anything but the pod template has no effect in OpenKruise, and would have one here."""
+    for index, subset in enumerate(_subsets(spec)):
+        patch = subset.get("patch")
+        if not isinstance(patch, dict):
+            continue
+        path = f"spec.topology.subsets[{index}].patch"
+        found = [(patch, key, f"{path}.{key}") for key in patch if key not in ("metadata", "spec") and key[:1] != "$"]
+        inner = patch.get("spec")
+        if isinstance(inner, dict):
+            found += [(inner, key, f"{path}.spec.{key}") for key in inner if key in WORKLOAD_FIELDS]
+        for holder, key, where in found:
+            del holder[key]
+            made.note(where, "left out: it is not part of a pod template, so OpenKruise ignores it")
+        if not any(patch.values()) and not inner:
+            del subset["patch"]
+
+
+def _strategy(spec: dict[str, Any], made: Converted) -> None:
+    limit = spec.get("revisionHistoryLimit")
+    if isinstance(limit, int) and limit < 0:
+        del spec["revisionHistoryLimit"]
+        made.note("spec.revisionHistoryLimit", "left out, so it is 10: it cannot be negative")
+    strategy = spec.get("updateStrategy")
+    if not isinstance(strategy, dict):
+        return
+    if strategy.get("type", "") not in ("", "Manual"):
+        made.note("spec.updateStrategy.type", f"Manual instead of {strategy['type']}: it is the only one there is")
+        strategy["type"] = "Manual"
+    partitions = (strategy.get("manualUpdate") or {}).get("partitions")
+    if not isinstance(partitions, dict):
+        return
+    known = {subset.get("name") for subset in _subsets(spec)}
+    for name, partition in list(partitions.items()):
+        path = f"spec.updateStrategy.manualUpdate.partitions[{name}]"
+        if name not in known:
+            del partitions[name]
+            made.note(path, "left out: there is no such subset")
+        elif isinstance(partition, int) and partition < 0:
+            partitions[name] = 0
+            made.note(path, "0: it cannot be negative")
+
+
+def _leave_out_unknown(made: Converted) -> None:
+    """API servers drop fields that a kind does not have, without a word."""
+    try:
+        UnitedDeployment.model_validate(made.document)
+    except ValidationError as error:
+        unknown = [entry["loc"] for entry in error.errors(include_input=False) if entry["type"] == "extra_forbidden"]
+    else:
+        return
+    for loc in unknown:
+        holder: Any = made.document
+        path = ""
+        for step in loc[:-1]:
+            holder = holder[step]
+            path += f"[{step}]" if isinstance(step, int) else f".{step}"
+        del holder[loc[-1]]
+        made.note(f"{path}.{loc[-1]}".lstrip("."), "left out: there is no such field")
+
+
+def _behaviours(ud: UnitedDeployment) -> Iterator[tuple[str, str]]:
+    """What is another way here, of what this object can meet."""
+    topology, template = ud.spec.topology, ud.spec.template
+    yield "", "its workloads have other names and labels than OpenKruise's: it makes new pods and takes over none"
+    yield "spec.selector", "cannot be changed"
+    yield "spec.template", "only a change of the pod template makes a revision and restarts pods"
+    manual = ud.spec.update_strategy.manual_update
+    if DEPLOYMENT_TEMPLATE in template.given and any(manual.partitions.values()):
+        yield "spec.updateStrategy.manualUpdate.partitions", "hold pods of Deployments back too"
+    free = [subset for subset in topology.subsets if subset.replicas is None]
+    bounded = any(subset.min_replicas is not None or subset.max_replicas is not None for subset in topology.subsets)
+    if len(free) > 1 and not bounded:
+        ties = "what cannot be divided evenly goes to the subsets that run most, then to the first of the list"
+        yield "spec.topology.subsets", f"{ties} (in OpenKruise then to the last by name)"
+    if ud.spec.replicas is not None and len(free) < len(topology.subsets):
+        yield "spec.topology.subsets[].replicas", "a total that they do not fit is placed as closely as can be"
+    for index, subset in enumerate(topology.subsets):
+        path = f"spec.topology.subsets[{index}]"
+        if subset.node_selector_term is not None and subset.node_selector_term.match_fields:
+            yield f"{path}.nodeSelectorTerm.matchFields", "is honoured (OpenKruise ignores it)"
+        if subset.patch:
+            yield f"{path}.patch", "a change of it is a new revision of the subset, which its partition holds back"
+
+
+def _without_nulls(value: Any) -> Any:
+    """Outside of patches a null is a field left out."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,128 @@
+"""The history of an application as people see it: which revisions there are, and who runs which of them. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msgspec import Struct, field
+
+from uniteddeployment.controller.objects import RevisionContent, StoredRevision
+from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
+
+
+class Kept(Struct, rename="camel", frozen=True):
+    """A ControllerRevision with its metadata and its data."""
+
+    metadata: Metadata
+    revision: int = 0
+    data: RevisionContent = field(default_factory=RevisionContent)
+
+    def record(self) -> RevisionRecord | None:
+        """None for a revision that is not one of an application's."""
+        return StoredRevision(self.metadata, self.revision).record()
+
+    def content(self) -> RevisionData:
+        return RevisionData(self.data.template, self.data.patches, self.data.overrides, self.data.subsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The pods of one subset that run one revision."""
+
+    subset: str
+    cluster: str
+    replicas: int
+    ready: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One revision of an application."""
+
+    record: RevisionRecord
+    content: RevisionData
+    created: str | None
+    current: bool
+    updated: bool
+    places: tuple[Place, ...] = ()
+
+    @property
+    def markers(self) -> str:
+        """``current``: the last that was rolled out completely. ``updated``: the one of the template as it is."""
+        return ", ".join(word for word, holds in (("current", self.current), ("updated", self.updated)) if holds)
+
+    @property
+    def images(self) -> list[str]:
+        containers: Sequence[Mapping[str, Any]] = (self.content.template.get("spec") or {}).get("containers") or ()
+        return [container.get("image", "") for container in containers]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "revision": self.record.number,
+            "name": self.record.name,
+            "created": self.created,
+            "changeCause": self.record.cause,
+            "current": self.current,
+            "updated": self.updated,
+            "images": self.images,
+            "subsets": [
+                {
+                    "name": place.subset,
+                    "cluster": place.cluster,
+                    "replicas": place.replicas,
+                    "readyReplicas": place.ready,
+                }
+                for place in self.places
+            ],
+        }
+
+
+def entries(status: Mapping[str, Any], kept: Iterable[Kept]) -> tuple[Entry, ...]:
+    """The revisions of an application with this status, the newest last."""
+    current, updated = status.get("currentRevision") or "", status.get("updatedRevision") or ""
+    found = [
+        Entry(
+            record,
+            one.content(),
+            one.metadata.creation_timestamp,
+            current=record.name == current,
+            updated=record.name == updated,
+        )
+        for one in kept
+        if (record := one.record()) is not None
+    ]
+    found.sort(key=lambda entry: entry.record.number)
+    places: dict[str, list[Place]] = {}
+    for subset in status.get("subsetStatuses") or ():
+        for entry, replicas, ready in _running(subset, found):
+            place = Place(subset["name"], subset.get("cluster", ""), replicas, ready)
+            places.setdefault(entry.record.name, []).append(place)
+    return tuple(replace(entry, places=tuple(places.get(entry.record.name, ()))) for entry in found)
+
+
+def _running(subset: Mapping[str, Any], found: Sequence[Entry]) -> list[tuple[Entry, int, int]]:
+    """Which revisions a subset's pods run, with how many there are and how many of them are ready."""
+    counted = subset.get("revisions")
+    if counted:
+        pairs = [
+            (_of_hash(subset["name"], one["revision"], found), one.get("replicas", 0), one.get("readyReplicas", 0))
+            for one in counted
+        ]
+    else:
+        new, new_ready = subset.get("updatedReplicas", 0), subset.get("updatedReadyReplicas", 0)
+        old, old_ready = subset.get("observedReplicas", 0) - new, subset.get("readyReplicas", 0) - new_ready
+        pairs = [
+            (next((entry for entry in found if entry.current), None), old, old_ready),
+            (next((entry for entry in found if entry.updated), None), new, new_ready),
+        ]
+    return [(entry, replicas, max(ready, 0)) for entry, replicas, ready in pairs if entry is not None and replicas > 0]
+
+
+def _of_hash(subset: str, revision: str, found: Sequence[Entry]) -> Entry | None:
+    """The entry that a subset's pods at a revision belong to.
+
+    Revisions that differ only in other subsets are the same to this one; then the one that counts is shown.
+    """
+    same = [entry for entry in found if revision.endswith(entry.record.of_subset(subset))]
+    return max(same, key=lambda entry: (entry.updated, entry.current, entry.record.number), default=None)
