@@ -8,6 +8,7 @@ from tests.support.planning import manifest
 from tests.support.watchdog import Watchdog, workloads
 from tests.support.world import UDS, simulate, world
 from uniteddeployment.embedded.crd.lifecycle import LifecycleController
+from uniteddeployment_api import names
 
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
@@ -45,8 +46,7 @@ def test_a_crash_between_any_two_writes_ends_in_the_same_state(kind, writes):
                 sent = [one for name, t in w.transports.items() for one in t.sent[before[name] :]]
                 return sum(1 for one in sent if one.method != "GET") >= writes or w.settled()
 
-            while not written():
-                await asyncio.sleep(0.001)
+            await w.until(written, what="the writes", every=0.001)
             w.kill_controller()
             await asyncio.sleep(1)
             w.start_controller()
@@ -319,3 +319,79 @@ def test_one_seed_gives_one_history():
     first = history()
     assert len(first) > 50
     assert first == history()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_drift_is_put_back_with_an_event_that_names_the_field_and_its_writer(kind):
+    async def story():
+        async with world() as w:
+            await created(w, kind)
+            plural = "statefulsets" if kind == "statefulSetTemplate" else "deployments"
+            (name,) = workloads(w, "member-1")
+            path = f"/apis/apps/v1/namespaces/default/{plural}/{name}?fieldManager=somebody"
+            pod = {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "bad:1"}]}}}}
+            w.request(w.members["member-1"], "PATCH", path, pod, content_type="application/strategic-merge-patch+json")
+            await w.until(lambda: w.settled() and w.images("member-1") == {"app:1": 4}, what="the image")
+
+            def told():
+                notes = [one["message"] for one in w.host.access.list("events") if one["reason"] == "DriftRepaired"]
+                return any("spec.template.spec.containers[0].image (by somebody)" in note for note in notes)
+
+            await w.until(told, what="the event")
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_left_to_others_is_left_alone(kind):
+    """An HPA in a member scales as it likes."""
+
+    async def story():
+        async with world() as w:
+            document = manifest(kind=kind)
+            document["metadata"]["annotations"] = {"uniteddeployment.io/ignore-differences": "spec.replicas"}
+            w.apply(document)
+            await w.until(w.settled, what="creation")
+            plural = "statefulsets" if kind == "statefulSetTemplate" else "deployments"
+            (name,) = workloads(w, "member-1")
+            path = f"/apis/apps/v1/namespaces/default/{plural}/{name}/scale"
+            w.request(
+                w.members["member-1"],
+                "PATCH",
+                path,
+                {"spec": {"replicas": 6}},
+                content_type="application/merge-patch+json",
+            )
+            await w.until(lambda: w.images("member-1") == {"app:1": 6} and w.settled(), what="the HPA's number")
+            await asyncio.sleep(60)
+            assert w.images("member-1") == {"app:1": 6}
+            document["spec"]["template"][kind]["spec"]["template"]["spec"]["containers"][0]["image"] = "app:2"
+            w.apply(document)
+            await w.until(lambda: w.settled() and w.images("member-1") == {"app:2": 6}, what="a new image")
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(kind):
+    async def story():
+        async with world() as w:
+            await created(w, kind)
+            before = {pod["metadata"]["uid"] for pod in w.pods("member-1")}
+            path = f"{names.API_PATH}/namespaces/default/uniteddeployments/web"
+            w.request(w.host, "DELETE", path, {"propagationPolicy": "Orphan"})
+            await w.until(lambda: w.ud() is None, what="deletion")
+            await asyncio.sleep(60)
+            assert {pod["metadata"]["uid"] for pod in w.pods("member-1")} == before
+            assert not workloads(w, "member-1")
+            access = w.members["member-1"].access
+            (left,) = [*access.list("statefulsets.apps"), *access.list("deployments.apps")]
+            marks = [*left["metadata"].get("labels", {}), *left["metadata"].get("annotations", {})]
+            assert not [mark for mark in marks if mark.startswith("uniteddeployment.io/")]
+            assert not [
+                one
+                for one in w.host.access.list("controllerrevisions.apps")
+                if one["metadata"]["name"].startswith("web-")
+            ]
+
+    simulate(story)

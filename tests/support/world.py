@@ -160,13 +160,15 @@ class World:
                 counts[image] = counts.get(image, 0) + 1
         return counts
 
-    async def until(self, condition: Callable[[], object], seconds: float = 600.0, what: str = "") -> None:
+    async def until(
+        self, condition: Callable[[], object], seconds: float = 600.0, what: str = "", every: float = 0.05
+    ) -> None:
         """Let virtual time go on until something holds."""
         deadline = self.loop.time() + seconds
         while not condition():
             if self.loop.time() > deadline:
                 raise AssertionError(f"{what or 'it'} did not happen within {seconds:g} s: {self.status()}")
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(every)
 
     def settled(self, name: str = "web") -> bool:
         ud = self.ud(name)

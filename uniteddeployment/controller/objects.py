@@ -51,6 +51,7 @@ class StoredRevision(Struct, rename="camel", frozen=True, gc=False):
             hash=labels.get(names.LABEL_REVISION, ""),
             template_hash=template,
             patched=msgspec.json.decode(patched, type=dict[str, str]) if patched else {},
+            cause=annotations.get(names.ANNOTATION_CHANGE_CAUSE, ""),
         )
 
 

@@ -69,5 +69,9 @@ def _turned(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Whether more than counters and messages differ."""
     if new.get("observedGeneration") != old.get("observedGeneration"):
         return True
-    states = [[(one["type"], one["status"]) for one in status.get("conditions") or ()] for status in (new, old)]
-    return states[0] != states[1]
+    return _state(new) != _state(old)
+
+
+def _state(status: Mapping[str, Any]) -> tuple[Any, ...]:
+    conditions = [(one["type"], one["status"]) for one in status.get("conditions") or ()]
+    return conditions, [(one["name"], one.get("replicas")) for one in status.get("subsetStatuses") or ()]

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from uniteddeployment.planning import revision
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import Observed, Reach, RevisionData, RevisionRecord
-from uniteddeployment.planning.steps import CreateRevision, DeleteRevision, HostStep, RenumberRevision
+from uniteddeployment.planning.steps import CreateRevision, DeleteRevision, HostStep, NoteCause, RenumberRevision
 from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import names
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +37,28 @@ def revisions(subject: Subject, app: Application, observed: Observed) -> Revisio
     record = next((one for one in observed.revisions if one.name == name), None)
     newest = max((one.number for one in observed.revisions), default=0)
     steps: list[HostStep] = []
+    cause = subject.annotations.get(names.ANNOTATION_CHANGE_CAUSE, "")
     if record is None:
         why = "keep the pod template, to hold pods at it or to go back to it"
         number = newest + 1
-        steps.append(CreateRevision(name, number, app.hash, app.template_hash, app.patched, app.revision_data, why))
+        steps.append(
+            CreateRevision(name, number, app.hash, app.template_hash, app.patched, app.revision_data, why, cause)
+        )
     elif record.number < newest:
         steps.append(RenumberRevision(name, newest + 1, f"an earlier template again (was revision {record.number})"))
+    if record is not None and cause and cause != record.cause:
+        steps.append(NoteCause(name, cause))
     current_name = subject.status.get("currentRevision") or ""
     current = next((one for one in observed.revisions if one.name == current_name), None)
     steps += _trim(app, observed, {name, current_name})
     return Revisions(name, current, tuple(steps))
+
+
+def forgotten(subject: Subject, observed: Observed) -> tuple[HostStep, ...]:
+    """Of an application whose workloads stay, the revisions go: Kubernetes takes them along only without orphaning."""
+    if not subject.orphan:
+        return ()
+    return tuple(DeleteRevision(one.name, "the application goes and its workloads stay") for one in observed.revisions)
 
 
 def _trim(app: Application, observed: Observed, in_use: set[str]) -> list[HostStep]:

@@ -159,8 +159,12 @@ def _number(look: _Look, subset: Subset, view: MemberView) -> tuple[int, str]:
     """How many pods a subset is to have, and why: the division's number, or what others made of it where they may."""
     if "spec.replicas" in look.subject.ignored:
         found = [one for one in view.workloads if one.subset == subset.name and one.kind == look.app.kind]
+        sizes = [one.spec.replicas for one in found if one.spec.replicas]
+        # While replicas move between revisions their sum is no wish of anybody's: the last number counts.
+        last = look.subject.subset_statuses().get(subset.name, {}).get("replicas", 0)
         if found:
-            return sum(one.spec.replicas for one in found), f"left to others by {names.ANNOTATION_IGNORE_DIFFERENCES}"
+            number = sum(sizes) if len(sizes) < 2 else last
+            return number, f"left to others by {names.ANNOTATION_IGNORE_DIFFERENCES}"
     return look.divided.replicas[subset.name], look.divided.reasons.get(subset.name, "")
 
 

@@ -22,6 +22,9 @@ class Subject:
     errors: tuple[FieldError, ...] = ()
     finalizers: tuple[str, ...] = ()
     deleting: bool = False
+    orphan: bool = False
+    """Whether its workloads are to stay when it goes."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
     """As it is stored."""
 
@@ -29,6 +32,17 @@ class Subject:
     def guarded(self) -> bool:
         """Whether our finalizer is on it."""
         return names.FINALIZER in self.finalizers
+
+    @property
+    def noted_orphan(self) -> bool:
+        """Whether it is written down that its workloads are to stay."""
+        return names.ANNOTATION_ORPHAN in self.annotations
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Dotted paths of workloads that are left to others."""
+        listed = self.annotations.get(names.ANNOTATION_IGNORE_DIFFERENCES, "")
+        return tuple(path.strip() for path in listed.split(",") if path.strip())
 
     @property
     def key(self) -> str:

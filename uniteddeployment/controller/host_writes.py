@@ -1,0 +1,120 @@
+"""Writes on the host: finalizers and revisions."""
+
+import contextlib
+from typing import Any
+
+import msgspec
+
+from uniteddeployment.controller.host import Host
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored, StoredRevision, revision_content
+from uniteddeployment.kube import errors
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS
+from uniteddeployment.planning.steps import (
+    AddFinalizer,
+    CreateRevision,
+    DeleteRevision,
+    HostStep,
+    NoteCause,
+    NoteOrphaning,
+    RemoveFinalizer,
+    RenumberRevision,
+)
+from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import names
+
+
+class HostWriter:
+    """Carries out host steps. Raises KubeError."""
+
+    def __init__(self, client: Client, host: Host) -> None:
+        self._client = client
+        self._host = host
+
+    async def write(self, subject: Subject, step: HostStep) -> None:
+        """Carry out one step; its answer goes into the caches."""
+        match step:
+            case AddFinalizer():
+                await self._finalizers(subject, [*subject.finalizers, names.FINALIZER])
+            case NoteOrphaning():
+                patch = {"metadata": {"annotations": {names.ANNOTATION_ORPHAN: names.ORPHAN}}}
+                noted = await self._client.merge_patch(
+                    UNITED_DEPLOYMENTS, subject.name, patch, Stored, namespace=subject.namespace
+                )
+                self._host.keep(noted)
+            case RemoveFinalizer():
+                await self._finalizers(subject, [one for one in subject.finalizers if one != names.FINALIZER])
+            case CreateRevision():
+                await self._create_revision(subject, step)
+            case RenumberRevision():
+                await self._patch_revision(subject, step.name, {"revision": step.number})
+            case NoteCause():
+                patch = {"metadata": {"annotations": {names.ANNOTATION_CHANGE_CAUSE: step.cause}}}
+                await self._patch_revision(subject, step.name, patch)
+            case DeleteRevision():
+                with contextlib.suppress(errors.NotFound):
+                    await self._client.delete(CONTROLLERREVISIONS, step.name, namespace=subject.namespace)
+                self._host.drop_revision((subject.namespace, subject.name), step.name)
+
+    async def _finalizers(self, subject: Subject, finalizers: list[str]) -> None:
+        """Only over the version that we have seen: the list is replaced as a whole, and others write to it too."""
+        stored = self._host.get((subject.namespace, subject.name))
+        version = stored.metadata.resource_version if stored else ""
+        patch: dict[str, Any] = {"metadata": {"finalizers": finalizers or None, "resourceVersion": version}}
+        try:
+            answer = await self._client.merge_patch(
+                UNITED_DEPLOYMENTS, subject.name, patch, Stored, namespace=subject.namespace
+            )
+        except errors.NotFound:
+            if names.FINALIZER in finalizers:
+                raise
+            return
+        if names.FINALIZER in finalizers:
+            self._host.keep(answer)
+
+    async def _patch_revision(self, subject: Subject, name: str, patch: dict[str, Any]) -> None:
+        revision = await self._client.merge_patch(
+            CONTROLLERREVISIONS, name, patch, StoredRevision, namespace=subject.namespace
+        )
+        self._host.keep_revision(revision)
+
+    async def _create_revision(self, subject: Subject, step: CreateRevision) -> None:
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {
+                "name": step.name,
+                "namespace": subject.namespace,
+                "labels": {
+                    names.LABEL_MANAGED_BY: names.MANAGER,
+                    names.LABEL_NAME: names.label_value(subject.name),
+                    names.LABEL_REVISION: step.hash,
+                },
+                "annotations": {
+                    names.ANNOTATION_TEMPLATE_REVISION: step.template_hash,
+                    **(
+                        {names.ANNOTATION_SUBSET_REVISIONS: msgspec.json.encode(step.patched).decode()}
+                        if step.patched
+                        else {}
+                    ),
+                    **({names.ANNOTATION_CHANGE_CAUSE: step.cause} if step.cause else {}),
+                },
+                "ownerReferences": [
+                    {
+                        "apiVersion": names.API_VERSION,
+                        "kind": names.UNITED_DEPLOYMENT_KIND,
+                        "name": subject.name,
+                        "uid": subject.uid,
+                        "controller": True,
+                        "blockOwnerDeletion": False,
+                    }
+                ],
+            },
+            "data": revision_content(step.data),
+            "revision": step.number,
+        }
+        try:
+            made = await self._client.create(CONTROLLERREVISIONS, body, StoredRevision, namespace=subject.namespace)
+        except errors.AlreadyExists:
+            made = await self._client.get(CONTROLLERREVISIONS, step.name, StoredRevision, namespace=subject.namespace)
+        self._host.keep_revision(made)

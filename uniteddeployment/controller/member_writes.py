@@ -1,0 +1,137 @@
+"""Writes in a member: each step of a plan as a request, its answer into the caches at once (I9)."""
+
+import contextlib
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from uniteddeployment.controller.observe import Memory
+from uniteddeployment.controller.takeover import adopt, try_successor
+from uniteddeployment.fleet.kinds import RESOURCES
+from uniteddeployment.fleet.member import Member
+from uniteddeployment.kube import errors
+from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.requests import Propagation
+from uniteddeployment.kube.resource import NAMESPACES, PODS, Resource
+from uniteddeployment.planning import drift
+from uniteddeployment.planning.observed import Workload, WorkloadSpec
+from uniteddeployment.planning.status import where
+from uniteddeployment.planning.steps import Apply, Delete, DeletePod, Event, MemberStep, Release, Scale
+from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import names
+
+
+class MemberWriter:
+    """Carries out member steps. Raises KubeError."""
+
+    async def write(self, subject: Subject, member: Member, step: MemberStep, memory: Memory) -> tuple[Event, ...]:
+        """Carry out one step; gives what people should be told beside the step itself."""
+        if isinstance(step, DeletePod):
+            await self._delete_pod(subject, member, step)
+            return ()
+        resource = RESOURCES[step.kind]
+        noted = (step.cluster, step.kind, step.name)
+        match step:
+            case Apply(adopt=True):
+                stored = await adopt(member, resource, subject.namespace, step)
+                member.cache.keep(step.kind, stored)
+                memory.generations[noted] = stored.metadata.generation
+            case Apply(drift=True) | Apply(keep=(_, *_)):
+                return await self._inspect(subject, member, step, memory)
+            case Apply():
+                stored = await self._apply(subject, member, resource, step)
+                member.cache.keep(step.kind, stored)
+                memory.generations[noted] = stored.metadata.generation
+            case Scale():
+                answer = await member.client.scale(resource, step.name, step.replicas, namespace=subject.namespace)
+                memory.generations[noted] = step.generation + 1
+                self._assume_scaled(subject, member, step, answer.metadata.resource_version)
+            case Delete():
+                await self._delete(subject, member, resource, step)
+                memory.generations.pop(noted, None)
+                member.cache.expect_deletion((subject.namespace, names.label_value(subject.name)), step.kind, step.name)
+            case Release():
+                await self._release(subject, member, resource, step)
+        return ()
+
+    async def _inspect(self, subject: Subject, member: Member, step: Apply, memory: Memory) -> tuple[Event, ...]:
+        """Put back what somebody else changed in our fields and say so; nothing if it was none of them."""
+        resource = RESOURCES[step.kind]
+        live = await member.client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
+        body = drift.keeping(step.body, live, step.keep)
+        changed = drift.differences(body, live, ours=names.FIELD_MANAGER)
+        if changed:
+            found = await self._apply_once(subject, member, resource, replace(step, body=body))
+        else:
+            found = msgspec.convert(live, Workload)
+        member.cache.keep(step.kind, found)
+        memory.generations[step.cluster, step.kind, step.name] = found.metadata.generation
+        if not step.drift or not changed:
+            return ()
+        fields = ", ".join(str(one) for one in changed[:5])
+        message = f"{step.kind} {step.name} in {where(step.cluster)}: put back {fields}"
+        return (Event("Warning", "DriftRepaired", message),)
+
+    async def _apply(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
+        try:
+            return await self._apply_once(subject, member, resource, step)
+        except errors.NotFound:
+            if not step.create:
+                raise
+            # A member need not have the application's namespace; it is made and, like any namespace, left there.
+            body = {"metadata": {"name": subject.namespace, "labels": {names.LABEL_MANAGED_BY: names.MANAGER}}}
+            with contextlib.suppress(errors.AlreadyExists):
+                await member.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **body}, PartialObject)
+            return await self._apply_once(subject, member, resource, step)
+
+    async def _apply_once(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
+        return await member.client.apply(
+            resource,
+            step.name,
+            step.body,
+            Workload,
+            namespace=subject.namespace,
+            field_manager=names.FIELD_MANAGER,
+            force=not step.create,
+        )
+
+    def _assume_scaled(self, subject: Subject, member: Member, step: Scale, version: str) -> None:
+        found = member.cache.workload((subject.namespace, names.label_value(subject.name)), step.kind, step.name)
+        if found is None:
+            return
+        metadata = msgspec.structs.replace(found.metadata, generation=step.generation + 1, resource_version=version)
+        spec: WorkloadSpec = msgspec.structs.replace(found.spec, replicas=step.replicas)
+        member.cache.keep(step.kind, msgspec.structs.replace(found, metadata=metadata, spec=spec))
+
+    async def _delete(self, subject: Subject, member: Member, resource: Resource, step: Delete) -> None:
+        await try_successor(member, resource, subject.namespace, step)
+        try:
+            await member.client.delete(
+                resource,
+                step.name,
+                namespace=subject.namespace,
+                uid=step.uid,
+                propagation=Propagation.ORPHAN if step.orphan else Propagation.BACKGROUND,
+            )
+        except errors.NotFound:
+            pass  # somebody was faster; the watch will say so
+        except errors.Conflict:
+            pass  # another object has the name by now, and that one is not ours to delete
+
+    async def _delete_pod(self, subject: Subject, member: Member, step: DeletePod) -> None:
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            await member.client.delete(PODS, step.name, namespace=subject.namespace, uid=step.uid)
+
+    async def _release(self, subject: Subject, member: Member, resource: Resource, step: Release) -> None:
+        """The labels by which we watch go last in effect: without them the watch says that it is gone."""
+        marks = (names.LABEL_NAME, names.LABEL_SUBSET, names.LABEL_REVISION, names.LABEL_MANAGED_BY)
+        notes = (names.ANNOTATION_OWNER, names.ANNOTATION_OWNER_UID, names.ANNOTATION_APPLIED)
+        metadata = {
+            "uid": step.uid,
+            "labels": dict.fromkeys(marks),
+            "annotations": dict.fromkeys(notes),
+        }
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            patch = {"metadata": metadata}
+            await member.client.merge_patch(resource, step.name, patch, PartialObject, namespace=subject.namespace)
