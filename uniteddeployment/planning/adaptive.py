@@ -69,7 +69,7 @@ def standings(
     for name, subset in app.subsets.items():
         view = observed.members.get(app.cluster_of(subset)) or MemberView(app.cluster_of(subset), Reach.UNKNOWN)
         look = _Look(
-            where=status.where(view.name),
+            where=status.where(view.name).removeprefix(f"{app.namespace}/"),
             rules=strategy.adaptive,
             now=observed.now,
             given=given.get(name, 0),

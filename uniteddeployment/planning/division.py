@@ -1,7 +1,7 @@
 """How many pods each subset is to have, and how many of them stay at the old revision."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uniteddeployment.planning import adaptive
@@ -12,6 +12,7 @@ from uniteddeployment.planning.allocation import (
     Allocation,
     AllocationRequest,
     Mode,
+    SubsetAllocation,
     SubsetDemand,
     allocate,
 )
@@ -20,7 +21,7 @@ from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.ordinals import Range
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import Subset
-from uniteddeployment_api.shares import held_back
+from uniteddeployment_api.shares import held_back, scaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def divide(
     conditions = {name: standing.condition(replicas[name], observed.now) for name, standing in standings.items()}
     return Division(
         replicas=replicas,
-        reasons={one.name: one.reason for one in divided.subsets},
+        reasons={one.name: _reason(one, standings.get(one.name)) for one in divided.subsets},
         unplaced=divided.unplaced,
         why_unplaced=divided.problem,
         reserved={one.name: one.reserved for one in divided.subsets if one.reserved},
@@ -74,14 +75,15 @@ def _request(
     weights = any(subset.weight is not None for subset in topology.subsets)
     total = app.model.spec.replicas
     reserve = bool(standings) and topology.schedule_strategy.adaptive.reserve_unschedulable_pods
-    # Of too many pods those go first that run nowhere yet (I7).
-    shrinking = total is not None and sum(given.get(subset.name, 0) for subset in topology.subsets) > total
+    demands = [_demand(subset, given.get(subset.name, 0), ranges.get(subset.name)) for subset in topology.subsets]
+    if reserve:
+        demands = [_reserving(demand, standings[demand.name]) for demand in demands]
+    elif standings:
+        shrinking = sum(demand.current for demand in demands) > (total or 0)
+        demands = [_adapted(demand, standings[demand.name], total or 0, shrinking) for demand in demands]
     return AllocationRequest(
         total=total,
-        subsets=tuple(
-            _demand(subset, given.get(subset.name, 0), standings.get(subset.name), ranges.get(subset.name), shrinking)
-            for subset in topology.subsets
-        ),
+        subsets=tuple(demands),
         # Bounds alone are OpenKruise's: a list in order of preference, and so is Adaptive. Weights ask for a spread.
         mode=Mode.FILL if (bounds or standings) and not weights else Mode.SPREAD,
         # What runs stays where it is when a subset has recovered; stand-ins go.
@@ -90,22 +92,44 @@ def _request(
     )
 
 
-def _demand(subset: Subset, given: int, standing: Standing | None, span: Range | None, shrinking: bool) -> SubsetDemand:
-    note = span.note if span else ""
-    if standing is None:
-        standing = Standing(given=given, placed=given)
+def _demand(subset: Subset, given: int, span: Range | None) -> SubsetDemand:
     return SubsetDemand(
         name=subset.name,
         share=subset.replicas,
         weight=subset.weight,
         minimum=subset.min_replicas,
         maximum=subset.max_replicas,
-        capacity=standing.capacity,
         limit=span.size if span else None,
-        current=standing.placed if shrinking else given,
-        may_grow=standing.may_grow,
-        note=note if standing.schedulable else standing.message,
+        current=given,
+        note=span.note if span else "",
     )
+
+
+def _reserving(demand: SubsetDemand, standing: Standing) -> SubsetDemand:
+    """What a subset can take while pods of it may be reserved."""
+    note = demand.note if standing.schedulable else standing.message
+    return replace(demand, capacity=standing.capacity, may_grow=standing.may_grow, note=note)
+
+
+def _adapted(demand: SubsetDemand, standing: Standing, total: int, shrinking: bool) -> SubsetDemand:
+    """What a subset can take when pods that cannot be scheduled are moved.
+
+    A minimum stays where it was asked for: its pods are the ones that find out when there is room again. Of too many
+    pods those go first that run nowhere yet (I7).
+    """
+    least = 0 if demand.minimum is None else min(demand.current, scaled(demand.minimum, total))
+    current = max(standing.placed, least) if shrinking else demand.current
+    if standing.schedulable:
+        return replace(demand, current=current)
+    capacity = max(standing.capacity or 0, least)
+    return replace(demand, current=current, capacity=capacity, note=standing.message)
+
+
+def _reason(given: SubsetAllocation, standing: Standing | None) -> str:
+    """Of a subset that has more than it can run, without stand-ins, why is another question than why no more."""
+    if standing is None or standing.schedulable or given.reserved or given.replicas <= (standing.capacity or 0):
+        return given.reason
+    return f"{given.replicas} are its minimum, or can run nowhere else: {standing.message}"
 
 
 def _remember(
