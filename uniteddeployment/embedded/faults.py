@@ -160,7 +160,7 @@ class Faults:
 
     async def _or_cut(self, waiting: Awaitable[None]) -> None:
         """Wait for something, unless the cluster is cut off meanwhile."""
-        await race(waiting, self._until(lambda settings: settings.cut_off))
+        await _race(waiting, self._until(lambda settings: settings.cut_off))
         if self._settings.cut_off:
             raise ConnectionResetError(CUT_OFF)
 
@@ -223,7 +223,7 @@ class _Stream:
         await self._stream.aclose()
 
 
-async def race(first: Awaitable[None], second: Awaitable[None]) -> None:
+async def _race(first: Awaitable[None], second: Awaitable[None]) -> None:
     """Wait until one of two is done, and cancel the other."""
     tasks = [asyncio.ensure_future(first), asyncio.ensure_future(second)]
     try:

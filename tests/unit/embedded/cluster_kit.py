@@ -149,8 +149,8 @@ class Events:
         """Types and names of the events since the last time."""
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in self.take()]
 
-    @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
+        """Whether nothing more will come."""
         coroutine = self.stream.__anext__()
         try:
             coroutine.send(None)

@@ -90,7 +90,7 @@ def test_a_version_outside_the_history_is_gone() -> None:
     events = api.watch(f"{CONFIGMAPS}?resourceVersion=1")
     (event,) = events.take()
     assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
-    assert events.ended
+    assert events.has_ended()
 
 
 def test_a_watch_ends_when_its_time_is_over_with_a_last_bookmark() -> None:
@@ -98,10 +98,10 @@ def test_a_watch_ends_when_its_time_is_over_with_a_last_bookmark() -> None:
     events = api.watch(f"{CONFIGMAPS}?timeoutSeconds=10&allowWatchBookmarks=true&resourceVersion={version(api)}")
     api.clock.advance(9)
     assert events.seen() == []
-    assert not events.ended
+    assert not events.has_ended()
     api.clock.advance(2)
     assert [event["type"] for event in events.take()] == ["BOOKMARK"]
-    assert events.ended
+    assert events.has_ended()
     assert not api.cluster.core.watches
 
 
@@ -149,7 +149,7 @@ def test_a_reader_that_falls_too_far_behind_is_cut_off(monkeypatch: pytest.Monke
     for i in range(5):
         api.configmap(f"a{i}")
     assert len(events.take()) == 3
-    assert events.ended
+    assert events.has_ended()
     assert not api.cluster.core.watches
 
 
@@ -162,7 +162,7 @@ def test_the_end_of_a_definition_ends_its_watches_after_its_objects() -> None:
     api.json("DELETE", f"{DEFINITIONS}/things.example.com", status=200)
     api.clock.advance(5)
     assert events.seen() == [("ADDED", "t"), ("DELETED", "t")]
-    assert events.ended
+    assert events.has_ended()
     assert api.ask("GET", THINGS).status == 404
 
 
