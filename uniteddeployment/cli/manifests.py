@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -12,10 +12,11 @@ from uniteddeployment.cli.errors import USAGE, CommandError
 class _Loader(yaml.SafeLoader):
     """Dates stay text, as in JSON, which manifests are made into."""
 
-    yaml_implicit_resolvers: ClassVar = {
-        first: [entry for entry in entries if entry[0] != "tag:yaml.org,2002:timestamp"]
-        for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+
+_Loader.yaml_implicit_resolvers = {
+    first: [entry for entry in entries if entry[0] != "tag:yaml.org,2002:timestamp"]
+    for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 def read(file: Path) -> list[dict[str, Any]]:

@@ -1,0 +1,127 @@
+"""A fleet of embedded clusters over HTTPS with the controller, and ``ud`` as its user calls it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from click.testing import Result
+from typer.testing import CliRunner
+
+from uniteddeployment.cli import fleet as fleets
+from uniteddeployment.cli.demo import controller
+from uniteddeployment.cli.embedded import Served
+from uniteddeployment.cli.fleet import Fleet
+from uniteddeployment.cli.main import app
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import from_values
+from uniteddeployment.kube.resource import Resource
+from uniteddeployment.kube.transport import AiohttpTransport
+
+NAMESPACE = "default"
+SECONDS = 30.0
+
+
+class Site:
+    """The clusters, their clients, and ``ud``."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.clients: dict[str, Client] = {}
+
+    @property
+    def host(self) -> Client:
+        return self.clients["host"]
+
+    def served(self, name: str) -> Served:
+        return next(one for one in (self.fleet.host, *self.fleet.members) if one.cluster.name == name)
+
+    async def ud(self, *arguments: str, stdin: str = "") -> Result:
+        """``ud`` with these arguments, in a thread: it has a loop of its own."""
+        place = [] if arguments[0] == "convert" else ["--kubeconfig", str(self.fleet.kubeconfig)]
+        return await asyncio.to_thread(CliRunner().invoke, app, [*arguments, *place], input=stdin)
+
+    async def said(self, *arguments: str, stdin: str = "") -> str:
+        """What it prints. Raises AssertionError when it fails."""
+        result = await self.ud(*arguments, stdin=stdin)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    async def json(self, *arguments: str) -> Any:
+        return json.loads(await self.said(*arguments, "-o", "json"))
+
+    async def apply(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        name = document["metadata"]["name"]
+        return await self.host.apply(
+            UNITED_DEPLOYMENTS, name, document, dict[str, Any], namespace=NAMESPACE, field_manager="user", force=True
+        )
+
+    async def until(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for something that comes with a change in a cluster."""
+        changed = asyncio.Event()
+        with ExitStack() as stack:
+            for one in (self.fleet.host, *self.fleet.members):
+                stack.callback(one.cluster.access.subscribe("*", lambda _change: changed.set()))
+            try:
+                async with asyncio.timeout(SECONDS):
+                    while not condition():
+                        await changed.wait()
+                        changed.clear()
+            except TimeoutError:
+                raise AssertionError(f"{what}: not within {SECONDS:g} s") from None
+
+    def ud_object(self, name: str = "web") -> Any:
+        return self.fleet.host.cluster.access.get("uniteddeployments.uniteddeployment.io", NAMESPACE, name)
+
+    def settled(self, name: str = "web") -> bool:
+        """Whether the controller has seen the object as it is and is done with it."""
+        obj = self.ud_object(name) or {"metadata": {}}
+        status = obj.get("status") or {}
+        conditions = {one["type"]: one["status"] for one in status.get("conditions", ())}
+        return (
+            status.get("observedGeneration") == obj["metadata"].get("generation")
+            and conditions.get("Ready") == "True"
+            and conditions.get("Reconciling") == "False"
+        )
+
+    async def wait_settled(self, name: str = "web") -> None:
+        await self.until(lambda: self.settled(name), f"{name} settles")
+
+    def pods(self, cluster: str) -> list[Any]:
+        """Living pods, as the cluster has them."""
+        found = self.served(cluster).cluster.access.list("pods", NAMESPACE)
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def uids(self, cluster: str) -> set[str]:
+        return {pod["metadata"]["uid"] for pod in self.pods(cluster)}
+
+    async def run(self, cluster: str, resource: Resource, document: Mapping[str, Any]) -> None:
+        """Make a workload by hand, and wait until all its pods are ready and it says so."""
+        await self.clients[cluster].create(resource, document, dict[str, Any], namespace=NAMESPACE)
+        name, wanted = document["metadata"]["name"], document["spec"]["replicas"]
+
+        def ready() -> bool:
+            found = self.served(cluster).cluster.access.get(f"{resource.plural}.apps", NAMESPACE, name)
+            status = found.get("status", {})
+            return status.get("readyReplicas") == wanted and status.get("updatedReplicas") == wanted
+
+        await self.until(ready, f"{name} is ready")
+
+
+@asynccontextmanager
+async def site(folder: Path, *, members: int = 1, control: bool = True) -> AsyncIterator[Site]:
+    """Clusters with the CRDs and registered members, until the block ends; with the controller if it is to control."""
+    async with AsyncExitStack() as stack:
+        fleet = await stack.enter_async_context(fleets.running(folder, members, ready_after=0.0))
+        made = Site(fleet)
+        for one in (fleet.host, *fleet.members):
+            connection = from_values(one.server.url, ca=one.server.ca, token=one.token, name=one.cluster.name)
+            client = Client(AiohttpTransport(connection), one.cluster.name, field_manager="test")
+            made.clients[one.cluster.name] = client
+            stack.push_async_callback(client.close)
+        if control:
+            await stack.enter_async_context(controller(fleet))
+        yield made
