@@ -4,6 +4,8 @@ Hazards of CEL in CRDs that shaped the expressions:
 
 * An int-or-string is costed as if it were a string of three megabytes, so nothing that reads all of it (``matches``,
   ``replace``, ``==``) fits into the budget inside a list; ``charAt`` does. The schema's pattern bounds what it can be.
+* At run time, comparing each of 256 subsets with each other one takes nine tenths of what one call may cost (measured
+  with names of 63 characters on 1.36), so an expression can do that once and not twice.
 * Rules about the sum of shares must not stand in the way of ``/scale``: an autoscaler has to be able to move the total.
   They are checked at creation and when the topology changes; another total is served as closely as it can be.
 * A default is checked without the defaults inside it, so a rule asks with ``has`` also for what has a default.

@@ -190,11 +190,6 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="ordinals-order-immutable",
         at="spec.topology",
-        cel=(
-            f"{_ORDINALS_STAY}oldSelf.subsets.filter(o, self.subsets.exists(s, s.name == o.name)).map(o, o.name) == "
-            "self.subsets.filter(s, oldSelf.subsets.exists(o, o.name == s.name)).map(s, s.name) && "
-            "self.subsets.map(s, oldSelf.subsets.exists(o, o.name == s.name) ? 0 : 1).isSorted()"
-        ),
         field_path=".subsets",
         change=True,
         message="while ordinals are Disjoint, subsets keep their order and new ones go to the end",
