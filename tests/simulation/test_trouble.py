@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
+from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, world_for
 from tests.support.planning import manifest
 from tests.support.watchdog import Watchdog, workloads
 from tests.support.world import UDS, simulate, world
 from uniteddeployment.embedded.crd.lifecycle import LifecycleController
 from uniteddeployment_api import names
 
-KINDS = ["statefulSetTemplate", "deploymentTemplate"]
+KINDS = ALL_KINDS
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 HALF_DONE = {
     "member-1": {"app:1": 2, "app:2": 2},
@@ -34,7 +35,7 @@ def test_a_crash_between_any_two_writes_ends_in_the_same_state(kind, writes):
     """I9: the controller dies after its n-th write and another one takes over."""
 
     async def story():
-        async with world(controller=False) as w:
+        async with world_for(kind, controller=False) as w:
             dog = Watchdog(w)
             w.start_controller()
             await created(w, kind)
@@ -53,7 +54,7 @@ def test_a_crash_between_any_two_writes_ends_in_the_same_state(kind, writes):
             await w.until(w.settled, what="the canary")
             assert images(w) == HALF_DONE
             assert not dog.broken
-            expected = 1 if kind == "statefulSetTemplate" else 2
+            expected = 2 if kind == "deploymentTemplate" else 1
             assert all(len(workloads(w, member)) == expected for member in w.members)
 
     simulate(story)
@@ -65,7 +66,7 @@ def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_b
     """I6, I8, I10"""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             await created(w, kind)
             w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
             await w.until(lambda: w.status().get("updatedReplicas", 0) > 0, what="the first canary")
@@ -88,7 +89,7 @@ def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_b
 @pytest.mark.parametrize("kind", KINDS)
 def test_slow_and_failing_servers_only_take_longer(kind):
     async def story():
-        async with world(seed=7) as w:
+        async with world_for(kind, seed=7) as w:
             for cluster in w.members.values():
                 cluster.faults.set(latency=0.2, jitter=0.5, error_rate=0.2)
             w.host.faults.set(latency=0.05, error_rate=0.1)
@@ -96,7 +97,7 @@ def test_slow_and_failing_servers_only_take_longer(kind):
             w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
             await w.until(w.settled, what="the canary")
             assert images(w) == HALF_DONE
-            expected = 1 if kind == "statefulSetTemplate" else 2
+            expected = 2 if kind == "deploymentTemplate" else 1
             assert all(len(workloads(w, member)) == expected for member in w.members)
 
     simulate(story)
@@ -107,7 +108,7 @@ def test_a_settled_fleet_costs_no_requests_but_its_watches(kind):
     """I3: an hour of it, also while a canary is held."""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             await created(w, kind)
             w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
             await w.until(w.settled, what="the canary")
@@ -124,7 +125,7 @@ def test_creation_and_a_later_step_cost_what_they_have_to(kind):
     """One write per subset and four on the host; then one per changed subset and two on the host."""
 
     async def story():
-        async with world(controllers=(LifecycleController,)) as w:  # no pods, whose progress would add to the count
+        async with world_for(kind, controllers=(LifecycleController,)) as w:  # no pods, whose progress would add to the count
             for document, on_host in (
                 (manifest(kind=kind), 4),
                 (manifest(kind=kind, replicas=16), 2),
@@ -143,7 +144,7 @@ def test_creation_and_a_later_step_cost_what_they_have_to(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_template_taken_back_in_mid_canary_is_undone(kind):
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             await created(w, kind)
             w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
             await w.until(w.settled, what="the canary")
@@ -157,7 +158,7 @@ def test_a_template_taken_back_in_mid_canary_is_undone(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(kind):
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             await created(w, kind)
             stable = w.status()["currentRevision"]
             w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -176,7 +177,7 @@ def test_scaling_in_mid_canary_keeps_to_the_partition(kind):
     """I6"""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             dog = Watchdog(w)
             await created(w, kind)
             w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -204,7 +205,7 @@ def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revision(ki
     """I6: the StatefulSet controller forgets it."""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             await created(w, kind)
             w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
             await w.until(w.settled, what="the canary")
@@ -226,7 +227,7 @@ def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(kind):
     shares = {"member-1": "50%", "member-2": "25%"}
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             dog = Watchdog(w)
             await created(w, kind, replicas=6, shares={"member-1": 4, "member-2": 2})
             first = {"replicas": 6, "shares": {"member-1": 4, "member-2": 2}}
@@ -244,11 +245,10 @@ def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_somebody_edits_or_deletes_in_a_member_comes_back(kind):
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             await created(w, kind)
-            plural = "statefulsets" if kind == "statefulSetTemplate" else "deployments"
             (name,) = workloads(w, "member-1")
-            path = f"/apis/apps/v1/namespaces/default/{plural}/{name}"
+            path = f"{PATHS[kind]}/{name}"
             member = w.members["member-1"]
             body = {"spec": {"replicas": 1}}
             w.request(member, "PATCH", path, body, content_type="application/merge-patch+json")
@@ -324,13 +324,12 @@ def test_one_seed_gives_one_history():
 @pytest.mark.parametrize("kind", KINDS)
 def test_drift_is_put_back_with_an_event_that_names_the_field_and_its_writer(kind):
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             await created(w, kind)
-            plural = "statefulsets" if kind == "statefulSetTemplate" else "deployments"
             (name,) = workloads(w, "member-1")
-            path = f"/apis/apps/v1/namespaces/default/{plural}/{name}?fieldManager=somebody"
-            pod = {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "bad:1"}]}}}}
-            w.request(w.members["member-1"], "PATCH", path, pod, content_type="application/strategic-merge-patch+json")
+            path = f"{PATHS[kind]}/{name}?fieldManager=somebody"
+            edit = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "bad:1"}]
+            w.request(w.members["member-1"], "PATCH", path, edit, content_type="application/json-patch+json")
             await w.until(lambda: w.settled() and w.images("member-1") == {"app:1": 4}, what="the image")
 
             def told():
@@ -347,14 +346,13 @@ def test_what_is_left_to_others_is_left_alone(kind):
     """An HPA in a member scales as it likes."""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             document = manifest(kind=kind)
             document["metadata"]["annotations"] = {"uniteddeployment.io/ignore-differences": "spec.replicas"}
             w.apply(document)
             await w.until(w.settled, what="creation")
-            plural = "statefulsets" if kind == "statefulSetTemplate" else "deployments"
             (name,) = workloads(w, "member-1")
-            path = f"/apis/apps/v1/namespaces/default/{plural}/{name}/scale"
+            path = f"{PATHS[kind]}/{name}/scale"
             w.request(
                 w.members["member-1"],
                 "PATCH",
@@ -375,7 +373,7 @@ def test_what_is_left_to_others_is_left_alone(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(kind):
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             await created(w, kind)
             before = {pod["metadata"]["uid"] for pod in w.pods("member-1")}
             path = f"{names.API_PATH}/namespaces/default/uniteddeployments/web"
@@ -384,8 +382,7 @@ def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(kind)
             await asyncio.sleep(60)
             assert {pod["metadata"]["uid"] for pod in w.pods("member-1")} == before
             assert not workloads(w, "member-1")
-            access = w.members["member-1"].access
-            (left,) = [*access.list("statefulsets.apps"), *access.list("deployments.apps")]
+            (left,) = w.members["member-1"].access.list(RESOURCES[kind])
             marks = [*left["metadata"].get("labels", {}), *left["metadata"].get("annotations", {})]
             assert not [mark for mark in marks if mark.startswith("uniteddeployment.io/")]
             assert not [
@@ -395,3 +392,70 @@ def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(kind)
             ]
 
     simulate(story)
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(policy):
+    """The StatefulSet controller waits for ever for the broken pod to get ready."""
+
+    async def story():
+        async with world() as w:
+            good, bad = manifest(), manifest(image="fail:2", partitions=HALF)
+            for document in (good, bad):
+                document["spec"]["template"]["statefulSetTemplate"]["spec"]["podManagementPolicy"] = policy
+            w.apply(good)
+            await w.until(w.settled, what="creation")
+            w.apply(bad)
+            await w.until(lambda: all("fail:2" in w.images(member) for member in w.members), what="the bad version")
+            await asyncio.sleep(120)
+            assert w.images("member-1") == {"app:1": 3, "fail:2": 1}, "it goes no further"
+            entry = w.status()["subsetStatuses"][0]
+            assert sorted(one["replicas"] for one in entry["revisions"]) == [1, 3]
+            w.apply(good)
+            await w.until(w.settled, what="the way back")
+            assert w.images("member-1") == {"app:1": 4}
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_subset_that_moves_or_is_renamed_keeps_the_ready_total(kind):
+    """I7: the new is ready before the old goes."""
+
+    async def story():
+        async with world_for(kind) as w:
+            shares = {"member-1": 4, "member-2": 4}
+            await created(w, kind, shares=shares)
+            lowest = [8]
+
+            def look(_change):
+                lowest[0] = min(lowest[0], sum(ready(w, member) for member in w.members))
+
+            for cluster in w.members.values():
+                cluster.access.subscribe("pods", look)
+            moved = manifest(kind=kind, shares=shares)
+            moved["spec"]["topology"]["subsets"][1] |= {"name": "moved", "targetCluster": {"name": "member-3"}}
+            w.apply(moved)
+            await w.until(lambda: w.settled() and not workloads(w, "member-2"), what="the move")
+            assert lowest[0] >= 6
+            assert w.images("member-3") == {"app:1": 4}
+
+            never = manifest(kind=kind, shares=shares)
+            never["spec"]["topology"]["subsets"][1] |= {"name": "stuck", "targetCluster": {"name": "member-2"}}
+            never["spec"]["topology"]["subsets"][1]["nodeSelectorTerm"] = {
+                "matchExpressions": [{"key": "no-such-label", "operator": "Exists"}]
+            }
+            w.apply(never)
+            await asyncio.sleep(600)
+            assert w.images("member-3") == {"app:1": 4}, "what replaces it never got ready, so it stays"
+            assert lowest[0] >= 6
+
+    simulate(story)
+
+
+def ready(w, member):
+    return sum(
+        any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ()))
+        for pod in w.pods(member)
+        if "deletionTimestamp" not in pod["metadata"]
+    )

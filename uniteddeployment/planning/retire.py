@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.moves import resolve
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, Workload
 from uniteddeployment.planning.steps import Delete, Release
 from uniteddeployment.planning.subject import Subject
@@ -54,7 +55,8 @@ def leftovers(
     """Workloads of subsets that were removed, renamed, moved to another cluster or given another kind.
 
     ``placed`` is subset -> cluster as wanted now, ``ready`` the ready pods of those. An old workload goes once the
-    application has its ready total without it (I7), so if the new never gets ready, the old stays.
+    application has its ready total, less ``spec.topology.maxUnavailable``, without it (I7): if the new never gets
+    ready, the old stays.
     """
     old = [
         (view, found)
@@ -64,6 +66,7 @@ def leftovers(
         if placed.get(found.subset) != view.name or found.kind != app.kind
     ]
     spare = ready + sum(found.status.ready_replicas for _, found in old) - desired
+    spare += resolve(app.model.spec.topology.max_unavailable, desired, round_up=False)
     steps, kept = [], []
     old.sort(key=lambda pair: (pair[1].status.ready_replicas, pair[0].name, pair[1].metadata.name))
     for view, found in old:

@@ -36,6 +36,8 @@ class Row:
     """Why it has this number of replicas."""
     stalled: bool = False
     generation: int = 0
+    revisions: tuple[tuple[str, int, int], ...] = ()
+    """(revision, pods, ready pods) of each revision that has pods."""
     last_observed: str | None = None
     ordinals_start: int | None = None
     reserved: int = 0
@@ -194,6 +196,11 @@ def _subset(row: Row) -> dict[str, Any]:
         entry["reservedReplicas"] = row.reserved
     if row.conditions:
         entry["conditions"] = list(row.conditions)
+    if row.revisions:
+        entry["revisions"] = [
+            {"revision": revision, "replicas": replicas, "readyReplicas": ready}
+            for revision, replicas, ready in row.revisions
+        ]
     if row.last_observed:
         entry["lastObservedTime"] = row.last_observed
     return entry

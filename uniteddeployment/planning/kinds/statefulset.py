@@ -10,9 +10,11 @@ scaling, and leaves running pods below it alone. Three things follow that this m
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
+from uniteddeployment.planning.kinds.stuck import stuck_pod
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import MemberStep
 
@@ -33,7 +35,12 @@ Lowest = Callable[[Demand, Workload], int]
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_held(demand, lowest_by_ordinal)
+    planned = plan_held(demand, lowest_by_ordinal)
+    found = next((workload for workload in demand.mine() if workload.metadata.name == planned.workload), None)
+    if planned.settled or planned.steps or found is None:
+        return planned
+    step = stuck_pod(demand, found, found.partition)
+    return replace(planned, steps=(step,), message=step.why) if step else planned
 
 
 def plan_held(demand: Demand, lowest: Lowest) -> SubsetPlan:
