@@ -170,6 +170,22 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
         f"{ROOT}.template.spec.containers",
         changed(manifest(), f"{ROOT}.template.spec.containers", []),
     ),
+    (
+        "exactly-one-template",
+        "spec.template",
+        manifest(
+            template={
+                field: spec
+                for made in (manifest(), deployment(), clone_set())
+                for field, spec in made["spec"]["template"].items()
+            }
+        ),
+    ),
+    (
+        "reservation-kind",
+        f"{ADAPTIVE}.reserveUnschedulablePods",
+        changed(template_of("advancedStatefulSetTemplate"), ADAPTIVE, RESERVING),
+    ),
     ("template-has-no-replicas", f"{DEPLOYMENT}.replicas", changed(deployment(), f"{DEPLOYMENT}.replicas", 3)),
     ("template-has-no-replicas", f"{CLONE_SET}.replicas", changed(clone_set(), f"{CLONE_SET}.replicas", 3)),
     (

@@ -153,6 +153,8 @@ def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "where", "words"),
     [
+        ("spec.topology.subsets.0.minReplicas", "bad%", "spec.topology.subsets[0].minReplicas", "percentage"),
+        ("spec.topology.subsets.1.maxReplicas", "bad%", "spec.topology.subsets[1].maxReplicas", "percentage"),
         ("spec.topology.ordinalBlock", 0, "spec.topology.ordinalBlock", "1 or more"),
         ("spec.topology.ordinals", "Other", "spec.topology.ordinals", "'Shared' or 'Disjoint'"),
         ("spec.topology.maxUnavailable", "x", "spec.topology.maxUnavailable", "percentage"),
