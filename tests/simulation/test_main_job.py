@@ -2,17 +2,17 @@
 
 import pytest
 
+from tests.support.kruise import ALL_KINDS, world_for
 from tests.support.planning import manifest
-from tests.support.world import simulate, world
+from tests.support.world import simulate
 
-KINDS = ["statefulSetTemplate", "deploymentTemplate"]
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_an_application_is_rolled_out_in_two_halves(kind):
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             w.apply(manifest(kind=kind))
             await w.until(w.settled, what="creation")
             assert [len(w.pods(member)) for member in w.members] == [4, 2, 2]

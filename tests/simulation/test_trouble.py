@@ -125,7 +125,8 @@ def test_creation_and_a_later_step_cost_what_they_have_to(kind):
     """One write per subset and four on the host; then one per changed subset and two on the host."""
 
     async def story():
-        async with world_for(kind, controllers=(LifecycleController,)) as w:  # no pods, whose progress would add to the count
+        # No pods, whose progress would add to the count.
+        async with world_for(kind, controllers=(LifecycleController,)) as w:
             for document, on_host in (
                 (manifest(kind=kind), 4),
                 (manifest(kind=kind, replicas=16), 2),

@@ -6,9 +6,11 @@ from tests.support.world import World
 from uniteddeployment.embedded.access import Change
 from uniteddeployment_api import names
 
+_WORKLOADS = ("statefulsets.apps", "deployments.apps", "clonesets.apps.kruise.io", "statefulsets.apps.kruise.io")
+
 
 class Watchdog:
-    """Counts the pods of each subset by image. ``allow(image, member -> pods)`` bounds how many may run an image (I6)."""
+    """Counts the pods of each member by image. ``allow(image, member -> pods)`` bounds how many may run one (I6)."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -35,7 +37,7 @@ class Watchdog:
 def workloads(world: World, member: str) -> dict[str, Any]:
     """Name -> workload of ours in a member."""
     access = world.clusters[member].access
-    found = [*access.list("statefulsets.apps"), *access.list("deployments.apps")]
+    found = [one for resource in _WORKLOADS for one in access.list(resource)]
     return {one["metadata"]["name"]: one for one in found if names.LABEL_NAME in one["metadata"].get("labels", {})}
 
 

@@ -26,6 +26,8 @@ class Kind:
     """Where in ``spec.updateStrategy`` its partition is: how many pods stay at the old revision."""
     update_type: str = ""
     """``spec.updateStrategy.type`` when the template gives none."""
+    prioritised: bool = False
+    """Whether ``spec.updateStrategy.priorityStrategy`` says which of the old pods are updated first."""
     suffix: str = ""
     """Ends the names of its objects, where they would meet those of another kind in the names of their pods."""
     provider: str = ""

@@ -61,9 +61,17 @@ def render(
 
 
 def with_numbers(
-    rendered: Rendered, *, replicas: int, partition: int | None = None, uid: str | None = None
+    rendered: Rendered,
+    *,
+    replicas: int,
+    partition: int | None = None,
+    uid: str | None = None,
+    stable: str | None = None,
 ) -> dict[str, Any]:
-    """The body to apply. ``uid`` makes the write fail if the object is another one by now (I13)."""
+    """The body to apply. ``uid`` makes the write fail if the object is another one by now (I13).
+
+    ``stable`` is the revision of the pods that are held, where a kind has to be told which of the others go first.
+    """
     metadata = dict(rendered.body["metadata"])
     if uid:
         metadata["uid"] = uid
@@ -71,8 +79,21 @@ def with_numbers(
     if partition is not None:
         strategy = {"type": rendered.kind.update_type, **(spec.get("updateStrategy") or {})}
         if strategy["type"] != ON_DELETE:
+            if rendered.kind.prioritised and stable and not strategy.get("priorityStrategy"):
+                strategy["priorityStrategy"] = _last(stable)
             spec["updateStrategy"] = _with_value(strategy, rendered.kind.partition, partition)
+    if (spec.get("strategy") or {}).get("type") == "Recreate" and rendered.kind.per_revision:
+        # A Deployment of one revision never updates pods by itself, so to it this is no news; and an API server
+        # refuses it where it has set the defaults of the other strategy before.
+        del spec["strategy"]
     return {**rendered.body, "metadata": metadata, "spec": spec}
+
+
+def _last(stable: str) -> dict[str, Any]:
+    """Pods of a canary that was given up are updated before those that are held: three versions are no reason to
+    lose what is stable."""
+    others = {"key": names.LABEL_REVISION, "operator": "NotIn", "values": [stable]}
+    return {"weightPriority": [{"weight": 100, "matchSelector": {"matchExpressions": [others]}}]}
 
 
 def _with_value(tree: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:

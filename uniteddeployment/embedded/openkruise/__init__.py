@@ -2,7 +2,7 @@
 
 A cluster runs it only if it is asked to: ``Cluster(controllers=(*default_controllers(), *kruise_controllers()))``. The
 definitions of the two kinds are the installer's to bring, as with the real one; the controllers wait for them. Pods are
-always recreated (updates in place, surge, priorities and life cycle hooks are left out).
+always recreated (updates in place, surge and life cycle hooks are left out).
 """
 
 from uniteddeployment.embedded.controllers.base import Controller

@@ -66,6 +66,7 @@ class CloneSetController(LateOwningController):
             current_revision=revisions.current["metadata"]["name"],
             update_revision=revisions.update["metadata"]["name"],
             min_ready_seconds=spec.get("minReadySeconds", 0),
+            priorities=(strategy.get("priorityStrategy") or {}).get("weightPriority") or (),
             held=bool(strategy.get("paused")) or strategy.get("type") == "OnDelete",
             now=self.clock.now(),
         )

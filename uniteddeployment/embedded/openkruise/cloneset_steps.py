@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from uniteddeployment.embedded.controllers.label_index import labels_of
 from uniteddeployment.embedded.controllers.pods import is_available, is_ready, phase_of
+from uniteddeployment.embedded.controllers.scheduling.selectors import matches_labels
 from uniteddeployment.embedded.controllers.statefulset_pods import revision_of
 from uniteddeployment.embedded.resources import Obj
 
@@ -29,12 +31,18 @@ class View:
     current_revision: str
     update_revision: str
     min_ready_seconds: int = 0
+    priorities: Sequence[Obj] = ()
+    """Weights of labels: the pods that weigh most are updated first."""
     held: bool = False
     """Whether updates are paused or wait for somebody to delete pods."""
     now: datetime
 
     def updated(self, pod: Obj) -> bool:
         return revision_of(pod) == self.update_revision
+
+    def weight(self, pod: Obj) -> int:
+        fitting = (one for one in self.priorities if matches_labels(one["matchSelector"], labels_of(pod)))
+        return sum(one["weight"] for one in fitting)
 
     def available(self, pod: Obj) -> bool:
         return is_available(pod, self.min_ready_seconds, self.now)
@@ -65,7 +73,8 @@ def next_steps(view: View) -> Steps:
     wanted = min(beyond, view.replicas - view.partition - len(new))
     if view.held or wanted <= 0:
         return Steps()
-    return Steps(delete=_within_budget(view, _least_missed(old)[:wanted]))
+    order = sorted(_least_missed(old), key=view.weight, reverse=True)
+    return Steps(delete=_within_budget(view, order[:wanted]))
 
 
 def _within_budget(view: View, chosen: Sequence[Obj]) -> tuple[Obj, ...]:

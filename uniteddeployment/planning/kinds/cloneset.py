@@ -19,6 +19,7 @@ KIND = Kind(
     kind="CloneSet",
     partition=("partition",),
     update_type="ReCreate",
+    prioritised=True,
     provider="OpenKruise",
 )
 

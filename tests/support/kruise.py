@@ -1,0 +1,63 @@
+"""OpenKruise in embedded clusters: the definitions of its kinds and the simulation of its controllers."""
+
+from collections.abc import Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.world import World, world
+from uniteddeployment.embedded.cluster import Cluster
+from uniteddeployment.embedded.controllers.defaults import default_controllers
+from uniteddeployment.embedded.openkruise import kruise_controllers
+
+KRUISE_KINDS = ("cloneSetTemplate", "advancedStatefulSetTemplate")
+ALL_KINDS = ("statefulSetTemplate", "deploymentTemplate", *KRUISE_KINDS)
+RESOURCES = {
+    "statefulSetTemplate": "statefulsets.apps",
+    "deploymentTemplate": "deployments.apps",
+    "cloneSetTemplate": "clonesets.apps.kruise.io",
+    "advancedStatefulSetTemplate": "statefulsets.apps.kruise.io",
+}
+"""Template -> the resource of its workloads, as a cluster's own access knows it."""
+PATHS = {
+    "statefulSetTemplate": "/apis/apps/v1/namespaces/default/statefulsets",
+    "deploymentTemplate": "/apis/apps/v1/namespaces/default/deployments",
+    "cloneSetTemplate": "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets",
+    "advancedStatefulSetTemplate": "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets",
+}
+"""Template -> where an API server has its workloads."""
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_DATA = Path(__file__).with_name("openkruise.yaml")
+
+
+def definitions() -> list[dict[str, Any]]:
+    """The CustomResourceDefinitions of CloneSets and Advanced StatefulSets."""
+    return list(yaml.safe_load_all(_DATA.read_text()))
+
+
+def install(made: World, cluster: Cluster) -> None:
+    """Install OpenKruise's definitions in a cluster that runs :func:`kruise_controllers`."""
+    for definition in definitions():
+        made.request(cluster, "POST", _DEFINITIONS, definition)
+
+
+@asynccontextmanager
+async def kruise_world(
+    seed: int = 1, members: int = 3, *, without: Collection[str] = (), controller: bool = True, **cluster: Any
+):
+    """A world whose members have OpenKruise, but those that are named ``without``."""
+    options = {"controllers": (*default_controllers(), *kruise_controllers()), **cluster}
+    async with world(seed, members, controller=False, **options) as made:
+        for name, member in made.members.items():
+            if name not in without:
+                install(made, member)
+        if controller:
+            made.start_controller()
+        yield made
+
+
+def world_for(kind: str, seed: int = 1, members: int = 3, **options: Any):
+    """A world in which the members serve a kind."""
+    return (kruise_world if kind in KRUISE_KINDS else world)(seed, members, **options)
