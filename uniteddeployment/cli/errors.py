@@ -32,25 +32,40 @@ def one_line(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        from uniteddeployment.controller.run import StartError  # noqa: PLC0415  # costs 0.3 s; only commands pay
-        from uniteddeployment.kube.credentials import CredentialsError  # noqa: PLC0415
-        from uniteddeployment.kube.election import LostLeadership  # noqa: PLC0415
-        from uniteddeployment.kube.errors import KubeError  # noqa: PLC0415
-        from uniteddeployment_api import InvalidObject  # noqa: PLC0415
-
         try:
             return function(*args, **kwargs)
-        except CommandError as error:
-            fail(str(error), error.code)
-        except TimeoutError as error:
-            fail(str(error) or "it took too long", TIMEOUT)
-        except InvalidObject as error:
-            fail(f"the object is invalid: {error}", USAGE)
-        except (StartError, CredentialsError, KubeError) as error:
-            fail(str(error), FAILED)
-        except LostLeadership:
-            fail("lost the leadership: the Lease could not be renewed in time", FAILED)
+        except typer.Exit:
+            raise
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
+        except Exception as error:
+            known = _known(error)
+            if known is None:
+                raise
+            fail(*known)
 
     return wrapper
+
+
+def _known(error: Exception) -> tuple[str, int] | None:
+    """What to say and the exit code, for errors that are no bugs. Imported late: nobody waits for it who has none."""
+    from uniteddeployment.controller.certificates import CertificateError  # noqa: PLC0415
+    from uniteddeployment.controller.run import StartError  # noqa: PLC0415
+    from uniteddeployment.kube.credentials import CredentialsError  # noqa: PLC0415
+    from uniteddeployment.kube.election import LostLeadership  # noqa: PLC0415
+    from uniteddeployment.kube.errors import KubeError  # noqa: PLC0415
+    from uniteddeployment_api import InvalidObject  # noqa: PLC0415
+
+    match error:
+        case CommandError():
+            return str(error), error.code
+        case TimeoutError():
+            return str(error) or "it took too long", TIMEOUT
+        case InvalidObject():
+            return f"the object is invalid: {error}", USAGE
+        case LostLeadership():
+            return "lost the leadership: the Lease could not be renewed in time", FAILED
+        case StartError() | CredentialsError() | CertificateError() | KubeError():
+            return str(error), FAILED
+        case _:
+            return None
