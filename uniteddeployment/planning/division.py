@@ -53,6 +53,7 @@ def divide(
     standings = adaptive.standings(subject, app, observed, given)
     divided = allocate(_request(app, given, standings, ranges or {}))
     replicas = divided.replicas
+    reserved = _with_stand_ins(app, divided)
     waits = [standing.again_in for standing in standings.values() if standing.again_in is not None]
     conditions = {name: standing.condition(replicas[name], observed.now) for name, standing in standings.items()}
     return Division(
@@ -60,10 +61,10 @@ def divide(
         reasons={one.name: _reason(one, standings.get(one.name)) for one in divided.subsets},
         unplaced=divided.unplaced,
         why_unplaced=divided.problem,
-        reserved={one.name: one.reserved for one in divided.subsets if one.reserved},
+        reserved=reserved,
         conditions=conditions,
         again_in=min(waits, default=None),
-        remember=_remember(subject, divided, standings, conditions),
+        remember=_remember(subject, divided, standings, reserved, conditions),
     )
 
 
@@ -125,6 +126,19 @@ def _adapted(demand: SubsetDemand, standing: Standing, total: int, shrinking: bo
     return replace(demand, current=current, capacity=capacity, note=standing.message)
 
 
+def _with_stand_ins(app: Application, divided: Allocation) -> dict[str, int]:
+    """How many waiting pods of each subset have stand-ins. Where nobody else has room they are missing (I4)."""
+    running = sum(one.replicas - one.reserved for one in divided.subsets)
+    missing = max(0, (app.model.spec.replicas or 0) - divided.unplaced - running)
+    reserved = {}
+    for one in divided.subsets:
+        alone = min(one.reserved, missing)
+        missing -= alone
+        if one.reserved > alone:
+            reserved[one.name] = one.reserved - alone
+    return reserved
+
+
 def _reason(given: SubsetAllocation, standing: Standing | None) -> str:
     """Of a subset that has more than it can run, without stand-ins, why is another question than why no more."""
     if standing is None or standing.schedulable or given.reserved or given.replicas <= (standing.capacity or 0):
@@ -136,6 +150,7 @@ def _remember(
     subject: Subject,
     divided: Allocation,
     standings: Mapping[str, Standing],
+    reserved: Mapping[str, int],
     conditions: Mapping[str, Mapping[str, Any]],
 ) -> bool:
     entries = subject.subset_statuses()
@@ -143,8 +158,9 @@ def _remember(
         return False
     for one in divided.subsets if standings else ():
         entry = entries.get(one.name, {})
-        stored = adaptive.schedulable_condition(entry).get("status"), entry.get("replicas", 0)
-        if (*stored, entry.get("reservedReplicas", 0)) != (conditions[one.name]["status"], one.replicas, one.reserved):
+        stored = adaptive.schedulable_condition(entry).get("status", "True"), entry.get("replicas", 0)
+        wanted = conditions[one.name]["status"], one.replicas, reserved.get(one.name, 0)
+        if (*stored, entry.get("reservedReplicas", 0)) != wanted:
             return True
     return False
 
