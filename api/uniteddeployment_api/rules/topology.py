@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND
 from uniteddeployment_api.rules.base import Rule
 from uniteddeployment_api.rules.cel import DISJOINT, KEPT, SUBSETS, hundredths, number, rounded, total
 
@@ -112,6 +113,17 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
 )
 
 SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        name="cluster-type",
+        at="spec.topology.clusterRegistry",
+        cel=(
+            "!has(self.clusterType) || "
+            f"(!has(self.clusterType.apiVersion) || self.clusterType.apiVersion == '{API_VERSION}') && "
+            f"(!has(self.clusterType.kind) || self.clusterType.kind == '{CLUSTER_KIND}')"
+        ),
+        field_path=".clusterType",
+        message=f"clusters are objects of the kind {CLUSTER_KIND} of {API_VERSION}",
+    ),
     Rule(
         name="adaptive-not-fixed",
         at="spec.topology",

@@ -46,7 +46,7 @@ class ClusterRegistry(Model):
     """Which clusters the subsets may target."""
 
     namespaces: Annotated[tuple[DnsLabel, ...], Field(max_length=64)] = ()
-    """Namespaces of Cluster objects that may be targeted; the UnitedDeployment's own if empty."""
+    """Namespaces of Cluster objects that may be targeted; any if empty."""
     selector: Labels = Field(default_factory=dict)
     """Labels that a Cluster has to have to be targeted."""
     cluster_type: ClusterType | None = None

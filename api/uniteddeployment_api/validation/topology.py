@@ -7,7 +7,7 @@ from uniteddeployment_api.errors import FieldError
 from uniteddeployment_api.shares import percent_of, scaled
 from uniteddeployment_api.v1alpha1.meta import INT32_MAX
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
-from uniteddeployment_api.v1alpha1.uniteddeployment import Subset, Topology
+from uniteddeployment_api.v1alpha1.uniteddeployment import ClusterType, Subset, Topology
 from uniteddeployment_api.validation.seen import SUBSETS, Check, Seen, broken
 
 _TOPOLOGY: Final = "spec.topology"
@@ -64,6 +64,12 @@ def _partitions(seen: Seen) -> Iterator[FieldError]:
     for name in seen.ud.spec.update_strategy.manual_update.partitions:
         if name not in names:
             yield broken("partitions-name-subsets", f"spec.updateStrategy.manualUpdate.partitions[{name}]")
+
+
+def _cluster_type(seen: Seen) -> Iterator[FieldError]:
+    registry = seen.ud.spec.topology.cluster_registry
+    if registry is not None and registry.cluster_type not in (None, ClusterType()):
+        yield broken("cluster-type", f"{_TOPOLOGY}.clusterRegistry.clusterType")
 
 
 def _schedule(seen: Seen) -> Iterator[FieldError]:
@@ -137,6 +143,7 @@ TOPOLOGY_CHECKS: Final[tuple[Check, ...]] = (
     _bounds,
     _fit,
     _partitions,
+    _cluster_type,
     _schedule,
     _ordinals,
     _ordinals_stay,

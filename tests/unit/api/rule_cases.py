@@ -213,6 +213,11 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
         ),
     ),
     (
+        "cluster-type",
+        "spec.topology.clusterRegistry.clusterType",
+        changed(manifest(), "spec.topology.clusterRegistry.clusterType", {"kind": "ClusterProfile"}),
+    ),
+    (
         "adaptive-not-fixed",
         "spec.topology.scheduleStrategy.type",
         changed(subsets({"replicas": 3}, {}), "spec.topology.scheduleStrategy", {"type": "Adaptive"}),
@@ -326,6 +331,7 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 ACCEPTED: list[dict[str, Any]] = [
+    changed(manifest(), "spec.topology.clusterRegistry", {"clusterType": {}, "namespaces": ["a"]}),
     deployment(),
     clone_set(),
     template_of("advancedStatefulSetTemplate"),
