@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import structlog
 from click.testing import Result
 from typer.testing import CliRunner
 
@@ -115,6 +117,9 @@ class Site:
 async def site(folder: Path, *, members: int = 1, control: bool = True) -> AsyncIterator[Site]:
     """Clusters with the CRDs and registered members, until the block ends; with the controller if it is to control."""
     async with AsyncExitStack() as stack:
+        # What the controller logs must not mix with what the command prints.
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+        stack.callback(structlog.reset_defaults)
         fleet = await stack.enter_async_context(fleets.running(folder, members, ready_after=0.0))
         made = Site(fleet)
         for one in (fleet.host, *fleet.members):
