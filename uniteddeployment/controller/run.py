@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -30,6 +31,7 @@ from uniteddeployment_api import names
 _log = structlog.get_logger(__name__)
 
 LEASE = "uniteddeployment-controller"
+GARBAGE_THRESHOLD = 20_000
 
 
 class StartError(Exception):
@@ -47,6 +49,7 @@ async def run(connection: Connection, settings: Settings) -> None:
 
 async def serve(connection: Connection, settings: Settings, stop: asyncio.Event) -> None:
     """Run until ``stop`` is set."""
+    _tune_collector()
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     client = _client(connection, metrics, "host")
@@ -55,14 +58,16 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
         await check(client)
         identity = f"{socket.gethostname()}_{os.getpid()}"
         recorder = Recorder(client, names.MANAGER, identity)
+        queue = metrics.queue(names.MANAGER)
         controller = Controller(
             client,
             lambda member: _client(member, metrics, member.name),
             workers=settings.workers,
             namespace=settings.namespace,
             recorder=recorder,
-            metrics=LoopMetrics(registry, metrics.queue("uniteddeployment")),
+            metrics=LoopMetrics(registry, queue),
         )
+        queue.follow(controller.queue)
         elector = _elector(client, settings, identity)
         await stack.enter_async_context(_web(settings, controller, elector, registry))
         if settings.admission:
@@ -71,6 +76,12 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
             await stack.enter_async_context(shell.admission(connection, client, settings))
         work = partial(elector.run, controller.run) if settings.leader_election else controller.run
         await _until(stop, asyncio.create_task(work()))
+
+
+def _tune_collector() -> None:
+    """What is imported stays for good, and most of what is decoded has no cycles: look for garbage seldom."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD, 50, 100)
 
 
 async def _until(stop: asyncio.Event, work: asyncio.Task[None]) -> None:

@@ -60,6 +60,9 @@ class ClientMetrics(Protocol):
 
     def requested(self, verb: str, resource: str, status: int, seconds: float) -> None: ...
 
+    def forget(self) -> None:
+        """The client is closed: its server need not be counted any more."""
+
 
 class Client:
     """Speaks to one API server. ``name`` is how messages and metrics call it."""
@@ -87,6 +90,8 @@ class Client:
     async def close(self) -> None:
         """Closes the transport."""
         await self._transport.close()
+        if self._metrics is not None:
+            self._metrics.forget()
 
     async def get(
         self,
