@@ -45,7 +45,7 @@ def python_errors(obj: Mapping[str, Any], old: Mapping[str, Any] | None = None) 
     return validate_united_deployment(parse_united_deployment(obj), before)
 
 
-@pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=[f"{row[0]}-{i}" for i, row in enumerate(BROKEN)])
+@pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=BROKEN_IDS)
 def test_a_broken_rule_is_told_with_the_path_of_the_field(name: str, path: str, obj: dict[str, Any]) -> None:
     """I11"""
     assert [(error.rule, error.path) for error in python_errors(obj)] == [(name, path)] * len(python_errors(obj))
