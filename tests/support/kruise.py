@@ -28,7 +28,7 @@ PATHS = {
     "advancedStatefulSetTemplate": "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets",
 }
 """Template -> where an API server has its workloads."""
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _DATA = Path(__file__).with_name("openkruise.yaml")
 
 
@@ -40,7 +40,7 @@ def definitions() -> list[dict[str, Any]]:
 def install(made: World, cluster: Cluster) -> None:
     """Install OpenKruise's definitions in a cluster that runs :func:`kruise_controllers`."""
     for definition in definitions():
-        made.request(cluster, "POST", _DEFINITIONS, definition)
+        made.request(cluster, "POST", DEFINITIONS, definition)
 
 
 @asynccontextmanager

@@ -1,0 +1,326 @@
+"""Every kind of workload: what its objects are, members that do not serve it, and one kind taking another's place."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from tests.support.kruise import (
+    ALL_KINDS,
+    DEFINITIONS,
+    KRUISE_KINDS,
+    RESOURCES,
+    definitions,
+    install,
+    kruise_world,
+    world_for,
+)
+from tests.support.planning import manifest
+from tests.support.watchdog import workloads
+from tests.support.world import simulate
+from uniteddeployment_api import names
+
+KINDS_HERE = {"cloneSetTemplate": "CloneSet", "advancedStatefulSetTemplate": "StatefulSet"}
+
+
+def on(kind, shares, **more):
+    return manifest(kind=kind, shares=shares, **more)
+
+
+def entry(w, subset):
+    return next(one for one in w.status()["subsetStatuses"] if one["name"] == subset)
+
+
+def template_of(w, member):
+    """The pod template of the newest workload in a member."""
+    found = sorted(workloads(w, member).values(), key=lambda one: int(one["metadata"]["resourceVersion"]))
+    return found[-1]["spec"]["template"]
+
+
+def sizes(w, *members):
+    return [len([pod for pod in w.pods(member) if "deletionTimestamp" not in pod["metadata"]]) for member in members]
+
+
+async def applied(w, document, what=""):
+    w.apply(document)
+    await w.until(w.settled, what=what)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_a_workload_says_whose_it_is_and_carries_what_the_template_and_the_subset_say(kind):
+    async def story():
+        async with world_for(kind, members=2) as w:
+            document = on(kind, {"member-1": 1, "member-2": 1}, replicas=2)
+            document["spec"]["template"][kind]["metadata"] = {"annotations": {"team": "blue"}}
+            document["spec"]["topology"]["subsets"][0]["patch"] = {"metadata": {"annotations": {"zone": "one"}}}
+            await applied(w, document, "creation")
+            (child,) = workloads(w, "member-1").values()
+            assert child["metadata"]["namespace"] == "default"
+            assert child["metadata"]["annotations"]["team"] == "blue"
+            expected = {names.LABEL_NAME: "web", names.LABEL_SUBSET: "member-1"}
+            assert expected.items() <= child["metadata"]["labels"].items()
+            assert ({"app": "web"} | expected).items() <= child["spec"]["template"]["metadata"]["labels"].items()
+            assert {"app": "web", names.LABEL_SUBSET: "member-1"}.items() <= child["spec"]["selector"][
+                "matchLabels"
+            ].items()
+            (pod,) = w.pods("member-1")
+            assert pod["metadata"]["annotations"]["zone"] == "one"
+            assert pod["metadata"]["labels"][names.LABEL_REVISION] == child["metadata"]["labels"][names.LABEL_REVISION]
+            assert "zone" not in w.pods("member-2")[0]["metadata"].get("annotations", {})
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_nodes_and_tolerations_of_a_subset_reach_its_pods_beside_those_of_the_template(kind):
+    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z1"]}
+    term = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "NotIn", "values": ["plan9"]}]}
+
+    async def story():
+        async with world_for(kind, members=1) as w:
+            document = on(kind, {"member-1": 1}, replicas=1)
+            (subset,) = document["spec"]["topology"]["subsets"]
+            subset["nodeSelectorTerm"] = {"matchExpressions": [zone]}
+            subset["tolerations"] = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}]
+            pod = document["spec"]["template"][kind]["spec"]["template"]["spec"]
+            pod["tolerations"] = [{"key": "c", "operator": "Exists"}]
+            affinity = {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+            }
+            pod["affinity"] = affinity
+            await applied(w, document, "creation")
+            spec = template_of(w, "member-1")["spec"]
+            required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            assert required["nodeSelectorTerms"] == [{"matchExpressions": [*term["matchExpressions"], zone]}]
+            assert [one["key"] for one in spec["tolerations"]] == ["c", "a", "b"]
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_subsets_come_and_go(kind):
+    async def story():
+        async with world_for(kind) as w:
+            await applied(w, on(kind, {"member-1": None}, replicas=2), "one subset")
+            assert sizes(w, *w.members) == [2, 0, 0]
+            await applied(w, on(kind, {"member-1": None, "member-2": None}, replicas=2), "two subsets")
+            assert sizes(w, *w.members) == [1, 1, 0]
+            await applied(w, on(kind, {"member-2": None}, replicas=2), "the other subset")
+            await w.until(lambda: sizes(w, *w.members) == [0, 2, 0], what="the removal")
+            assert not workloads(w, "member-1")
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_totals_are_divided_and_status_says_the_same(kind):
+    async def story():
+        async with world_for(kind, members=2) as w:
+            for total, expected in ((1, None), (2, [1, 1]), (6, [3, 3]), (4, [2, 2])):
+                await applied(w, on(kind, {"member-1": None, "member-2": None}, replicas=total), f"{total} pods")
+                await w.until(lambda total=total: sum(sizes(w, *w.members)) == total)
+                assert expected is None or sizes(w, *w.members) == expected
+                assert [entry(w, name)["replicas"] for name in w.members] == sizes(w, *w.members)
+                assert w.status()["replicas"] == total
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_partitions_are_obeyed_one_by_one_and_clamped_to_what_a_subset_has(kind):
+    async def story():
+        async with world_for(kind) as w:
+            two = {"member-1": None, "member-2": None}
+            await applied(w, on(kind, two, replicas=10), "creation")
+            for partitions, updated in (
+                ({"member-1": 4, "member-2": 3}, [1, 2]),
+                ({"member-1": 0, "member-2": 3}, [5, 2]),
+                ({}, [5, 5]),
+            ):
+                await applied(w, on(kind, two, replicas=10, image="app:2", partitions=partitions), str(partitions))
+                assert [w.images(member).get("app:2", 0) for member in two] == updated
+                assert [entry(w, name)["partition"] for name in two] == [partitions.get(name, 0) for name in two]
+            for shares, held, expected, partition in (
+                ({"member-1": 9, "member-2": None}, 0, [9, 1, 0], 0),
+                ({"member-1": "40%", "member-2": None}, 0, [4, 6, 0], 0),
+                ({"member-1": "30%", "member-2": None}, 1, [3, 7, 0], 1),
+                ({"member-1": "20%", "member-2": None, "member-3": None}, 2, [2, 4, 4], 2),
+                ({"member-1": "10%", "member-2": None}, 2, [1, 9, 0], 1),
+                ({"member-1": "40%", "member-2": None}, 2, [4, 6, 0], 2),
+            ):
+                held_back = {"member-1": held}
+                await applied(w, on(kind, shares, replicas=10, image="app:2", partitions=held_back), str(shares))
+                await w.until(lambda expected=expected: sizes(w, *w.members) == expected, what=str(expected))
+                assert entry(w, "member-1")["partition"] == partition
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_history_keeps_as_many_old_revisions_as_it_may(kind):
+    """OpenKruise loses sight of those of CloneSets."""
+
+    async def story():
+        async with world_for(kind, members=1) as w:
+            counts = []
+            for image in ("app:1", "app:2", "app:3", "app:4"):
+                await applied(w, on(kind, {"member-1": None}, replicas=1, image=image, revisionHistoryLimit=1), image)
+                await w.until(lambda: w.status()["currentRevision"] == w.status()["updatedRevision"])
+                await asyncio.sleep(5)
+                kept = w.host.access.list("controllerrevisions.apps")
+                counts.append(len([one for one in kept if one["metadata"]["name"].startswith("web-")]))
+            assert counts == [1, 2, 2, 2]
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_a_change_of_the_strategy_alone_restarts_nothing(kind):
+    async def story():
+        async with world_for(kind, members=1) as w:
+            document = on(kind, {"member-1": None}, replicas=2)
+            await applied(w, document, "creation")
+            before = {pod["metadata"]["uid"] for pod in w.pods("member-1")}
+            document["spec"]["template"][kind]["spec"]["minReadySeconds"] = 3
+            await applied(w, document, "the strategy")
+            await asyncio.sleep(30)
+            assert {pod["metadata"]["uid"] for pod in w.pods("member-1")} == before
+            (child,) = workloads(w, "member-1").values()
+            assert child["spec"]["minReadySeconds"] == 3
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", ["statefulSetTemplate", "advancedStatefulSetTemplate"])
+def test_on_delete_is_kept_and_gets_no_partition(kind):
+    async def story():
+        async with world_for(kind, members=1) as w:
+            document = on(kind, {"member-1": None}, replicas=5, partitions={"member-1": 4})
+            document["spec"]["template"][kind]["spec"]["updateStrategy"] = {"type": "OnDelete"}
+            await applied(w, document, "creation")
+            (child,) = workloads(w, "member-1").values()
+            strategy = child["spec"]["updateStrategy"]
+            assert strategy["type"] == "OnDelete"
+            assert not (strategy.get("rollingUpdate") or {}).get("partition")
+            assert entry(w, "member-1")["partition"] == 4
+
+    simulate(story)
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(ALL_KINDS, 2)))
+def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(before, after):
+    """I7: with no pod to spare, the old go when the new are ready, and then all of them do."""
+
+    async def story():
+        async with kruise_world(members=2) as w:
+            shares = {"member-1": 3, "member-2": None}
+            document = on(before, shares, replicas=5)
+            document["spec"]["topology"]["maxUnavailable"] = 0
+            await applied(w, document, "creation")
+            lowest = 5
+
+            def look(_):
+                nonlocal lowest
+                pods = [pod for member in w.members for pod in w.pods(member)]
+                lowest = min(lowest, sum(ready(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"]))
+
+            for member in w.members.values():
+                member.access.subscribe("pods", look)
+            other = on(after, shares, replicas=5)
+            other["spec"]["topology"]["maxUnavailable"] = 0
+            w.apply(other)
+            await w.until(lambda: w.settled() and sizes(w, *w.members) == [3, 2], what="the other kind")
+            assert lowest == 5
+            for member in w.members.values():
+                assert not member.access.list(RESOURCES[before])
+                assert len(member.access.list(RESOURCES[after])) == 1
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KRUISE_KINDS)
+def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(kind):
+    """I7: its member does not serve it."""
+
+    async def story():
+        async with kruise_world(members=1, without=["member-1"]) as w:
+            await applied(w, on("statefulSetTemplate", {"member-1": None}, replicas=2), "creation")
+            w.apply(on(kind, {"member-1": None}, replicas=2))
+            await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
+            await asyncio.sleep(600)
+            assert w.images("member-1") == {"app:1": 2}
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KRUISE_KINDS)
+def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_others_go_on(kind):
+    """I10, I3: nothing is asked of it but the watch, every few minutes; once it serves the kind, the subset comes."""
+
+    async def story():
+        async with kruise_world(without=["member-2"]) as w:
+            w.apply(manifest(kind=kind))
+            await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
+            await w.until(lambda: sizes(w, "member-1", "member-3") == [4, 2], what="the others")
+            reason = entry(w, "member-2")["reason"]
+            version = "v1alpha1" if kind == "cloneSetTemplate" else "v1beta1"
+            served = f"does not serve {KINDS_HERE[kind]} apps.kruise.io/{version}: install OpenKruise there"
+            assert reason == f"default/member-2 {served}"
+            cluster = w.host.access.get("clusters.uniteddeployment.io", "default", "member-2")
+            assert cluster["status"]["phase"] == "Running"
+            await asyncio.sleep(10)
+            before, asked = w.requests(), len(w.transports["member-2"].sent)
+            await asyncio.sleep(3600)
+            assert w.requests() == before
+            assert len(w.transports["member-2"].sent) - asked < 80
+            install(w, w.members["member-2"])
+            await w.until(w.settled, what="the subset")
+            assert sizes(w, *w.members) == [4, 2, 2]
+
+    simulate(story)
+
+
+def test_a_member_without_openkruise_runs_everything_else():
+    async def story():
+        async with kruise_world(without=["member-1", "member-2", "member-3"]) as w:
+            await applied(w, manifest(), "creation")
+            assert sizes(w, *w.members) == [4, 2, 2]
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KRUISE_KINDS)
+def test_openkruise_that_is_removed_is_said_and_comes_back(kind):
+    """I8, I10"""
+
+    async def story():
+        async with kruise_world() as w:
+            await applied(w, manifest(kind=kind), "creation")
+            member = w.members["member-2"]
+            w.request(member, "DELETE", f"{DEFINITIONS}/{RESOURCES[kind]}")
+            await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
+            assert "install OpenKruise" in entry(w, "member-2")["reason"]
+            assert sizes(w, "member-1", "member-3") == [4, 2]
+            definition = next(one for one in definitions() if one["metadata"]["name"] == RESOURCES[kind])
+            w.request(member, "POST", DEFINITIONS, definition)
+            await w.until(w.settled, what="the subset", seconds=900)
+            await w.until(lambda: sizes(w, "member-2") == [2], what="its pods")
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_an_application_is_deleted_with_all_that_it_runs_in_its_members(kind):
+    async def story():
+        async with world_for(kind) as w:
+            await applied(w, manifest(kind=kind), "creation")
+            w.delete()
+            await w.until(lambda: w.ud() is None and not any(sizes(w, *w.members)), what="deletion")
+            assert not any(workloads(w, member) for member in w.members)
+
+    simulate(story)
+
+
+def ready(pod):
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
