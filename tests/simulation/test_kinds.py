@@ -21,6 +21,7 @@ from tests.support.world import simulate
 from uniteddeployment_api import names
 
 KINDS_HERE = {"cloneSetTemplate": "CloneSet", "advancedStatefulSetTemplate": "StatefulSet"}
+PATIENCE = {"minReadySeconds": 3}
 
 
 def on(kind, shares, **more):
@@ -181,12 +182,15 @@ def test_a_change_of_the_strategy_alone_restarts_nothing(kind):
             document = on(kind, {"member-1": None}, replicas=2)
             await applied(w, document, "creation")
             before = {pod["metadata"]["uid"] for pod in w.pods("member-1")}
-            document["spec"]["template"][kind]["spec"]["minReadySeconds"] = 3
+            advanced = kind == "advancedStatefulSetTemplate"
+            field = {"updateStrategy": {"rollingUpdate": PATIENCE}} if advanced else PATIENCE
+            document["spec"]["template"][kind]["spec"] |= field
             await applied(w, document, "the strategy")
             await asyncio.sleep(30)
             assert {pod["metadata"]["uid"] for pod in w.pods("member-1")} == before
             (child,) = workloads(w, "member-1").values()
-            assert child["spec"]["minReadySeconds"] == 3
+            spec = child["spec"]
+            assert (spec["updateStrategy"]["rollingUpdate"] if advanced else spec)["minReadySeconds"] == 3
 
     simulate(story)
 
