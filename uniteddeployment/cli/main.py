@@ -194,7 +194,7 @@ def convert(
 @controller_app.command("run")
 @one_line
 def controller_run(
-    workers: Annotated[int, typer.Option(min=1, max=1000, help="How many applications are worked on at once.")] = 32,
+    workers: Annotated[int, typer.Option(min=1, max=1000, help="How many applications are worked on at once.")] = 128,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Only this namespace; all of them if not given.")
     ] = "",

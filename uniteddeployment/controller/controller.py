@@ -48,7 +48,7 @@ class Controller:
         client: Client,
         connect: Connect,
         *,
-        workers: int = 32,
+        workers: int = 128,
         namespace: str | None = None,
         recorder: Recorder | None = None,
         metrics: Metrics | None = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Settings:
     """The options of ``ud controller run``."""
 
-    workers: int = 32
+    workers: int = 128
     namespace: str | None = None
     """Only this namespace; all of them if None."""
     log_format: str = "console"

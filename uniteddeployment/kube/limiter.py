@@ -23,7 +23,7 @@ class Priority(IntEnum):
 class Limiter:
     """A semaphore with two queues. First come, first served within a priority."""
 
-    def __init__(self, limit: int = 64) -> None:
+    def __init__(self, limit: int = 32) -> None:
         if limit < 1:
             raise ValueError("at least one request must be allowed")
         self._free = limit
