@@ -130,10 +130,12 @@ def _scaled(digits: int, power: int, binary: int) -> int:
     digits <<= binary
     if power >= 0:
         # Beyond this everything is cut to the limit: do not compute millions of digits for "1e999999".
-        return digits * 10 ** min(power, 64)
+        factor: int = 10 ** min(power, 64)
+        return digits * factor
     if power < -len(str(digits)) - 1:
         return 1 if digits else 0
-    return -(-digits // 10**-power)
+    divisor: int = 10**-power
+    return -(-digits // divisor)
 
 
 @lru_cache(maxsize=4096)

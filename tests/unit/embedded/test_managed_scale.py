@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.unit.embedded.cluster_kit import APPLY, DEPLOYMENTS, Api, deployment
 from uniteddeployment.embedded.patch import scaled
 
 PATH = ".spec.replicas"
@@ -51,3 +52,43 @@ def test_replicas_may_be_anywhere_in_a_custom_resource() -> None:
     (found,) = scaled.of_object(stored, scale, ".spec.size.count", "example.com/v1")
     assert (found["manager"], found["apiVersion"]) == ("hpa", "example.com/v1")
     assert found["fieldsV1"] == {"f:spec": {"f:size": {"f:count": {}}}}
+
+
+def _deployment_owned_by_hpa(api: Api) -> str:
+    url = f"{DEPLOYMENTS}/web/scale"
+    api.create(DEPLOYMENTS, deployment("web", 2))
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 3}}
+    api.json(
+        "PUT", f"{url}?fieldManager=hpa", {**scale, "metadata": {"name": "web", "namespace": "default"}}, status=200
+    )
+    return url
+
+
+def test_an_apply_of_a_scale_meets_the_owner_of_its_replicas() -> None:
+    api = Api()
+    url = _deployment_owned_by_hpa(api)
+    config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 5}}
+    refused = api.json("PATCH", f"{url}?fieldManager=other", config, content=APPLY, status=409)
+    assert "hpa" in refused["message"]
+    assert refused["details"]["causes"][0]["field"] == ".spec.replicas"
+    api.json("PATCH", f"{url}?fieldManager=other&force=true", config, content=APPLY, status=200)
+    owners = api.get(f"{DEPLOYMENTS}/web")["metadata"]["managedFields"]
+    assert [
+        (owner["manager"], owner["operation"]) for owner in owners if "f:replicas" in owner["fieldsV1"]["f:spec"]
+    ] == [("other", "Apply")]
+
+
+def test_nobody_owns_a_scale_of_zero() -> None:
+    api = Api()
+    url = _deployment_owned_by_hpa(api)
+    assert api.patch(url, {"spec": {"replicas": 0}})["spec"] == {}
+    owners = api.get(f"{DEPLOYMENTS}/web")["metadata"]["managedFields"]
+    assert not [owner for owner in owners if "f:replicas" in owner["fieldsV1"]["f:spec"]]
+
+
+def test_the_replicas_of_a_scale_are_a_number() -> None:
+    api = Api()
+    url = _deployment_owned_by_hpa(api)
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web", "namespace": "default"}}
+    for wrong in ("", False, "3"):
+        assert api.ask("PUT", url, {**scale, "spec": {"replicas": wrong}}).status == 400

@@ -26,11 +26,16 @@ class Controller:
     """Level-triggered: :meth:`enqueue` notes a key, :meth:`sync` makes the cluster as that key's object wants it.
 
     Everything runs in one thread, so a key is never synced twice at once. Work is done in the order of the keys'
-    arrival, in a later turn of the loop than the write that caused it; keys noted meanwhile are done once. A
-    StatusError out of ``sync`` (a conflict, mostly) means to try again with growing delay.
+    arrival, in a later turn of the loop than the write that caused it; keys noted meanwhile are done once.
+
+    What comes out of ``sync`` as an error is tried again with growing delay and costs other keys nothing. A StatusError
+    (a conflict, mostly) is all in a day's work; anything else is a bug, and is raised in the end, for the clock to
+    report. Both are counted in ``errors``, and ``last_error`` is the latest of them.
     """
 
     name: ClassVar[str]
+    errors: int
+    last_error: Exception | None
 
     def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
         self.access = access
@@ -43,6 +48,8 @@ class Controller:
         self._failures: dict[Key, int] = {}
         self._unsubscribe: list[Callable[[], None]] = []
         self._running = False
+        self.errors = 0
+        self.last_error = None
 
     def start(self) -> None:
         """Subscribe and look at everything that is there."""
@@ -112,14 +119,25 @@ class Controller:
         self._turn = None
         keys = list(self._dirty)
         self._dirty.clear()
+        bugs: list[Exception] = []
         for key in keys:
             if not self._running:
-                return
+                break
             try:
                 self.sync(key)
-            except StatusError:
-                failures = self._failures.get(key, 0)
-                self._failures[key] = failures + 1
-                self.enqueue(key, after=min(FIRST_RETRY * 2**failures, LAST_RETRY))
+            except StatusError as error:
+                self._note_failure(key, error)
+            except Exception as error:  # noqa: BLE001  # raised below, when the other keys have had their turn
+                self._note_failure(key, error)
+                bugs.append(error)
             else:
                 self._failures.pop(key, None)
+        if bugs:
+            raise bugs[0] if len(bugs) == 1 else ExceptionGroup(f"controller {self.name}", bugs)
+
+    def _note_failure(self, key: Key, error: Exception) -> None:
+        self.errors += 1
+        self.last_error = error
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self.enqueue(key, after=min(FIRST_RETRY * 2 ** min(failures, 16), LAST_RETRY))

@@ -23,7 +23,7 @@ from uniteddeployment.embedded.controllers.kubelet_nodes import (
     is_healthy,
 )
 from uniteddeployment.embedded.controllers.kubelet_status import Run, next_turn, pod_status, stopped_status
-from uniteddeployment.embedded.controllers.scheduling.model import is_finished
+from uniteddeployment.embedded.controllers.pods import is_finished
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.meta import parse_timestamp, timestamp
 from uniteddeployment.embedded.resources import Obj

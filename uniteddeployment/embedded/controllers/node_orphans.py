@@ -8,7 +8,7 @@ from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller, EventSink, Key
 from uniteddeployment.embedded.controllers.conditions import with_condition
 from uniteddeployment.embedded.controllers.node_pods import PodsByNode
-from uniteddeployment.embedded.controllers.scheduling.model import is_finished
+from uniteddeployment.embedded.controllers.pods import is_finished
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj

@@ -14,8 +14,9 @@ from typing import ClassVar, Final
 from uniteddeployment.embedded.access import Access, Change
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller, EventSink, Key
+from uniteddeployment.embedded.controllers.pods import is_finished
 from uniteddeployment.embedded.controllers.scheduler_writes import SchedulerWrites
-from uniteddeployment.embedded.controllers.scheduling.model import PodInfo, is_finished, pod_info, signature
+from uniteddeployment.embedded.controllers.scheduling.model import PodInfo, pod_info, signature
 from uniteddeployment.embedded.controllers.scheduling.placement import Placement, Placer, explain, explain_waiting
 from uniteddeployment.embedded.controllers.scheduling.preemption import Victims, choose_victims
 from uniteddeployment.embedded.controllers.scheduling.selectors import Labels

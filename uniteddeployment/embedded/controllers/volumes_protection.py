@@ -7,7 +7,8 @@ from typing import ClassVar, Final
 from uniteddeployment.embedded.access import Access, Change
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller, EventSink, Key
-from uniteddeployment.embedded.controllers.scheduling.model import claim_names, is_finished
+from uniteddeployment.embedded.controllers.pods import is_finished
+from uniteddeployment.embedded.controllers.scheduling.model import claim_names
 from uniteddeployment.embedded.resources import Obj
 
 MANAGER: Final = "kube-controller-manager"

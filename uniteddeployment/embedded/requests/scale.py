@@ -126,14 +126,27 @@ def update(core: Core, target: Target, scale: Obj, call: Call) -> Obj:
     bodies.check_name(scale, target.name, target.namespace)
     paths = _paths(target)
 
+    _drop_zero(scale)
+
     def change(live: Obj) -> Obj:
-        stored = live["metadata"].get("managedFields")
-        before = scale_of(paths, live)
-        before["metadata"]["managedFields"] = scaled.of_scale(stored, paths.replicas)
-        managed.update(before, scale, **_ownership(core, call))
+        managed.update(_owned_scale(paths, live), scale, **_ownership(core, call))
         return _with(live, target, scale)
 
     return scale_of(paths, write.update(core, target, change, call, owned=False))
+
+
+def _drop_zero(scale: Obj) -> None:
+    """A Scale does not say zero replicas, so nobody can own them."""
+    said = scale["spec"].get("replicas")
+    if said is None or (said == 0 and not isinstance(said, bool)):
+        scale["spec"].pop("replicas", None)
+
+
+def _owned_scale(paths: ScalePaths, live: Obj) -> Obj:
+    """The Scale of an object with those who own its replicas."""
+    scale = scale_of(paths, live)
+    scale["metadata"]["managedFields"] = scaled.of_scale(live["metadata"].get("managedFields"), paths.replicas)
+    return scale
 
 
 def _ownership(core: Core, call: Call) -> dict[str, Any]:
@@ -151,7 +164,8 @@ def _ownership(core: Core, call: Call) -> dict[str, Any]:
 def _with(live: Obj, target: Target, scale: Obj) -> Obj:
     """The object with the replicas and the owners of its new Scale."""
     paths = _paths(target)
-    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    replicas = (scale.get("spec") or {}).get("replicas")
+    replicas = 0 if replicas is None else replicas
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise bodies.mistyped(KIND, "ScaleSpec.spec.replicas", replicas, "int32")
     if replicas < 0:
@@ -181,11 +195,11 @@ def patch(core: Core, target: Target, media: str, raw: bytes, call: Call) -> Obj
 
 
 def _apply(core: Core, target: Target, config: Obj, call: Call) -> Obj:
-    """Server-side apply of a Scale, which is taken to have no owners yet."""
+    """Server-side apply of a Scale."""
     paths = _paths(target)
 
     def change(live: Obj) -> Obj:
-        applied = managed.apply(scale_of(paths, live), config, force=call.force, **_ownership(core, call))
+        applied = managed.apply(_owned_scale(paths, live), config, force=call.force, **_ownership(core, call))
         bodies.check_name(config, target.name, target.namespace)
         return _with(live, target, clone(applied))
 

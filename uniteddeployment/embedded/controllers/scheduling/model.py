@@ -18,8 +18,6 @@ LEAST_CPU = 100
 LEAST_MEMORY = 200 << 20
 """What a container that requests nothing counts as where nodes are compared, so that such pods spread, too."""
 
-FINISHED = ("Succeeded", "Failed")
-
 
 def requests(spec: Obj) -> Amounts:
     """What a pod needs of a node: its containers together, or its largest init step, and the overhead."""
@@ -149,11 +147,6 @@ def signature(pod: PodInfo) -> str:
     said: list[Any] = [pod.key[0], pod.labels, pod.node_selector, pod.node_terms, pod.tolerations, pod.spread]
     said += [pod.affinity, pod.anti_affinity, pod.priority, pod.preempts, pod.requests, pod.claims, sorted(pod.ports)]
     return json.dumps(said, sort_keys=True)
-
-
-def is_finished(pod: Obj) -> bool:
-    """Whether a pod has run to its end and takes no room any more."""
-    return (pod.get("status") or {}).get("phase") in FINISHED
 
 
 def claim_names(pod: Obj) -> tuple[str, ...]:

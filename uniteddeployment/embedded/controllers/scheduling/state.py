@@ -7,7 +7,8 @@ own rules speak of other pods).
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from uniteddeployment.embedded.controllers.scheduling.model import Key, NodeInfo, PodInfo, is_finished, pod_info
+from uniteddeployment.embedded.controllers.pods import is_finished
+from uniteddeployment.embedded.controllers.scheduling.model import Key, NodeInfo, PodInfo, pod_info
 from uniteddeployment.embedded.resources import Obj
 
 
