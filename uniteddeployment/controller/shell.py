@@ -19,6 +19,7 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment_api import (
     InvalidObject,
+    UnitedDeployment,
     names,
     parse_cluster,
     parse_united_deployment,
@@ -155,25 +156,34 @@ def registry(connection: Connection) -> kopf.OperatorRegistry:
 
 def refuse_united_deployment(obj: dict[str, Any], old: dict[str, Any] | None) -> None:
     """Raises AdmissionError with every field that is wrong (I11)."""
-    obj = {key: value for key, value in obj.items() if key != "status"}
+    if obj.get("metadata", {}).get("deletionTimestamp"):
+        return  # whatever is wrong with it, it must be able to go
     try:
-        wanted = parse_united_deployment(obj)
-        before = (
-            parse_united_deployment({key: value for key, value in (old or {}).items() if key != "status"})
-            if old
-            else None
-        )
+        errors = validate_united_deployment(parse_united_deployment(_without_status(obj)), _readable(old))
     except InvalidObject as error:
         raise kopf.AdmissionError(str(error), code=422) from None
-    errors = validate_united_deployment(wanted, before)
-    if errors and obj.get("metadata", {}).get("deletionTimestamp") is None:
+    if errors:
         raise kopf.AdmissionError("; ".join(str(error) for error in errors), code=422)
+
+
+def _readable(old: dict[str, Any] | None) -> UnitedDeployment | None:
+    """The object as it was; None for one that cannot be read, which must not keep anybody from mending it."""
+    if old is None:
+        return None
+    try:
+        return parse_united_deployment(_without_status(old))
+    except InvalidObject:
+        return None
+
+
+def _without_status(obj: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in obj.items() if key != "status"}
 
 
 def refuse_cluster(obj: dict[str, Any]) -> None:
     """Raises AdmissionError with every field that is wrong."""
     try:
-        parse_cluster({key: value for key, value in obj.items() if key != "status"})
+        parse_cluster(_without_status(obj))
     except InvalidObject as error:
         raise kopf.AdmissionError(str(error), code=422) from None
 
