@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from uniteddeployment_api import (
+    FieldError,
     InvalidObject,
     UnitedDeployment,
     names,
@@ -52,9 +53,9 @@ def convert(document: Mapping[str, Any]) -> Converted:
     source = copy.deepcopy(dict(document))
     spec = source.get("spec")
     if not isinstance(spec, dict):
-        raise InvalidObject(_not_an_object("spec"))
+        raise InvalidObject([FieldError("spec", "must be an object")])
     made = Converted({"apiVersion": names.API_VERSION, "kind": names.UNITED_DEPLOYMENT_KIND})
-    made.document["metadata"] = _metadata(source.get("metadata") or {}, made)
+    made.document["metadata"] = _metadata(_object(source, "metadata"), made)
     patches = [subset.pop("patch", None) for subset in _subsets(spec)]
     made.document["spec"] = spec = _without_nulls(spec)
     for subset, patch in zip(_subsets(spec), patches, strict=True):
@@ -62,6 +63,8 @@ def convert(document: Mapping[str, Any]) -> Converted:
             subset["patch"] = patch
     _total(spec, str(document["apiVersion"]), made)
     _template(spec, made)
+    _workload_labels(spec, made)
+    _early_node_selectors(spec, made)
     _patches(spec, made)
     _strategy(spec, made)
     _leave_out_unknown(made)
@@ -74,15 +77,24 @@ def convert(document: Mapping[str, Any]) -> Converted:
     return made
 
 
-def _not_an_object(path: str) -> Iterator[Any]:
-    from uniteddeployment_api import FieldError  # noqa: PLC0415
+def _object(holder: Mapping[str, Any], *steps: str) -> dict[str, Any]:
+    """The object at a path, to be changed in place; an empty one of nobody's where there is none."""
+    found: Any = holder
+    for step in steps:
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found if isinstance(found, dict) else {}
 
-    yield FieldError(path, "must be an object")
+
+def _drop_empty(holder: dict[str, Any], *steps: str) -> None:
+    """Leave out what has become empty, from the end of the path on."""
+    for end in range(len(steps), 0, -1):
+        above = _object(holder, *steps[: end - 1])
+        if above.get(steps[end - 1]) == {}:
+            del above[steps[end - 1]]
 
 
 def _subsets(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    topology = spec.get("topology")
-    found = topology.get("subsets") if isinstance(topology, Mapping) else None
+    found = _object(spec, "topology").get("subsets")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
@@ -91,9 +103,8 @@ def _metadata(metadata: Mapping[str, Any], made: Converted) -> dict[str, Any]:
     for key in metadata:
         if key not in _METADATA and key not in _SERVER_OWNED:
             made.note(f"metadata.{key}", "left out: it is about the object of OpenKruise")
-    if _LAST_APPLIED in kept.get("annotations", {}):
-        del kept["annotations"][_LAST_APPLIED]
-    if _DELETE_PROTECTION in kept.get("labels", {}):
+    _object(kept, "annotations").pop(_LAST_APPLIED, None)
+    if _DELETE_PROTECTION in _object(kept, "labels"):
         made.note(
             f"metadata.labels[{_DELETE_PROTECTION}]", "protects nothing here: use permissions or an admission policy"
         )
@@ -109,30 +120,54 @@ def _total(spec: dict[str, Any], version: str, made: Converted) -> None:
 
 def _template(spec: Mapping[str, Any], made: Converted) -> None:
     for name in TEMPLATES:
-        template = (spec.get("template") or {}).get(name)
-        if not isinstance(template, dict):
-            continue
         path = f"spec.template.{name}"
-        for key in [key for key in template.get("metadata") or {} if key not in ("labels", "annotations")]:
-            del template["metadata"][key]
+        metadata = _object(spec, "template", name, "metadata")
+        for key in [key for key in metadata if key not in ("labels", "annotations")]:
+            del metadata[key]
             made.note(f"{path}.metadata.{key}", f"left out: {_CONTROLLERS}")
-        workload = template.get("spec")
-        if not isinstance(workload, dict):
-            continue
+        workload = _object(spec, "template", name, "spec")
         for key in ("replicas", "selector"):
             if key in workload:
                 del workload[key]
                 made.note(f"{path}.spec.{key}", f"left out: {_CONTROLLERS}")
         for steps in (("updateStrategy", "rollingUpdate"), ("updateStrategy",)):
-            holder: Any = workload
-            for step in steps:
-                holder = holder.get(step) if isinstance(holder, dict) else None
-            if isinstance(holder, dict) and "partition" in holder:
+            holder = _object(workload, *steps)
+            if "partition" in holder:
                 del holder["partition"]
                 made.note(
                     f"{path}.spec.{'.'.join(steps)}.partition",
                     "left out: it is in spec.updateStrategy.manualUpdate.partitions",
                 )
+                _drop_empty(workload, *steps)
+
+
+def _workload_labels(spec: Mapping[str, Any], made: Converted) -> None:
+    """OpenKruise takes every workload for its own that has no owner and whose labels its selector selects."""
+    selected = _object(spec, "selector", "matchLabels")
+    for name in TEMPLATES:
+        labels = _object(spec, "template", name, "metadata", "labels")
+        found = [key for key in labels if key in selected]
+        for key in found:
+            del labels[key]
+        if found:
+            made.note(
+                f"spec.template.{name}.metadata.labels",
+                f"left out {', '.join(found)}: an OpenKruise there would take the workloads for its own",
+            )
+            _drop_empty(spec, "template", name, "metadata", "labels")
+
+
+def _early_node_selectors(spec: Mapping[str, Any], made: Converted) -> None:
+    """The field had another name once, and examples with it are still around."""
+    for index, subset in enumerate(_subsets(spec)):
+        terms = _object(subset, "nodeSelector").get("nodeSelectorTerms")
+        if isinstance(terms, list) and len(terms) == 1 and "nodeSelectorTerm" not in subset:
+            subset["nodeSelectorTerm"] = terms[0]
+            del subset["nodeSelector"]
+            made.note(
+                f"spec.topology.subsets[{index}].nodeSelectorTerm",
+                "was nodeSelector, which OpenKruise does not know any more and ignores",
+            )
 
 
 def _patches(spec: Mapping[str, Any], made: Converted) -> None:
@@ -158,15 +193,11 @@ def _strategy(spec: dict[str, Any], made: Converted) -> None:
     if isinstance(limit, int) and limit < 0:
         del spec["revisionHistoryLimit"]
         made.note("spec.revisionHistoryLimit", "left out, so it is 10: it cannot be negative")
-    strategy = spec.get("updateStrategy")
-    if not isinstance(strategy, dict):
-        return
+    strategy = _object(spec, "updateStrategy")
     if strategy.get("type", "") not in ("", "Manual"):
         made.note("spec.updateStrategy.type", f"Manual instead of {strategy['type']}: it is the only one there is")
         strategy["type"] = "Manual"
-    partitions = (strategy.get("manualUpdate") or {}).get("partitions")
-    if not isinstance(partitions, dict):
-        return
+    partitions = _object(strategy, "manualUpdate", "partitions")
     known = {subset.get("name") for subset in _subsets(spec)}
     for name, partition in list(partitions.items()):
         path = f"spec.updateStrategy.manualUpdate.partitions[{name}]"
@@ -212,6 +243,8 @@ def _behaviours(ud: UnitedDeployment) -> Iterator[tuple[str, str]]:
         yield "spec.topology.subsets", f"{ties} (in OpenKruise then to the last by name)"
     if ud.spec.replicas is not None and len(free) < len(topology.subsets):
         yield "spec.topology.subsets[].replicas", "a total that they do not fit is placed as closely as can be"
+    if topology.schedule_strategy.type == "Adaptive":
+        yield "spec.topology.scheduleStrategy", "does not move pods that are slow to get ready or are being updated"
     for index, subset in enumerate(topology.subsets):
         path = f"spec.topology.subsets[{index}]"
         if subset.node_selector_term is not None and subset.node_selector_term.match_fields:
