@@ -121,6 +121,26 @@ def test_a_settled_fleet_costs_no_requests_but_its_watches(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_restart_writes_nothing(kind):
+    """I3: what was applied, and at which generation, is found again by the state."""
+
+    async def story():
+        async with world_for(kind) as w:
+            await created(w, kind)
+            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the canary")
+            await asyncio.sleep(5)
+            await w.stop_controller()
+            w.transports.clear()
+            w.start_controller()
+            await asyncio.sleep(60)
+            written = [one for t in w.transports.values() for one in t.sent if one.method != "GET"]
+            assert written == []
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_creation_and_a_later_step_cost_what_they_have_to(kind):
     """One write per subset and four on the host; then one per changed subset and two on the host."""
 

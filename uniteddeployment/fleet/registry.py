@@ -224,6 +224,8 @@ class Fleet:
             return
         cluster = entry.cluster
         status = self._status(entry)
+        if {**status, "lastProbeTime": None} == {**cluster.status, "lastProbeTime": None}:
+            return
         try:
             await self._host.merge_patch(
                 CLUSTERS,
