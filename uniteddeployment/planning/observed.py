@@ -29,6 +29,14 @@ class Metadata(Struct, rename="camel", frozen=True, gc=False):
     annotations: dict[str, str] = {}
     finalizers: tuple[str, ...] = ()
 
+    def as_new_as(self, news: "Metadata") -> bool:
+        """Whether this is the same object at the same state as ``news``, or at a later one.
+
+        Resource versions of one resource in one cluster are numbers that grow (KEP-5504); others count as news.
+        """
+        here, there = self.resource_version, news.resource_version
+        return self.uid == news.uid and here.isdigit() and there.isdigit() and int(here) >= int(there)
+
 
 class RollingUpdate(Struct, rename="camel", frozen=True, gc=False):
     """``rollingUpdate`` of a StatefulSet."""
@@ -198,7 +206,7 @@ class PodTally:
     total: int = 0
     """All of them, those that are going away included."""
     living: Mapping[str, int] = field(default_factory=dict)
-    """Revision -> pods that are not going away."""
+    """Revision -> pods that are neither over nor going away."""
     ready: Mapping[str, int] = field(default_factory=dict)
     """Revision -> ready pods."""
     problems: Mapping[str, int] = field(default_factory=dict)
@@ -230,7 +238,7 @@ def tally(pods: Iterable[Pod]) -> PodTally:
     problems: Counter[str] = Counter()
     unscheduled: list[tuple[int, str]] = []
     for pod in kept:
-        if pod.metadata.deletion_timestamp is not None:
+        if pod.metadata.deletion_timestamp is not None or pod.status.phase in ("Failed", "Succeeded"):
             continue
         revision = pod.revision
         living[revision] += 1
