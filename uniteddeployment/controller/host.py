@@ -59,7 +59,7 @@ class Host:
     def keep(self, stored: Stored) -> bool:
         """Put it in unless what is here is as new; says whether it did."""
         known = self._deployments.get(stored.key)
-        if known is not None and _as_new(known.metadata, stored.metadata):
+        if known is not None and known.metadata.as_new_as(stored.metadata):
             return False
         self._deployments[stored.key] = stored
         self._labels[stored.metadata.namespace, names.label_value(stored.metadata.name)] = stored.metadata.name
@@ -69,7 +69,7 @@ class Host:
         """Put it in unless what is here is as new; says whether it did."""
         known = self._revisions.setdefault(_label_key(revision.metadata), {})
         here = known.get(revision.metadata.name)
-        if here is not None and _as_new(here.metadata, revision.metadata):
+        if here is not None and here.metadata.as_new_as(revision.metadata):
             return False
         known[revision.metadata.name] = revision
         return True
@@ -111,11 +111,3 @@ class Host:
 
 def _label_key(metadata: Metadata) -> tuple[str, str]:
     return metadata.namespace, metadata.labels.get(names.LABEL_NAME, "")
-
-
-def _as_new(known: Metadata, news: Metadata) -> bool:
-    """Whether what is known is as new as the news, of the same object."""
-    if known.uid != news.uid:
-        return False
-    here, there = known.resource_version, news.resource_version
-    return here.isdigit() and there.isdigit() and int(here) >= int(there)

@@ -63,7 +63,7 @@ class MemberCache:
         key = _key(workload.metadata)
         entry = (kind, workload.metadata.name)
         known = self._workloads.get(key, {}).get(entry)
-        if known is not None and _supersedes(known.metadata, workload.metadata):
+        if known is not None and known.metadata.as_new_as(workload.metadata):
             return False
         if workload.kind != kind:
             workload = msgspec.structs.replace(workload, kind=kind)
@@ -115,13 +115,3 @@ class MemberCache:
 
 def _key(metadata: Metadata | PodMetadata) -> AppKey:
     return metadata.namespace, metadata.labels.get(names.LABEL_NAME, "")
-
-
-def _supersedes(known: Metadata, news: Metadata) -> bool:
-    """Whether what is known is as new as the news, of the same object.
-
-    Resource versions of one resource in one cluster are numbers that grow (KEP-5504); others count as news.
-    """
-    versions = known.resource_version, news.resource_version
-    comparable = all(version.isdigit() for version in versions)
-    return known.uid == news.uid and comparable and int(versions[0]) >= int(versions[1])
