@@ -183,7 +183,9 @@ def test_deleting_removes_the_workloads_everywhere_and_then_the_finalizer():
 def test_a_removed_subset_goes_when_the_others_are_ready():
     """I7: not before."""
     app, views, _, status = settled()
-    fewer = make.application(make.manifest(shares={"member-1": "50%", "member-2": None}), generation=2)
+    document = make.manifest(shares={"member-1": "50%", "member-2": None})
+    document["spec"]["topology"]["maxUnavailable"] = 0
+    fewer = make.application(document, generation=2)
     seen = make.observed(views, revisions=(make.record(app),))
     result = plan(make.subject(fewer, status=status), seen)
     assert "default/member-3" not in result.members
