@@ -141,7 +141,7 @@ def _template(spec: Mapping[str, Any], made: Converted) -> None:
                 _drop_empty(workload, *steps)
 
 
-def _workload_labels(spec: Mapping[str, Any], made: Converted) -> None:
+def _workload_labels(spec: dict[str, Any], made: Converted) -> None:
     """OpenKruise takes every workload for its own that has no owner and whose labels its selector selects."""
     selected = _object(spec, "selector", "matchLabels")
     for name in TEMPLATES:

@@ -12,12 +12,14 @@ import structlog
 from click.testing import Result
 from typer.testing import CliRunner
 
+from uniteddeployment.cli import embedded
 from uniteddeployment.cli import fleet as fleets
 from uniteddeployment.cli.demo import controller
-from uniteddeployment.cli.embedded import Served
+from uniteddeployment.cli.embedded import Options, Served
 from uniteddeployment.cli.fleet import Fleet
 from uniteddeployment.cli.main import app
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.embedded import kubeconfig
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import from_values
 from uniteddeployment.kube.resource import Resource
@@ -117,16 +119,34 @@ class Site:
 async def site(folder: Path, *, members: int = 1, control: bool = True) -> AsyncIterator[Site]:
     """Clusters with the CRDs and registered members, until the block ends; with the controller if it is to control."""
     async with AsyncExitStack() as stack:
-        # What the controller logs must not mix with what the command prints.
-        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-        stack.callback(structlog.reset_defaults)
         fleet = await stack.enter_async_context(fleets.running(folder, members, ready_after=0.0))
-        made = Site(fleet)
-        for one in (fleet.host, *fleet.members):
-            connection = from_values(one.server.url, ca=one.server.ca, token=one.token, name=one.cluster.name)
-            client = Client(AiohttpTransport(connection), one.cluster.name, field_manager="test")
-            made.clients[one.cluster.name] = client
-            stack.push_async_callback(client.close)
-        if control:
-            await stack.enter_async_context(controller(fleet))
+        yield await _open(stack, fleet, control=control)
+
+
+@asynccontextmanager
+async def lone_host(folder: Path) -> AsyncIterator[Site]:
+    """One cluster of three zones with the controller: an application without members."""
+    async with AsyncExitStack() as stack:
+        served = await embedded.serve(Options(name="host"))
+        stack.push_async_callback(served.close)
+        fleet = Fleet(served, (), folder / "kubeconfig")
+        kubeconfig.write(fleet.kubeconfig, [served.context])
+        made = await _open(stack, fleet, control=False)
+        await fleets.install(made.host)
+        await stack.enter_async_context(controller(fleet))
         yield made
+
+
+async def _open(stack: AsyncExitStack, fleet: Fleet, *, control: bool) -> Site:
+    # What the controller logs must not mix with what the command prints.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    stack.callback(structlog.reset_defaults)
+    made = Site(fleet)
+    for one in (fleet.host, *fleet.members):
+        connection = from_values(one.server.url, ca=one.server.ca, token=one.token, name=one.cluster.name)
+        client = Client(AiohttpTransport(connection), one.cluster.name, field_manager="test")
+        made.clients[one.cluster.name] = client
+        stack.push_async_callback(client.close)
+    if control:
+        await stack.enter_async_context(controller(fleet))
+    return made
