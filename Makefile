@@ -39,6 +39,11 @@ unit: setup
 e2e: setup  ## Only the end-to-end tests.
 	$(BIN)/pytest tests/e2e
 
+e2e-envtest: setup  ## The same on real control planes, from the binaries in $KUBEBUILDER_ASSETS.
+	@test -n "$$KUBEBUILDER_ASSETS" || { echo "KUBEBUILDER_ASSETS is not set: name a folder with etcd and kube-apiserver" \
+		"(and, to have pods, kube-controller-manager and kube-scheduler) of Kubernetes 1.36"; exit 1; }
+	UD_E2E_CLUSTERS=envtest $(BIN)/pytest tests/e2e
+
 bench: setup  ## Print the numbers of the design as ratios in one run.
 	$(BIN)/python -m tests.bench
 

@@ -1,6 +1,7 @@
 """The controller as a process: probes, signals, leadership, crashes, and silence when there is nothing to do."""
 
 import signal
+from functools import partial
 
 import pytest
 
@@ -12,6 +13,14 @@ COMPLETE = {"member-1": 4, "member-2": 2, "member-3": 2}
 
 def updated(site: Site, image: str = "app:2") -> dict[str, int]:
     return {member: site.images(member).get(image, 0) for member in site.fleet.members}
+
+
+def succeeds(site: Site, *arguments: str) -> bool:
+    return site.try_kubectl(*arguments).returncode == 0
+
+
+def empty(site: Site, *arguments: str) -> bool:
+    return not site.kubectl(*arguments)
 
 
 def passes(controller: Controller) -> float:
@@ -72,8 +81,8 @@ def test_one_of_two_works_and_the_other_takes_over_when_it_is_killed(site: Site)
         site.until(lambda: holder().endswith(f"_{second.process.popen.pid}"), "the other one leads")
         site.apply(application())
         for member in site.fleet.members:
-            what = "sts/web-" + member
-            site.until(lambda w=what, m=member: site.try_kubectl("get", w, "--context", m).returncode == 0, what)
+            workload = ("get", f"sts/web-{member}", "--context", member)
+            site.until(partial(succeeds, site, *workload), " ".join(workload))
 
 
 def test_nothing_to_do_means_no_requests(site: Site) -> None:
@@ -121,6 +130,5 @@ def test_deleting_takes_everything_along(site: Site, kind: str) -> None:
         site.kubectl("delete", "ud", "web", "--timeout=60s")
         for member in site.fleet.members:
             assert site.kubectl("get", "sts,deploy", "-o", "name", "--context", member) == ""
-            site.until(lambda m=member: not site.images(m), "no pods")
-        left = ["get", "controllerrevisions", "-o", "name"]
-        site.until(lambda: site.kubectl(*left) == "", "no revisions")
+            site.until(partial(empty, site, "get", "pods", "-o", "name", "--context", member), "no pods")
+        site.until(partial(empty, site, "get", "controllerrevisions", "-o", "name"), "no revisions")

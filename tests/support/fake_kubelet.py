@@ -4,7 +4,7 @@
 
 It registers nodes and keeps them alive, makes the pods that are bound to them Running and Ready, and removes those
 that are deleted. Image names steer it as they steer the embedded cluster: ``fail:*`` never gets ready,
-``pullfail:*`` cannot be pulled, ``complete:*`` ends well and ``exit1:*`` badly (where the restartPolicy lets a pod end).
+``pullfail:*`` cannot be pulled, ``complete:*`` ends well and ``exit1:*`` badly (where the restartPolicy lets it).
 Level-triggered: what it does to a pod follows from the pod as it is.
 """
 
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from uniteddeployment.kube import kubeconfig, requests
 from uniteddeployment.kube.client import Client
@@ -58,7 +58,7 @@ class Condition(Struct, frozen=True):
 class PodStatus(Struct, rename="camel", frozen=True):
     phase: str = ""
     start_time: str | None = None
-    pod_ip: str = ""
+    address: str = field(default="", name="podIP")
     conditions: tuple[Condition, ...] = ()
 
     @property
@@ -309,10 +309,10 @@ class Kubelets:
         now = asyncio.get_running_loop().time()
         due = self._due.setdefault(pod.metadata.uid, now + self._ready_after)
         settled = due <= now
-        address = pod.status.pod_ip or next(self._addresses)
+        address = pod.status.address or next(self._addresses)
         status = pod_status(pod, address, settled=settled)
         ready = status["conditions"][-1]["status"] == "True"
-        if (pod.status.phase, pod.status.ready, pod.status.pod_ip) != (status["phase"], ready, address):
+        if (pod.status.phase, pod.status.ready, pod.status.address) != (status["phase"], ready, address):
             meta = pod.metadata
             patch = requests.patch(
                 PODS,

@@ -1,0 +1,131 @@
+"""What the documentation tells people to type works.
+
+Every command of every ``sh`` block is either run, in its order, on a playground, or is one of those below, for which a
+test of that name does what the reader would do.
+"""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.kubectl import kubectl
+from tests.support.processes import ud
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+SECONDS = 90
+
+ELSEWHERE = {
+    r"make (setup|test|e2e|bench|format|generate|clean|lint|types)": "",  # what the reader of this test is running
+    r"make demo|ud demo": "test_the_demo_tells_the_story_to_people",
+    r"ud demo -o json": "test_the_demo_gives_programs_the_state_after_each_phase",
+    r"make playground|ud playground.*": "test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left",
+    r"(KUBEBUILDER_ASSETS=\S+ )?make e2e-envtest": "test_real_binaries_are_started_with_these_commands",
+    r"kubectl apply -k config/?": "test_the_documented_installation_is_accepted",
+    r"kubectl apply -f config/member/rbac.yaml": "test_the_documented_installation_is_accepted",
+    r"ud embedded .*": "test_an_embedded_cluster_has_the_port_token_and_nodes_that_were_asked_for",
+    r"ud get -w": "test_get_shows_the_tree_and_plan_what_would_be_done",
+    r"ud (convert|adopt|history) .*|ud plan -f web.yaml|kubectl apply -f (web|db-zone-a).yaml|"
+    r"kubectl (wait|delete) .*uniteddeployments\.(uniteddeployment|apps\.kruise)\.io/.*": (
+        "test_the_commands_for_moving_an_application_away_from_openkruise_work"
+    ),
+    r"ud controller run.*": "test_probes_and_metrics_tell_how_it_is_and_sigterm_ends_it_well",
+}
+"""Commands that are not run here -> the test that does."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The commands of one ``sh`` block."""
+
+    document: Path
+    line: int
+    commands: tuple[str, ...]
+
+
+def blocks(document: Path) -> list[Block]:
+    """All ``sh`` blocks of a document; remarks behind commands are dropped and continued lines joined."""
+    found = []
+    text = document.read_text()
+    for match in re.finditer(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        joined = match[1].replace("\\\n", " ")
+        commands = [re.sub(r"(^|\s+)#.*$", "", line).rstrip() for line in joined.splitlines()]
+        line = text.count("\n", 0, match.start()) + 1
+        found.append(Block(document, line, tuple(command for command in commands if command)))
+    return found
+
+
+def elsewhere(command: str) -> str | None:
+    """The name of the test that covers a command; None if it is to be run here."""
+    return next((test for pattern, test in ELSEWHERE.items() if re.fullmatch(pattern, command)), None)
+
+
+@dataclass(frozen=True)
+class Playground:
+    """What the reader has: a shell in the checkout with ``ud`` and ``kubectl``, and a playground."""
+
+    environment: dict[str, str]
+
+    def sh(self, script: str) -> None:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture(scope="module")
+def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+    folder = tmp_path_factory.mktemp("docs")
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "kubectl").symlink_to(kubectl())
+    path = os.pathsep.join([str(programs), str(ROOT / ".venv" / "bin"), os.environ["PATH"]])
+    with ud("playground", "--dir", str(folder), log=folder / "log") as process:
+        process.wait_for("Ctrl-C ends everything", SECONDS)
+        yield Playground({**os.environ, "PATH": path, "KUBECONFIG": str(folder / "kubeconfig")})
+        assert process.stop(signal.SIGINT) == 0
+
+
+def names(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+WITH_COMMANDS = [document for document in DOCUMENTS if any(blocks(document))]
+
+
+@pytest.mark.parametrize("document", WITH_COMMANDS, ids=names)
+def test_every_command_of_the_documentation_works(playground: Playground, document: Path) -> None:
+    """From a playground on which the sample application is ready."""
+    scripts = ["\n".join(one for one in block.commands if elsewhere(one) is None) for block in blocks(document)]
+    if not any(scripts):
+        return
+    playground.sh("kubectl delete ud --all; kubectl apply -f config/samples/web.yaml")
+    playground.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
+    for script in scripts:
+        playground.sh(script)
+
+
+def test_what_is_tested_elsewhere_is_tested() -> None:
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    missing = [name for name in ELSEWHERE.values() if name and f"def {name}(" not in tests]
+    assert not missing
+
+
+def test_documents_link_to_what_exists() -> None:
+    broken = []
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
+            broken += [] if (document.parent / target).exists() else [f"{names(document)}: {target}"]
+    assert not broken
