@@ -247,12 +247,12 @@ def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(kind):
     """I7: its member does not serve it."""
 
     async def story():
-        async with kruise_world(members=1, without=["member-1"]) as w:
-            await applied(w, on("statefulSetTemplate", {"member-1": None}, replicas=2), "creation")
-            w.apply(on(kind, {"member-1": None}, replicas=2))
+        async with kruise_world(without=["member-1", "member-2", "member-3"]) as w:
+            await applied(w, manifest(), "creation")
+            w.apply(manifest(kind=kind))
             await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
             await asyncio.sleep(600)
-            assert w.images("member-1") == {"app:1": 2}
+            assert sizes(w, *w.members) == [4, 2, 2]
 
     simulate(story)
 

@@ -231,7 +231,8 @@ def _together(look: _Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) ->
     placed = {row.name: row.cluster for row in rows}
     ready = sum(min(row.counts.ready, row.replicas) for row in rows if row.reach is Reach.READY)
     desired = sum(row.replicas - row.reserved for row in rows)
-    gone, leftovers = retire.leftovers(app, observed, placed, ready, desired)
+    stalled = frozenset(row.name for row in rows if row.stalled)
+    gone, leftovers = retire.leftovers(app, observed, placed, ready=ready, desired=desired, stalled=stalled)
     paused = app.model.spec.paused
     for removal in () if paused else gone:
         members[removal.cluster] = (*members.get(removal.cluster, ()), removal)

@@ -50,13 +50,19 @@ def everything(subject: Subject, observed: Observed) -> Cleanup:
 
 
 def leftovers(
-    app: Application, observed: Observed, placed: Mapping[str, str], ready: int, desired: int
+    app: Application,
+    observed: Observed,
+    placed: Mapping[str, str],
+    *,
+    ready: int,
+    desired: int,
+    stalled: frozenset[str],
 ) -> tuple[tuple[Delete, ...], str]:
     """Workloads of subsets that were removed, renamed, moved to another cluster or given another kind.
 
     ``placed`` is subset -> cluster as wanted now, ``ready`` the ready pods of those. An old workload goes once the
     application has its ready total, less ``spec.topology.maxUnavailable``, without it (I7): if the new never gets
-    ready, the old stays.
+    ready, the old stays. It also stays as long as its subset is ``stalled``, for then nothing replaces it.
     """
     old = [
         (view, found)
@@ -72,7 +78,7 @@ def leftovers(
     for view, found in old:
         if found.metadata.deletion_timestamp is not None:
             spare -= found.status.ready_replicas
-        elif found.status.ready_replicas <= max(spare, 0):
+        elif found.subset not in stalled and found.status.ready_replicas <= max(spare, 0):
             spare -= found.status.ready_replicas
             steps.append(_delete(view, found, "no longer in the topology, and the others are ready without it"))
         else:

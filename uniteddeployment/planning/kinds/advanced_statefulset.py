@@ -12,7 +12,7 @@ from typing import Any
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
 from uniteddeployment.planning.kinds.cloneset import lowest_by_number
-from uniteddeployment.planning.kinds.statefulset import lowest_by_position, plan_held
+from uniteddeployment.planning.kinds.statefulset import lowest_by_position, plan_ordered
 from uniteddeployment.planning.observed import Workload
 
 KIND = Kind(
@@ -31,13 +31,13 @@ KIND = Kind(
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_held(demand, _lowest)
+    return plan_ordered(demand, _lowest)
 
 
 def _lowest(demand: Demand, found: Workload) -> int:
     spec = demand.app.workload_template["spec"]
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
-    if rolling.get("unorderedUpdate"):
+    if rolling.get("unorderedUpdate") is not None:
         return lowest_by_number(demand, found)
     reserved = _reserved(spec.get("reserveOrdinals") or ())
     size = max(demand.replicas, found.spec.replicas)

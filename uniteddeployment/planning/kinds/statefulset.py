@@ -35,7 +35,12 @@ Lowest = Callable[[Demand, Workload], int]
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    planned = plan_held(demand, lowest_by_ordinal)
+    return plan_ordered(demand, lowest_by_ordinal)
+
+
+def plan_ordered(demand: Demand, lowest: Lowest) -> SubsetPlan:
+    """Plan a subset whose controller may wait for ever for a broken pod."""
+    planned = plan_held(demand, lowest)
     found = next((workload for workload in demand.mine() if workload.metadata.name == planned.workload), None)
     if planned.settled or planned.steps or found is None:
         return planned
