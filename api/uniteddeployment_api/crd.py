@@ -186,7 +186,7 @@ def _structural(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
         out["anyOf"] = schema["anyOf"]
     elif "anyOf" in schema or "oneOf" in schema or "allOf" in schema:
         raise ValueError(f"a union has no structural schema: {schema}")
-    if "properties" in schema:
+    if schema.get("properties"):
         out["properties"] = {name: _structural(value, defs) for name, value in schema["properties"].items()}
     elif (entry := _map_entry(schema)) is not None:
         out["additionalProperties"] = _structural(entry, defs)
