@@ -2,9 +2,11 @@
 
 import asyncio
 import itertools
+import json
 
 import pytest
 
+from tests.support.inprocess import InProcessTransport
 from tests.support.kruise import (
     ALL_KINDS,
     DEFINITIONS,
@@ -17,7 +19,9 @@ from tests.support.kruise import (
 )
 from tests.support.planning import manifest
 from tests.support.watchdog import workloads
-from tests.support.world import simulate
+from tests.support.world import TOKEN, simulate
+from uniteddeployment.embedded.http import Response
+from uniteddeployment.kube.client import Client
 from uniteddeployment_api import names
 
 KINDS_HERE = {"cloneSetTemplate": "CloneSet", "advancedStatefulSetTemplate": "StatefulSet"}
@@ -309,6 +313,44 @@ def test_openkruise_that_is_removed_is_said_and_comes_back(kind):
             w.request(member, "POST", DEFINITIONS, definition)
             await w.until(w.settled, what="the subset", seconds=900)
             await w.until(lambda: sizes(w, "member-2") == [2], what="its pods")
+
+    simulate(story)
+
+
+class Denying(InProcessTransport):
+    """Credentials that were made before OpenKruise came: they have no right to its kinds, served or not."""
+
+    async def _ask(self, request, seconds):
+        if "apps.kruise.io" in request.path:
+            self.sent.append(request)
+            status = {"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": "no right"}
+            return Response(403, {"content-type": "application/json"}, json.dumps(status).encode())
+        return await super()._ask(request, seconds)
+
+
+@pytest.mark.parametrize("kind", KRUISE_KINDS)
+def test_credentials_without_the_right_to_openkruise_do_for_everything_else(kind):
+    """I8, I10: whether it is there cannot be told, and only those that want it wait."""
+
+    async def story():
+        async with kruise_world(controller=False) as w:
+
+            def client(cluster):
+                transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, TOKEN, cluster.name)
+                w.transports[cluster.name] = transport
+                return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
+
+            w.client = client
+            w.start_controller()
+            await applied(w, manifest(), "a StatefulSet")
+            w.delete()
+            await w.until(lambda: w.ud() is None, what="its deletion")
+            w.apply(manifest(kind=kind))
+            await w.until(lambda: w.condition("Ready") == "Unknown", what="the condition")
+            assert "apps.kruise.io cannot be read: no right" in entry(w, "member-1")["reason"]
+            before = w.requests()
+            await asyncio.sleep(3600)
+            assert w.requests() == before
 
     simulate(story)
 
