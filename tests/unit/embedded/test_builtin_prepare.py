@@ -156,3 +156,19 @@ def test_a_put_that_leaves_admissions_work_unsaid_keeps_it() -> None:
 )
 def test_promises_decide_the_quality_of_service(resources: list[Obj], said: str) -> None:
     assert quality_of_service({"containers": [{"resources": one} for one in resources]}) == said
+
+
+def test_a_port_of_two_protocols_has_one_node_port() -> None:
+    ports = [{"name": "a", "port": 53}, {"name": "b", "port": 53, "protocol": "UDP"}, {"name": "c", "port": 80}]
+    given = made(strategy_for("services"), {"spec": {"type": "NodePort", "ports": ports}})
+    assert [port["nodePort"] for port in given["spec"]["ports"]] == [30000, 30000, 30001]
+
+
+def test_a_load_balancer_with_local_traffic_has_a_port_for_health_checks_as_long_as_it_needs_one() -> None:
+    strategy = strategy_for("services")
+    spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 80}]}
+    old = made(strategy, {"spec": spec})
+    assert old["spec"]["healthCheckNodePort"] == 30001
+    same = changed(strategy, old, {"spec/healthCheckNodePort": 0})
+    assert same["spec"]["healthCheckNodePort"] == 30001
+    assert "healthCheckNodePort" not in changed(strategy, old, {"spec/externalTrafficPolicy": "Cluster"})["spec"]

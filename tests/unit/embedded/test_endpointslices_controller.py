@@ -9,7 +9,7 @@ PORTS = [{"name": "http", "port": 80, "targetPort": "http"}]
 
 
 def service(**spec: object) -> Obj:
-    base = {"selector": {"app": "web"}, "ports": PORTS, "clusterIP": "10.1.0.1", "ipFamilies": ["IPv4"]}
+    base = {"selector": {"app": "web"}, "ports": PORTS, "clusterIP": "10.96.1.1", "ipFamilies": ["IPv4"]}
     return {"metadata": {"name": "web", "labels": {"sl": "v"}}, "spec": base | spec}
 
 

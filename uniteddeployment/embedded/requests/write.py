@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from uniteddeployment.embedded import meta
-from uniteddeployment.embedded.builtin.admission import admit_create
+from uniteddeployment.embedded.builtin.admission import admit_create, wanted
 from uniteddeployment.embedded.core import Call, Core
 from uniteddeployment.embedded.errors import (
     Cause,
@@ -105,10 +105,13 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
         own(core, target, None, obj, call)
     admit_create(resource.key, obj, partial(_objects, core))
     meta.stamp(obj, core.clock.now(), core.random)
+    asked = wanted(resource.key, obj, None)
     resource.strategy.prepare_create(obj)
     causes = [*meta.check_new(obj, resource.key, custom=resource.custom), *resource.strategy.validate_create(obj)]
     if causes:
         raise target.invalid(metadata.get("name", ""), causes)
+    if asked is not None:
+        asked.check(obj, partial(_objects, core))
     call.warnings += resource.strategy.warnings(obj, None)
     table = core.registry.table(resource)
     _find_name(core, target, table, metadata)
@@ -119,8 +122,8 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     return obj if stored is None else stored
 
 
-def _objects(core: Core, key: str, namespace: str) -> list[Obj]:
-    """What admission looks at before it lets something in; shared."""
+def _objects(core: Core, key: str, namespace: str | None) -> list[Obj]:
+    """What admission looks at before it lets something in (None: of all namespaces); shared."""
     table = core.registry.table(core.registry.main(key)) if core.registry.serves(key) else None
     return core.store.objects(table, table.select(namespace)) if table is not None and table.entries else []
 
@@ -242,11 +245,14 @@ def update(
     metadata["resourceVersion"] = before["metadata"]["resourceVersion"]
     if owned and target.subresource not in UNOWNED:
         own(core, target, before, new, call)
+    asked = wanted(target.resource.key, new, before)
     strategy.prepare_update(new, before, target.subresource)
     meta.tidy(new["metadata"])
     causes = [*meta.check_update(new, before), *strategy.validate_update(new, before, target.subresource)]
     if causes:
         raise target.invalid(target.name, causes)
+    if asked is not None:
+        asked.check(new, partial(_objects, core))
     call.warnings += strategy.warnings(new, before)
     return commit(core, target, new, before, call)
 

@@ -3,17 +3,19 @@
 Contract: :func:`admit_create` runs after defaulting and before anything of the object is checked or stored. It changes
 the object in place (nobody comes to own what it sets) and raises StatusError (403) for what may not come in. It learns
 about other objects through ``lookup`` only, and does without it for kinds that nobody has anything to say about.
+:func:`wanted` is about changes, too.
 """
 
 from collections.abc import Callable, Sequence
 
-from uniteddeployment.embedded.builtin.admission import limits, priority, quota, storage
+from uniteddeployment.embedded.builtin.admission import limits, priority, quota, services, storage
+from uniteddeployment.embedded.builtin.admission.services import Wanted
 from uniteddeployment.embedded.resources import Obj
 
-Lookup = Callable[[str, str], Sequence[Obj]]
-"""All objects of a resource key in a namespace (``""`` for what has none)."""
+Lookup = Callable[[str, str | None], Sequence[Obj]]
+"""All objects of a resource key in a namespace (``""`` for what has none, None for all namespaces)."""
 
-__all__ = ["Lookup", "admit_create"]
+__all__ = ["Lookup", "Wanted", "admit_create", "wanted"]
 
 _UNCOUNTED = frozenset({"events", "events.events.k8s.io"})
 """Kinds that no quota counts: they are too many, and nobody asked for them."""
@@ -33,3 +35,8 @@ def admit_create(key: str, obj: Obj, lookup: Lookup) -> None:
             limits.enforce(key, obj, limit_range)
     for held in lookup("resourcequotas", namespace):
         quota.charge(key, obj, held, lookup)
+
+
+def wanted(key: str, obj: Obj, old: Obj | None) -> Wanted | None:
+    """What an object asks for of which there is only one, to be checked when nothing else is wrong with the object."""
+    return services.wanted(obj, old) if key == "services" else None

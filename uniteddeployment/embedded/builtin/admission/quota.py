@@ -10,7 +10,7 @@ from uniteddeployment.embedded.builtin.admission.limits import pod_total
 from uniteddeployment.embedded.quantity import Quantity, parse
 from uniteddeployment.embedded.resources import Obj
 
-Lookup = Callable[[str, str], Sequence[Obj]]
+Lookup = Callable[[str, str | None], Sequence[Obj]]
 
 _COUNTED = frozenset({
     "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",

@@ -48,7 +48,7 @@ class ServiceAllocations:
         service["status"] = {"loadBalancer": {}}
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
-        self._complete(spec)
+        self._complete(spec, share=True)
 
     def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
         if subresource == "status":
@@ -59,7 +59,7 @@ class ServiceAllocations:
         _drop_what_the_type_has_not(spec, before)
         self._complete(spec)
 
-    def _complete(self, spec: Obj) -> None:
+    def _complete(self, spec: Obj, *, share: bool = False) -> None:
         kind = spec.get("type")
         if kind in _WITH_ADDRESS:
             if not spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -69,15 +69,27 @@ class ServiceAllocations:
                 self._asked_for.add(spec["clusterIP"])
             _name_families(spec)
         if kind in _WITH_NODE_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
-            self._complete_ports(spec.get("ports") or ())
+            self._complete_ports(spec.get("ports") or (), share=share)
+        if _is_health_checked(spec) and not spec.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = self.node_port()
 
-    def _complete_ports(self, ports: Sequence[Obj]) -> None:
+    def _complete_ports(self, ports: Sequence[Obj], *, share: bool) -> None:
+        """Give each port a node port; a new service has one for all protocols of a port."""
+        known: dict[Any, int] = {}
         for port in ports:
             if port.get("nodePort"):
                 self._asked_for.add(port["nodePort"])
+                known.setdefault(port.get("port"), port["nodePort"])
         for port in ports:
             if not port.get("nodePort"):
-                port["nodePort"] = self.node_port()
+                shared = known.get(port.get("port")) if share else None
+                port["nodePort"] = shared or self.node_port()
+                known.setdefault(port.get("port"), port["nodePort"])
+
+
+def _is_health_checked(spec: Obj) -> bool:
+    """Whether a load balancer has to ask each node if it has endpoints."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _name_families(spec: Obj) -> None:
@@ -102,6 +114,8 @@ def _carry_over(spec: Obj, before: Obj) -> None:
             node_port = known.get((port.get("protocol"), port.get("port")))
             if not port.get("nodePort") and node_port:
                 port["nodePort"] = node_port
+    if _is_health_checked(spec) and _is_health_checked(before) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = before.get("healthCheckNodePort")
 
 
 def _follow_address(spec: Obj, before: Obj) -> None:
@@ -128,10 +142,12 @@ def _drop_what_the_type_has_not(spec: Obj, before: Obj) -> None:
     if was == "ExternalName" and kind != "ExternalName":
         drop(("externalName",))
     if was in _WITH_NODE_PORTS and kind not in _WITH_NODE_PORTS:
-        drop(("externalTrafficPolicy", "healthCheckNodePort"))
+        drop(("externalTrafficPolicy",))
         known: set[Any] = {port.get("nodePort") for port in before.get("ports") or ()}
         for port in spec.get("ports") or ():
             if port.get("nodePort") in known:
                 port.pop("nodePort", None)
+    if _is_health_checked(before) and not _is_health_checked(spec):
+        drop(("healthCheckNodePort",))
     if was == "LoadBalancer" and kind != "LoadBalancer":
         drop(("allocateLoadBalancerNodePorts", "loadBalancerClass"))

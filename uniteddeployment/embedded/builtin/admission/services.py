@@ -1,0 +1,81 @@
+"""Services: a cluster address or a node port that was asked for must be of this cluster and free.
+
+Who holds what is read from the services themselves: nothing can drift. It costs a look at all of them, so only what was
+asked for by name is checked; what is given out unasked is free by itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, ip_address
+from typing import Final
+
+from uniteddeployment.embedded.builtin.validation.causes import invalid as cause
+from uniteddeployment.embedded.errors import StatusError, invalid
+from uniteddeployment.embedded.resources import Obj
+
+Lookup = Callable[[str, str | None], Sequence[Obj]]
+
+NETWORK: Final = IPv4Network("10.96.0.0/16")
+_API_SERVER: Final = str(NETWORK[1])
+_TYPES_WITH_NODE_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a service asks for by name: an address, and node ports by the index of their port."""
+
+    address: str
+    ports: Mapping[int, int]
+
+    def check(self, service: Obj, lookup: Lookup) -> None:
+        """Refuse (422) a service that wants what it cannot have."""
+        uid = service["metadata"].get("uid")
+        others = [other["spec"] for other in lookup("services", None) if other["metadata"].get("uid") != uid]
+        why = _why_not(self.address, others) if self.address else ""
+        if why:
+            given = service["spec"].get("clusterIPs") or []
+            raise _refused(service, "spec.clusterIPs", given, f"failed to allocate IP {self.address}: {why}")
+        taken = {port for spec in others for port in _node_ports(spec).values()}
+        for index, port in self.ports.items():
+            if port in taken:
+                raise _refused(service, f"spec.ports[{index}].nodePort", port, "provided port is already allocated")
+
+
+def wanted(new: Obj, old: Obj | None) -> Wanted | None:
+    """What a service asks for that it did not have before, or None. To be asked before anything is given to it."""
+    before = (old or {}).get("spec") or {}
+    found = Wanted(_new_address(new.get("spec") or {}, before), _new_node_ports(new.get("spec") or {}, before))
+    return found if found.address or found.ports else None
+
+
+def _refused(service: Obj, field: str, value: object, why: str) -> StatusError:
+    return invalid("Service", "", service["metadata"].get("name", ""), [cause(field, value, why)])
+
+
+def _new_address(spec: Obj, before: Obj) -> str:
+    """The cluster address that the service did not have before; empty if there is none."""
+    address: str = spec.get("clusterIP") or ""
+    return "" if address in ("", "None", before.get("clusterIP")) else address
+
+
+def _why_not(address: str, others: Sequence[Obj]) -> str:
+    parsed = ip_address(address)
+    if parsed not in NETWORK:
+        return "the provided network does not match the current range"
+    if parsed in (NETWORK.network_address, NETWORK.broadcast_address):
+        return f"provided IP is not in the valid range. The range of valid IPs is {NETWORK}"
+    if address == _API_SERVER or any(spec.get("clusterIP") == address for spec in others):
+        return "provided IP is already allocated"
+    return ""
+
+
+def _node_ports(spec: Obj) -> dict[int, int]:
+    """The node ports of a service by the index of their port."""
+    if spec.get("type") not in _TYPES_WITH_NODE_PORTS:
+        return {}
+    return {index: port["nodePort"] for index, port in enumerate(spec.get("ports") or ()) if port.get("nodePort")}
+
+
+def _new_node_ports(spec: Obj, before: Obj) -> dict[int, int]:
+    held = set(_node_ports(before).values())
+    return {index: port for index, port in _node_ports(spec).items() if port not in held}
