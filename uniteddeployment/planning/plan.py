@@ -126,7 +126,9 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
         return _unseen(look.subject, demand), ()
     if view.reach is Reach.READY and app.kind in view.unserved:
         message = f"{status.where(cluster)} {view.unserved[app.kind]}"
-        return _row(demand, SubsetPlan((), Counts(), "", settled=False, message=message), stalled=True), ()
+        row = _row(demand, SubsetPlan((), Counts(), "", settled=False, message=message), stalled=True)
+        condition = status.not_served(look.subject, subset.name, message, observed.now)
+        return replace(row, conditions=(*row.conditions, condition)), ()
     try:
         result = KINDS[app.workload_kind](demand)
     except PatchError as error:
@@ -311,7 +313,8 @@ def _turns(subject: Subject, rows: tuple[Row, ...]) -> list[Event]:
         (row.name, condition)
         for row in rows
         for condition in row.conditions
-        if condition["status"] != adaptive.schedulable_condition(entries.get(row.name, {})).get("status", "True")
+        if condition["type"] == adaptive.SCHEDULABLE
+        and condition["status"] != adaptive.schedulable_condition(entries.get(row.name, {})).get("status", "True")
     ]
     return [
         Event("Warning", condition["reason"], f"{name}: {condition['message']}")

@@ -15,6 +15,8 @@ from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api.selectors import selector_text
 
 READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
+SERVED = "Served"
+"""Of a subset, and there only while it is False: whether its cluster serves the kind of its workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,19 @@ def deleting(waiting: str) -> tuple[Verdict, ...]:
         Verdict(RECONCILING, "True", "Deleting", waiting),
         Verdict(STALLED, "False", "AsExpected", ""),
     )
+
+
+def not_served(subject: Subject, subset: str, message: str, now: str) -> Mapping[str, Any]:
+    """The condition of a subset whose cluster does not serve what it is to run."""
+    stored = subject.subset_statuses().get(subset, {}).get("conditions") or ()
+    before: Mapping[str, Any] = next((one for one in stored if one["type"] == SERVED), {})
+    return {
+        "type": SERVED,
+        "status": "False",
+        "lastTransitionTime": before.get("lastTransitionTime") or now,
+        "reason": "KindNotServed",
+        "message": message,
+    }
 
 
 def carried(subject: Subject, name: str) -> Counts:

@@ -193,6 +193,15 @@ def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind):
     (row,) = [row for row in result.rows if row.name == "member-2"]
     assert row.stalled
     assert row.message == "default/member-2 does not serve it"
+    (condition,) = row.conditions
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Served", "False", "KindNotServed")
+    assert condition["message"] == row.message
+    later = dataclasses.replace(make.observed({"member-2": view}), now="2026-01-01T00:05:00Z")
+    stored = make.subject(app, status=result.status)
+    replanned = plan(stored, later)
+    assert not [event for event in replanned.events if event.type == "Warning"], "it was told once"
+    (again,) = [row for row in replanned.rows if row.name == "member-2"]
+    assert again.conditions == row.conditions, "it was not served all the time"
 
 
 @pytest.mark.parametrize("kind", KRUISE)
