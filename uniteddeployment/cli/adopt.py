@@ -1,7 +1,7 @@
 """``ud adopt``: a UnitedDeployment that takes over what runs already."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ import typer
 from uniteddeployment.cli import printing, takeover
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.get import Where, connected
+from uniteddeployment.cli.takeover import Found
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject, connection
 from uniteddeployment.kube.client import Client
@@ -37,8 +38,8 @@ class Request:
     workload: str
     """``sts/NAME`` or ``deploy/NAME``"""
     name: str
-    cluster: str = ""
-    """``[NAMESPACE/]NAME`` of a Cluster; the host itself if empty."""
+    clusters: tuple[str, ...] = ()
+    """``[NAMESPACE/]NAME`` of each Cluster that has such a workload; none for the host itself."""
     subset: str = ""
 
     @property
@@ -61,17 +62,13 @@ def main(where: Where, request: Request, output: str, *, apply: bool) -> None:
 
 
 async def _adopt(where: Where, request: Request, output: str, *, apply: bool) -> None:
-    resource, name = request.resource
     namespace = where.namespace or "default"
     async with connected(where) as host:
-        async with _cluster(host, namespace, request.cluster) as cluster:
-            try:
-                workload = await cluster.get(resource, name, dict[str, Any], namespace=namespace)
-            except NotFound as error:
-                raise CommandError(f"{error.message} (namespace {namespace} of {cluster.name})") from None
-        document = written(request, {**workload, "kind": resource.kind})
-        for remark in takeover.remarks(workload):
-            typer.echo(f"note: {resource.kind} {name}: {remark}", err=True)
+        found = [await _find(host, namespace, request, cluster) for cluster in request.clusters or ("",)]
+        document = written(request, found)
+        for one in found:
+            for remark in takeover.remarks(one.workload):
+                typer.echo(f"note: {_title(one)}: {remark}", err=True)
         if not apply:
             printing.dump(document, output)
             return
@@ -83,27 +80,40 @@ async def _adopt(where: Where, request: Request, output: str, *, apply: bool) ->
         typer.echo(f"{title} created")
 
 
-def written(request: Request, workload: Mapping[str, Any]) -> dict[str, Any]:
-    """The UnitedDeployment. Raises CommandError with the reason when the workload cannot be taken over."""
-    title = f"{workload['kind']} {workload['metadata']['name']}"
-    problem = takeover.refusal(workload)
-    if problem:
-        raise CommandError(f"{title} cannot be adopted: {problem}")
-    place, _, cluster = request.cluster.rpartition("/")
-    target = {"namespace": place, "name": cluster} if place else {"name": cluster}
-    document = takeover.manifest(
-        workload,
-        name=request.name,
-        subset=request.subset or cluster.replace(".", "-") or "host",
-        target=target if cluster else None,
-    )
+async def _find(host: Client, namespace: str, request: Request, cluster: str) -> Found:
+    resource, name = request.resource
+    async with _cluster(host, namespace, cluster) as client:
+        try:
+            workload = await client.get(resource, name, dict[str, Any], namespace=namespace)
+        except NotFound as error:
+            raise CommandError(f"{error.message} (namespace {namespace} of {client.name})") from None
+    place, _, short = cluster.rpartition("/")
+    target = ({"namespace": place} if place else {}) | {"name": short}
+    subset = request.subset or short.replace(".", "-") or "host"
+    return Found({**workload, "kind": resource.kind}, subset, target if cluster else None)
+
+
+def written(request: Request, found: Sequence[Found]) -> dict[str, Any]:
+    """The UnitedDeployment. Raises CommandError with the reason when a workload cannot be taken over."""
+    if request.subset and len(found) > 1:
+        raise CommandError("--subset goes with one --cluster; with several, subsets have the names of theirs", USAGE)
+    for one in found:
+        problem = takeover.refusal(one.workload) or takeover.misfit(found[0], one)
+        if problem:
+            raise CommandError(f"{_title(one)} cannot be adopted: {problem}")
+    document = takeover.manifest(request.name, found)
     try:
         errors = validate_united_deployment(parse_united_deployment(document))
     except InvalidObject as error:
         errors = error.errors
     if errors:
-        raise CommandError(f"{title} cannot be adopted: {'; '.join(str(error) for error in errors)}")
+        raise CommandError(f"{_title(found[0])} cannot be adopted: {'; '.join(str(error) for error in errors)}")
     return document
+
+
+def _title(found: Found) -> str:
+    title = f"{found.workload['kind']} {found.workload['metadata']['name']}"
+    return f"{title} in {found.target['name']}" if found.target else title
 
 
 @asynccontextmanager

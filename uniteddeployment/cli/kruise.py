@@ -198,7 +198,7 @@ def _strategy(spec: dict[str, Any], made: Converted) -> None:
         made.note("spec.updateStrategy.type", f"Manual instead of {strategy['type']}: it is the only one there is")
         strategy["type"] = "Manual"
     partitions = _object(strategy, "manualUpdate", "partitions")
-    known = {subset.get("name") for subset in _subsets(spec)}
+    known = [subset.get("name") for subset in _subsets(spec)]
     for name, partition in list(partitions.items()):
         path = f"spec.updateStrategy.manualUpdate.partitions[{name}]"
         if name not in known:

@@ -163,8 +163,9 @@ def adopt(
     name: Annotated[str, typer.Option("--name", help="The UnitedDeployment to write.")],
     namespace: Namespace = "default",
     cluster: Annotated[
-        str, typer.Option(help="The Cluster that runs it ([NAMESPACE/]NAME); the host itself if not given.")
-    ] = "",
+        list[str] | None,
+        typer.Option(help="The Cluster that runs it ([NAMESPACE/]NAME), or several; the host itself if not given."),
+    ] = None,
     subset: Annotated[str, typer.Option(help="The name of the subset; the cluster's if not given.")] = "",
     output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
     apply: Annotated[bool, typer.Option("--apply", help="Create the UnitedDeployment instead of printing it.")] = False,
@@ -175,7 +176,7 @@ def adopt(
     from uniteddeployment.cli import adopt as command  # noqa: PLC0415
     from uniteddeployment.cli.get import Where  # noqa: PLC0415
 
-    request = command.Request(workload, name, cluster, subset)
+    request = command.Request(workload, name, tuple(cluster or ()), subset)
     command.main(Where(kubeconfig, context, namespace), request, output, apply=apply)
 
 

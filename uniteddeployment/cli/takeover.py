@@ -4,9 +4,11 @@ Everything of the workload's spec is taken as it is, what its API server filled 
 then what is there already, and no pod restarts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from uniteddeployment.planning.adoption import differences
 from uniteddeployment_api import names
 
 TEMPLATES: Mapping[str, str] = {"StatefulSet": "statefulSetTemplate", "Deployment": "deploymentTemplate"}
@@ -63,45 +65,91 @@ def remarks(workload: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def manifest(
-    workload: Mapping[str, Any], *, name: str, subset: str, target: Mapping[str, str] | None
-) -> dict[str, Any]:
-    """The UnitedDeployment of one subset that takes the workload over. ``target`` is its targetCluster."""
-    metadata, spec = workload["metadata"], workload["spec"]
-    strategy, partition = _strategy(spec.get("updateStrategy"))
-    kept = {key: value for key, value in spec.items() if key not in _NOT_TEMPLATE}
-    if "updateStrategy" in kept:
-        kept["updateStrategy"] = strategy
-    if "volumeClaimTemplates" in kept:
-        kept["volumeClaimTemplates"] = [_without(claim, "status") for claim in kept["volumeClaimTemplates"]]
-    notes = {key: _lasting(metadata.get(key)) for key in ("labels", "annotations")}
-    template = {"metadata": {key: value for key, value in notes.items() if value}, "spec": _without_nulls(kept)}
-    subset_entry: dict[str, Any] = {"name": subset}
-    if target is not None:
-        subset_entry["targetCluster"] = dict(target)
-    subset_entry["adopt"] = {"name": metadata["name"]}
-    made: dict[str, Any] = {
-        "replicas": spec.get("replicas", 1),
-        "selector": spec["selector"],
-        "template": {TEMPLATES[workload["kind"]]: template if template["metadata"] else _without(template, "metadata")},
-        "topology": {"subsets": [subset_entry]},
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A workload, and the subset that is to take it over."""
+
+    workload: Mapping[str, Any]
+    subset: str
+    target: Mapping[str, str] | None = None
+    """The subset's targetCluster; None for the host itself."""
+
+    @property
+    def replicas(self) -> int:
+        return int(self.workload["spec"].get("replicas", 1))
+
+
+def misfit(first: Found, other: Found) -> str:
+    """Why two workloads cannot be of one application: what differs between them; nothing if they can."""
+    one, two = (
+        {**_template(found.workload)["spec"], "selector": found.workload["spec"]["selector"]}
+        for found in (first, other)
+    )
+    difference = next(differences(one, two, "spec"), "")
+    return f"{difference} is not what it is in {first.subset}" if difference else ""
+
+
+def manifest(name: str, found: Sequence[Found]) -> dict[str, Any]:
+    """The UnitedDeployment that takes them over. Each subset is to have as many pods as its workload has now."""
+    first = found[0].workload
+    template = _template(first)
+    notes = {
+        key: _common([_lasting(one.workload["metadata"].get(key)) for one in found])
+        for key in ("labels", "annotations")
     }
-    if partition:
-        made["updateStrategy"] = {"manualUpdate": {"partitions": {subset: partition}}}
+    metadata = {key: value for key, value in notes.items() if value}
+    total = sum(one.replicas for one in found)
+    spec: dict[str, Any] = {
+        "replicas": total,
+        "selector": first["spec"]["selector"],
+        "template": {TEMPLATES[first["kind"]]: ({"metadata": metadata} if metadata else {}) | template},
+        "topology": {"subsets": [_subset(one, weighted=len(found) > 1 and total > 0) for one in found]},
+    }
+    partitions = {one.subset: partition for one in found if (partition := _partition(one.workload))}
+    if partitions:
+        spec["updateStrategy"] = {"manualUpdate": {"partitions": partitions}}
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.UNITED_DEPLOYMENT_KIND,
-        "metadata": {"name": name, "namespace": metadata["namespace"]},
-        "spec": made,
+        "metadata": {"name": name, "namespace": first["metadata"]["namespace"]},
+        "spec": spec,
     }
 
 
-def _strategy(strategy: Mapping[str, Any] | None) -> tuple[dict[str, Any], int]:
-    """A StatefulSet's strategy without its partition, and the partition, which is written elsewhere."""
-    rolling = dict((strategy or {}).get("rollingUpdate") or {})
-    partition = rolling.pop("partition", 0)
-    rest = _without(strategy or {}, "rollingUpdate")
-    return rest | ({"rollingUpdate": rolling} if rolling else {}), partition
+def _subset(found: Found, *, weighted: bool) -> dict[str, Any]:
+    """Weights in proportion to what runs now: each gets just that, and the total can still be scaled."""
+    made: dict[str, Any] = {"name": found.subset}
+    if found.target is not None:
+        made["targetCluster"] = dict(found.target)
+    if weighted:
+        made["weight"] = found.replicas
+    return made | {"adopt": {"name": found.workload["metadata"]["name"]}}
+
+
+def _template(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes into spec.template: the spec without what is written elsewhere."""
+    kept = {key: value for key, value in workload["spec"].items() if key not in _NOT_TEMPLATE}
+    if "updateStrategy" in kept:
+        kept["updateStrategy"] = _strategy(kept["updateStrategy"])
+    if "volumeClaimTemplates" in kept:
+        kept["volumeClaimTemplates"] = [_without(claim, "status") for claim in kept["volumeClaimTemplates"]]
+    return {"spec": _without_nulls(kept)}
+
+
+def _strategy(strategy: Mapping[str, Any]) -> dict[str, Any]:
+    """A StatefulSet's strategy without its partition."""
+    rolling = _without(strategy.get("rollingUpdate") or {}, "partition")
+    return _without(strategy, "rollingUpdate") | ({"rollingUpdate": rolling} if rolling else {})
+
+
+def _partition(workload: Mapping[str, Any]) -> int:
+    rolling = (workload["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return int(rolling.get("partition") or 0)
+
+
+def _common(notes: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What all of them say."""
+    return {key: value for key, value in notes[0].items() if all(one.get(key) == value for one in notes)}
 
 
 def _lasting(notes: Mapping[str, str] | None) -> dict[str, str]:

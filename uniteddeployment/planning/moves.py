@@ -57,22 +57,22 @@ def goals(desired: int, partition: int, target: str, stable: str | None, sizes: 
 
     The target gets what the partition leaves; the rest stays where it is (an old pod is not moved to another old
     revision without need), what is missing is added to the stable revision, and what is too many is taken from the
-    revisions in between before the stable one.
+    revisions in between before the stable one. Before there is a stable one, what runs is held all the same, and what
+    is missing can only be added to the target.
     """
-    if stable is None or stable == target:
-        partition = 0
-    held = min(partition, desired)
+    held = 0 if stable == target else min(partition, desired)
     result = dict.fromkeys(sizes, 0)
     result[target] = desired - held
-    if not held or stable is None:
+    if not held:
         return result
-    result.setdefault(stable, 0)
+    rest = target if stable is None else stable
+    result.setdefault(rest, 0)
     old = {revision: size.replicas for revision, size in sizes.items() if revision != target}
     spare = held
     for revision in sorted(old, key=lambda revision: (revision != stable, revision)):
         result[revision] = min(old[revision], spare)
         spare -= result[revision]
-    result[stable] += spare
+    result[rest] += spare
     return result
 
 

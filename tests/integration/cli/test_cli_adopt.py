@@ -157,5 +157,24 @@ async def test_a_partition_is_taken_over_and_holds_the_next_template_back(tmp_pa
 
         refused = await here.ud("adopt", "sts/web", "--name", "other", "--cluster", "member-1")
         assert refused.stderr == (
-            "error: StatefulSet web cannot be adopted: it belongs to the UnitedDeployment default/web\n"
+            "error: StatefulSet web in member-1 cannot be adopted: it belongs to the UnitedDeployment default/web\n"
         )
+
+
+async def test_the_same_workload_of_several_members_becomes_one_application(tmp_path):
+    """I13: no pod restarts in any of them, and the total is divided as it is."""
+    async with site(tmp_path, members=2) as here:
+        for member, replicas in (("member-1", 3), ("member-2", 1)):
+            await here.run(member, DEPLOYMENTS, workload("deploy", replicas=replicas))
+        before = {member: here.uids(member) for member in ("member-1", "member-2")}
+        clusters = ["--cluster", "member-1", "--cluster", "member-2"]
+        await here.said("adopt", "deploy/web", "--name", "web", *clusters, "--apply")
+        await here.wait_settled()
+        assert {member: here.uids(member) for member in before} == before
+
+        spec = copy.deepcopy(here.ud_object()["spec"])
+        spec["replicas"] = 8
+        await here.apply({"apiVersion": names.API_VERSION, "kind": "UnitedDeployment", "spec": spec, **NAME})
+        await here.wait_settled()
+        assert [len(here.pods(member)) for member in before] == [6, 2]
+        assert all(before[member] <= here.uids(member) for member in before)

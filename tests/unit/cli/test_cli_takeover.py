@@ -7,7 +7,10 @@ import pytest
 from uniteddeployment.cli import takeover
 from uniteddeployment.cli.adopt import Request, written
 from uniteddeployment.cli.errors import CommandError
+from uniteddeployment.cli.takeover import Found
 from uniteddeployment_api import names
+
+FLEET = {"namespace": "fleet", "name": "member-1"}
 
 
 def stateful_set(**changes):
@@ -62,7 +65,7 @@ def stateful_set(**changes):
 def test_everything_of_the_workload_is_kept_as_it_is():
     live = stateful_set()
     before = copy.deepcopy(live)
-    made = written(Request("sts/web", "shop", "fleet/member-1"), live)
+    made = written(Request("sts/web", "shop"), [Found(live, "member-1", FLEET)])
     assert live == before
     assert made["metadata"] == {"name": "shop", "namespace": "shop"}
     spec = made["spec"]
@@ -87,7 +90,7 @@ def test_everything_of_the_workload_is_kept_as_it_is():
 
 def test_a_partition_becomes_the_one_of_the_subset():
     live = stateful_set(spec__updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})
-    spec = written(Request("sts/web", "web"), live)["spec"]
+    spec = written(Request("sts/web", "web"), [Found(live, "host")])["spec"]
     assert spec["updateStrategy"] == {"manualUpdate": {"partitions": {"host": 2}}}
     assert spec["topology"]["subsets"] == [{"name": "host", "adopt": {"name": "web"}}]
 
@@ -125,7 +128,7 @@ def test_who_else_writes_the_workload_is_told():
 def test_what_cannot_be_taken_over_is_refused_with_the_reason(changes, reason):
     """I13"""
     with pytest.raises(CommandError) as caught:
-        written(Request("sts/web", "web"), stateful_set(**changes))
+        written(Request("sts/web", "web"), [Found(stateful_set(**changes), "host")])
     assert str(caught.value).startswith("StatefulSet web cannot be adopted: ")
     assert reason in str(caught.value)
 
@@ -143,4 +146,49 @@ def test_kinds_have_the_names_that_kubectl_knows(word):
 def test_other_kinds_are_refused(word):
     with pytest.raises(CommandError) as caught:
         _ = Request(word, "web").resource
+    assert caught.value.code == 2
+
+
+def in_member(number, **changes):
+    return Found(stateful_set(**changes), f"member-{number}", {"name": f"member-{number}"})
+
+
+def test_workloads_of_several_clusters_become_one_application_with_weights_that_are_what_runs():
+    second = in_member(
+        2,
+        spec__replicas=5,
+        metadata__labels={"team": "shop", "cluster": "2"},
+        spec__updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 4}},
+    )
+    made = written(Request("sts/web", "web"), [in_member(1), second])
+    spec = made["spec"]
+    assert spec["replicas"] == 8
+    assert [(one["name"], one["weight"], one["adopt"]) for one in spec["topology"]["subsets"]] == [
+        ("member-1", 3, {"name": "web"}),
+        ("member-2", 5, {"name": "web"}),
+    ]
+    assert spec["updateStrategy"] == {"manualUpdate": {"partitions": {"member-2": 4}}}
+    assert spec["template"]["statefulSetTemplate"]["metadata"]["labels"] == {"team": "shop"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        (
+            {"spec__template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}},
+            "spec.template.spec.containers is",
+        ),
+        ({"spec__minReadySeconds": 3}, "spec.minReadySeconds is"),
+        ({"spec__selector": {"matchLabels": {"app": "other"}}}, "spec.selector.matchLabels.app is"),
+    ],
+)
+def test_workloads_that_differ_are_not_one_application(changes, where):
+    with pytest.raises(CommandError) as caught:
+        written(Request("sts/web", "web"), [in_member(1), in_member(2, **changes)])
+    assert f"StatefulSet web in member-2 cannot be adopted: {where} not what it is in member-1" in str(caught.value)
+
+
+def test_the_name_of_a_subset_is_given_for_one_cluster_only():
+    with pytest.raises(CommandError) as caught:
+        written(Request("sts/web", "web", subset="a"), [in_member(1), in_member(2)])
     assert caught.value.code == 2

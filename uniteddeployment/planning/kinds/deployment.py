@@ -33,7 +33,7 @@ def plan_subset(demand: Demand) -> SubsetPlan:
         revision: moves.Size(workload.spec.replicas, workload.status.available_replicas)
         for revision, workload in found.items()
     }
-    partition = demand.partition if demand.holds else 0
+    partition = demand.partition if demand.stable != demand.target else 0
     goal = moves.goals(demand.replicas, partition, demand.target, demand.stable, sizes)
     strategy = demand.render(demand.target).body["spec"].get("strategy") or {}
     now = moves.step(demand.replicas, _pace(demand, strategy), sizes, goal, demand.target)

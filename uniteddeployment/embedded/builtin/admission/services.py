@@ -15,8 +15,9 @@ from uniteddeployment.embedded.resources import Obj
 
 Lookup = Callable[[str, str | None], Sequence[Obj]]
 
-NETWORK: Final = IPv4Network("10.96.0.0/16")
-_API_SERVER: Final = str(NETWORK[1])
+NETWORK: Final = IPv4Network("10.0.0.0/8")
+"""Where an address may be asked for: more than where they are given out, for manifests of other clusters."""
+_API_SERVER: Final = "10.96.0.1"
 _TYPES_WITH_NODE_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 
 
@@ -59,11 +60,8 @@ def _new_address(spec: Obj, before: Obj) -> str:
 
 
 def _why_not(address: str, others: Sequence[Obj]) -> str:
-    parsed = ip_address(address)
-    if parsed not in NETWORK:
+    if ip_address(address) not in NETWORK:
         return "the provided network does not match the current range"
-    if parsed in (NETWORK.network_address, NETWORK.broadcast_address):
-        return f"provided IP is not in the valid range. The range of valid IPs is {NETWORK}"
     if address == _API_SERVER or any(spec.get("clusterIP") == address for spec in others):
         return "provided IP is already allocated"
     return ""
