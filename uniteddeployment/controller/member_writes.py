@@ -76,8 +76,8 @@ class MemberWriter:
     async def _apply(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
         try:
             return await self._apply_once(subject, member, resource, step)
-        except errors.NotFound:
-            if not step.create:
+        except errors.NotFound as error:
+            if not step.create or error.details.get("kind") != NAMESPACES.plural:
                 raise
             # A member need not have the application's namespace; it is made and, like any namespace, left there.
             body = {"metadata": {"name": subject.namespace, "labels": {names.LABEL_MANAGED_BY: names.MANAGER}}}
