@@ -104,6 +104,7 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     if owned:
         own(core, target, None, obj, call)
     admit_create(resource.key, obj, partial(_objects, core))
+    generated = not metadata.get("name")
     meta.stamp(obj, core.clock.now(), core.random)
     asked = wanted(resource.key, obj, None)
     resource.strategy.prepare_create(obj)
@@ -114,7 +115,7 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
         asked.check(obj, partial(_objects, core))
     call.warnings += resource.strategy.warnings(obj, None)
     table = core.registry.table(resource)
-    _find_name(core, target, table, metadata)
+    _find_name(core, target, table, metadata, generated=generated)
     if call.dry_run:
         return obj
     core.store.create(table, (target.namespace, metadata["name"]), core.registry.hide(resource, obj))
@@ -209,13 +210,13 @@ def _typed(node: Node, obj: Obj) -> bool:
     return True
 
 
-def _find_name(core: Core, target: Target, table: Table, metadata: Obj) -> None:
+def _find_name(core: Core, target: Target, table: Table, metadata: Obj, *, generated: bool) -> None:
     """Refuse a name that is taken; a generated one is drawn again a few times."""
-    prefix = metadata.get("generateName")
-    for _ in range(NAME_ATTEMPTS if prefix else 1):
+    prefix = metadata.get("generateName") or ""
+    for _ in range(NAME_ATTEMPTS if generated else 1):
         if (target.namespace, metadata["name"]) not in table.entries:
             return
-        if not prefix or not metadata["name"].startswith(prefix[:58]):
+        if not generated:
             break
         metadata["name"] = meta.generate_name(prefix, core.random)
     raise already_exists(target.resource.plural, target.resource.group, metadata["name"])
