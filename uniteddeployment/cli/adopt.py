@@ -12,7 +12,9 @@ from uniteddeployment.cli import printing, takeover
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.get import Where, connected
 from uniteddeployment.cli.takeover import Found
+from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.controller.run import check
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject, connection
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import AlreadyExists, NotFound
@@ -58,6 +60,7 @@ class Request:
 def main(where: Where, request: Request, output: str, *, apply: bool) -> None:
     """Print the UnitedDeployment, or create it."""
     printing.check_output(output, ("yaml", "json"))
+    logs.configure("console", "error")
     asyncio.run(_adopt(where, request, output or "yaml", apply=apply))
 
 
@@ -75,6 +78,9 @@ async def _adopt(where: Where, request: Request, output: str, *, apply: bool) ->
         title = f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}/{request.name}"
         try:
             await host.create(UNITED_DEPLOYMENTS, document, PartialObject, namespace=namespace)
+        except NotFound:
+            await check(host)
+            raise
         except AlreadyExists:
             raise CommandError(f"{title} exists already; choose another --name") from None
         typer.echo(f"{title} created")
@@ -126,6 +132,7 @@ async def _cluster(host: Client, namespace: str, cluster: str) -> AsyncIterator[
     try:
         found = await host.get(CLUSTERS, name, ClusterObject, namespace=place or namespace)
     except NotFound as error:
+        await check(host)
         raise CommandError(f"{error.message} (namespace {place or namespace})") from None
     client = Client(AiohttpTransport(await connection(found, host)), f"cluster {cluster}")
     try:

@@ -2,20 +2,18 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec import Struct
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from uniteddeployment.cli import tree
+from uniteddeployment.cli import printing, tree
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
@@ -66,8 +64,7 @@ class Shown(Struct, rename="camel", frozen=True):
 
 def main(where: Where, name: str | None, *, watch: bool, output: str) -> None:
     """Show once, or until interrupted."""
-    if output not in ("", "wide", "json", "yaml"):
-        raise CommandError(f"--output must be wide, json or yaml, not {output!r}", USAGE)
+    printing.check_output(output, ("wide", "json", "yaml"))
     if watch and output in ("json", "yaml"):
         raise CommandError("--watch shows a table; it does not go with --output json or yaml", USAGE)
     logs.configure("console", "error")
@@ -95,10 +92,9 @@ async def _once(where: Where, name: str | None, output: str) -> None:
     documents = [one.as_dict() for one in found]
     if output in ("json", "yaml"):
         document: dict[str, Any] = documents[0] if name else {"apiVersion": "v1", "kind": "List", "items": documents}
-        text = json.dumps(document, indent=2) if output == "json" else yaml.safe_dump(document, sort_keys=False)
-        print(text.rstrip())  # noqa: T201  # for programs: no wrapping, no colour
+        printing.dump(document, output)
         return
-    _console().print(tree.table(documents, wide=output == "wide"))
+    printing.console().print(tree.table(documents, wide=output == "wide"))
 
 
 async def _read(client: Client, where: Where, name: str | None) -> list[Shown]:
@@ -140,7 +136,7 @@ async def _redraw(reflector: Reflector[Shown], changed: asyncio.Event, *, wide: 
     def drawing() -> Table:
         return tree.table([reflector.store[key].as_dict() for key in sorted(reflector.store)], wide=wide)
 
-    console = _console()
+    console = printing.console()
     if not console.is_terminal:
         while True:
             changed.clear()
@@ -152,9 +148,3 @@ async def _redraw(reflector: Reflector[Shown], changed: asyncio.Event, *, wide: 
             live.update(drawing(), refresh=True)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(changed.wait(), REFRESH_SECONDS)
-
-
-def _console() -> Console:
-    """Not a terminal: wide enough for every column, so that what is piped is never cut."""
-    console = Console()
-    return console if console.is_terminal else Console(width=240, soft_wrap=True)

@@ -10,7 +10,9 @@ from uniteddeployment.cli import printing, tree
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.get import Where, connected
 from uniteddeployment.cli.revisions import Entry, Kept, entries
+from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.controller.run import check
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
@@ -22,6 +24,7 @@ _PARTS = ("patches", "overrides")
 def main(where: Where, name: str, revision: int | None, output: str) -> None:
     """Show all revisions, or the pod template of one."""
     printing.check_output(output, ("wide", "json", "yaml"))
+    logs.configure("console", "error")
     found = asyncio.run(_read(where, name))
     if revision is not None:
         _show_one(name, pick(found, revision), output)
@@ -35,10 +38,11 @@ def main(where: Where, name: str, revision: int | None, output: str) -> None:
 
 
 async def read(client: Client, namespace: str, name: str) -> tuple[dict[str, Any], tuple[Entry, ...]]:
-    """A UnitedDeployment and its revisions, the newest last. Raises CommandError if there is none."""
+    """A UnitedDeployment and its revisions, the newest last. Raises CommandError or StartError."""
     try:
         obj: dict[str, Any] = await client.get(UNITED_DEPLOYMENTS, name, dict[str, Any], namespace=namespace)
     except NotFound as error:
+        await check(client)
         raise CommandError(f"{error.message} (namespace {namespace})") from None
     selector = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}={names.label_value(name)}"
     kept = await client.list_all(CONTROLLERREVISIONS, Kept, namespace=namespace, label_selector=selector)
@@ -62,7 +66,7 @@ async def _read(where: Where, name: str) -> tuple[Entry, ...]:
 def _show_all(found: tuple[Entry, ...], *, wide: bool) -> None:
     now = datetime.now(UTC)
     columns = ("REVISION", "AGE", "READY PODS", *(("NAME", "IMAGES") if wide else ()), "CHANGE-CAUSE")
-    made = printing.table(columns)
+    made = printing.table(columns, wrap=frozenset({"READY PODS", "IMAGES", "CHANGE-CAUSE"}))
     for entry in found:
         number = f"{entry.record.number} ({entry.markers})" if entry.markers else str(entry.record.number)
         extra = (entry.record.name, ",".join(entry.images)) if wide else ()

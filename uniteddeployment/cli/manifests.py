@@ -30,7 +30,7 @@ def read(file: Path) -> list[dict[str, Any]]:
     except UnicodeDecodeError:
         raise CommandError(f"{file} is not text", USAGE) from None
     except yaml.YAMLError as error:
-        raise CommandError(f"{file} is not YAML: {error}", USAGE) from None
+        raise CommandError(f"{file} is not YAML: {' '.join(str(error).split())}", USAGE) from None
     objects: list[dict[str, Any]] = []
     for document in documents:
         if not isinstance(document, dict):

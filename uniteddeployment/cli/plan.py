@@ -2,17 +2,14 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
-from rich.console import Console
-from rich.table import Table
 
+from uniteddeployment.cli import manifests, printing
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.get import Where, connected
 from uniteddeployment.controller import logs
@@ -57,14 +54,7 @@ def main(file: Path, output: str, kubeconfig: Path | None, context: str | None, 
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
-    try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text()
-        found = [one for one in yaml.safe_load_all(text) if one]
-    except OSError as error:
-        raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from None
-    except yaml.YAMLError as error:
-        raise CommandError(f"{file} is not YAML: {' '.join(str(error).split())}", USAGE) from None
-    wanted = [one for one in found if isinstance(one, dict) and one.get("kind") == names.UNITED_DEPLOYMENT_KIND]
+    wanted = [one for one in manifests.read(file) if one.get("kind") == names.UNITED_DEPLOYMENT_KIND]
     if not wanted:
         raise CommandError(f"{file} has no {names.UNITED_DEPLOYMENT_KIND}", USAGE)
     return wanted
@@ -176,12 +166,10 @@ def _as_dict(document: Mapping[str, Any], result: Plan) -> dict[str, Any]:
 
 
 def _show(document: Mapping[str, Any], result: Plan) -> None:
-    console = Console()
-    console = console if console.is_terminal else Console(width=240, soft_wrap=True)
+    console = printing.console()
     console.print(f"{names.UNITED_DEPLOYMENT_KIND} {document['metadata']['name']}")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    for column in ("SUBSET", "CLUSTER", "REPLICAS", "PARTITION", "WHY"):
-        table.add_column(column, justify="right" if column in ("REPLICAS", "PARTITION") else "left")
+    columns = ("SUBSET", "CLUSTER", "REPLICAS", "PARTITION", "WHY")
+    table = printing.table(columns, right=frozenset({"REPLICAS", "PARTITION"}), wrap=frozenset({"WHY"}))
     for row in result.rows:
         table.add_row(row.name, place(row.cluster), str(row.replicas), str(row.partition), row.reason or row.message)
     console.print(table)

@@ -24,11 +24,13 @@ def console() -> Console:
     return found if found.is_terminal else Console(width=240, soft_wrap=True)
 
 
-def table(columns: tuple[str, ...], *, right: frozenset[str] = frozenset()) -> Table:
-    """A table in the manner of kubectl."""
+def table(
+    columns: tuple[str, ...], *, right: frozenset[str] = frozenset(), wrap: frozenset[str] = frozenset()
+) -> Table:
+    """A table in the manner of kubectl. Only the columns of ``wrap`` go over several lines where there is no room."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", no_wrap=True)
+        made.add_column(column, justify="right" if column in right else "left", no_wrap=column not in wrap)
     return made
 
 

@@ -11,6 +11,7 @@ from uniteddeployment.cli import history, printing, rollback
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.get import Where, connected
 from uniteddeployment.cli.revisions import Entry
+from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored, parse
 from uniteddeployment.kube.errors import Conflict
 from uniteddeployment.kube.meta import PartialObject
@@ -20,6 +21,7 @@ from uniteddeployment_api import InvalidObject, names, parse_united_deployment, 
 
 def main(where: Where, name: str, to_revision: int, *, dry_run: bool) -> None:
     """Put the template of a revision back into spec; of the last but one, if none is named."""
+    logs.configure("console", "error")
     asyncio.run(_undo(where, name, to_revision, dry_run=dry_run))
 
 

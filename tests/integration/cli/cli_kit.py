@@ -46,7 +46,9 @@ class Site:
     async def ud(self, *arguments: str, stdin: str = "") -> Result:
         """``ud`` with these arguments, in a thread: it has a loop of its own."""
         place = [] if arguments[0] == "convert" else ["--kubeconfig", str(self.fleet.kubeconfig)]
-        return await asyncio.to_thread(CliRunner().invoke, app, [*arguments, *place], input=stdin)
+        result = await asyncio.to_thread(CliRunner().invoke, app, [*arguments, *place], input=stdin)
+        _silence()
+        return result
 
     async def said(self, *arguments: str, stdin: str = "") -> str:
         """What it prints. Raises AssertionError when it fails."""
@@ -137,9 +139,14 @@ async def lone_host(folder: Path) -> AsyncIterator[Site]:
         yield made
 
 
-async def _open(stack: AsyncExitStack, fleet: Fleet, *, control: bool) -> Site:
-    # What the controller logs must not mix with what the command prints.
+def _silence() -> None:
+    """What the controller logs must not mix with what a command prints, nor go where a command did."""
+    structlog.reset_defaults()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+
+
+async def _open(stack: AsyncExitStack, fleet: Fleet, *, control: bool) -> Site:
+    _silence()
     stack.callback(structlog.reset_defaults)
     made = Site(fleet)
     for one in (fleet.host, *fleet.members):
