@@ -40,7 +40,7 @@ def a_look_that_changes_nothing(site: Site, controller: Controller, number: int)
 def test_probes_and_metrics_tell_how_it_is_and_sigterm_ends_it_well(site: Site) -> None:
     with site.controller() as controller:
         assert controller.get("/healthz") == (200, "ok\n")
-        assert controller.get("/readyz") == (200, "ok\n")
+        site.until(lambda: controller.get("/readyz") == (200, "ok\n"), "readiness: it leads and its caches are in sync")
         metrics = controller.get("/metrics")[1]
         for name in ("workqueue_depth", "workqueue_adds_total", "rest_client_requests_total", "uniteddeployment_steps"):
             assert name in metrics
