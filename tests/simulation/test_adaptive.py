@@ -9,10 +9,11 @@ import asyncio
 import pytest
 
 from tests.simulation.scene import Scene
-from tests.support.world import simulate, world
+from tests.support.kruise import ALL_KINDS, world_for
+from tests.support.world import simulate
 
-KINDS = ["statefulSetTemplate", "deploymentTemplate"]
-UNORDERED = ["deploymentTemplate"]
+KINDS = ALL_KINDS
+UNORDERED = ["deploymentTemplate", "cloneSetTemplate"]
 """Kinds whose pods can have stand-ins."""
 
 
@@ -28,7 +29,7 @@ def test_bounds_are_filled_in_the_order_of_the_list(kind):
     """Scenario 37."""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             limited = {"minReplicas": 1, "maxReplicas": 2}
             scene = Scene(w, kind, {"a": limited, "b": limited, "c": {"minReplicas": 1}})
             scene.ask(3)
@@ -46,7 +47,7 @@ def test_percentages_are_rounded_and_the_rest_is_for_the_last(kind):
     """Scenario 38."""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             scene = Scene(w, kind, {"a": "25%", "b": "25%", "c": None})
             scene.ask(3)
             await scene.comes_to(1, 1, 1)
@@ -63,7 +64,7 @@ def test_pods_move_away_from_a_subset_without_nodes_and_new_ones_are_tried_there
     """Scenario 39; on the way no ready pod ever goes but those that are too many (I7)."""
 
     async def story():
-        async with world(members=4) as w:
+        async with world_for(kind, members=4) as w:
             scene = Scene(w, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive())
             scene.cordon("b")
             scene.ask(3)
@@ -102,7 +103,7 @@ def test_a_minimum_waits_where_it_was_asked_for_and_the_mark_lasts_as_long(kind)
     """Scenario 40."""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             scene = Scene(w, kind, {"a": {"minReplicas": 1, "maxReplicas": 2}, "b": {}}, strategy=adaptive())
             scene.cordon("a")
             scene.ask(3)
@@ -132,7 +133,7 @@ def test_stand_ins_run_while_pods_wait_and_go_when_those_are_ready(kind):
     """Scenario 41: the pods that wait stay where they are, and the total serves all the time (I7)."""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             scene = Scene(w, kind, {"a": {}, "b": {}, "c": {}}, strategy=adaptive(20, 1, reserveUnschedulablePods=True))
             scene.cordon("a", "b")
             scene.ask(2)
@@ -166,7 +167,7 @@ def test_minimums_wait_with_stand_ins(kind):
     """Scenario 42."""
 
     async def story():
-        async with world() as w:
+        async with world_for(kind) as w:
             bounds = {"a": {"minReplicas": 1}, "b": {"minReplicas": 1}, "c": {}}
             scene = Scene(w, kind, bounds, strategy=adaptive(20, 1, reserveUnschedulablePods=True))
             scene.cordon("a", "b")
