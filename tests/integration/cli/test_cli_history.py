@@ -1,11 +1,17 @@
 """``ud history`` and ``ud undo`` on a host over HTTPS, with the controller."""
 
+import asyncio
 from collections import Counter
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.integration.cli.cli_kit import site
 from tests.support.planning import manifest
+from uniteddeployment.cli import embedded
+from uniteddeployment.cli.embedded import Options
+from uniteddeployment.cli.main import app
+from uniteddeployment.embedded import kubeconfig
 from uniteddeployment_api import names
 
 TITLE = "uniteddeployments.uniteddeployment.io/web"
@@ -117,3 +123,17 @@ async def test_what_cannot_be_shown_or_undone_is_one_line(tmp_path):
         assert unknown.exit_code == 1
         assert unknown.stderr == "error: unable to find specified revision 7 in history (there are: 1)\n"
         assert (await here.ud("history", "web", "-o", "xml")).exit_code == 2
+
+
+async def test_a_host_without_our_kinds_is_told_from_an_application_that_is_not_there(tmp_path):
+    served = await embedded.serve(Options(name="host", nodes=0))
+    try:
+        file = tmp_path / "kubeconfig"
+        kubeconfig.write(file, [served.context])
+        place = ["--kubeconfig", str(file)]
+        for command in (["history", "web"], ["undo", "web"], ["adopt", "sts/web", "--name", "web", "--cluster", "a"]):
+            result = await asyncio.to_thread(CliRunner().invoke, app, [*command, *place])
+            assert result.exit_code == 1
+            assert result.stderr.startswith("error: host does not know uniteddeployments.uniteddeployment.io; install")
+    finally:
+        await served.close()
