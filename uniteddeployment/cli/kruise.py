@@ -250,7 +250,7 @@ def _behaviours(ud: UnitedDeployment) -> Iterator[tuple[str, str]]:
         if subset.node_selector_term is not None and subset.node_selector_term.match_fields:
             yield f"{path}.nodeSelectorTerm.matchFields", "is honoured (OpenKruise ignores it)"
         if subset.patch:
-            yield f"{path}.patch", "a change of it is a new revision of the subset, which its partition holds back"
+            yield f"{path}.patch", "a change of it is a revision of the subset, which is counted and can be taken back"
 
 
 def _without_nulls(value: Any) -> Any:

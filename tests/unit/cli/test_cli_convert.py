@@ -73,7 +73,7 @@ def test_all_templates_of_both_versions_stay_as_they_are(version, template):
         ),
         (
             {"subsets": [{"name": "a", "patch": {"metadata": {"labels": {"x": "y"}}}}]},
-            "spec.topology.subsets[0].patch: a change of it is a new revision of the subset",
+            "spec.topology.subsets[0].patch: a change of it is a revision of the subset",
         ),
         (
             {
