@@ -10,6 +10,7 @@ from tests.support.world import UDS, simulate, world
 from uniteddeployment_api import names
 
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
+PATH = f"{names.API_PATH}/namespaces/default/{names.UNITED_DEPLOYMENT_PLURAL}"
 EDGE = {"spec": {"containers": [{"name": "app", "image": "app:edge"}]}}
 
 
@@ -59,10 +60,9 @@ async def done(w, doc):
 
 
 def annotate(w, **annotations):
-    path = f"{names.API_PATH}/namespaces/default/{names.UNITED_DEPLOYMENT_PLURAL}/web"
     found = w.host.access.get(UDS, "default", "web")
     metadata = {**found["metadata"], "annotations": annotations}
-    w.request(w.host, "PUT", path, {**found, "metadata": metadata})
+    w.request(w.host, "PUT", f"{PATH}/web", {**found, "metadata": metadata})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -558,5 +558,32 @@ def test_more_pods_than_ordinals_find_no_place_and_the_reason_is_told():
             await w.until(lambda: w.status()["unplacedReplicas"] == 2)
             assert "its ordinals are 0 to 1" in w.status()["subsetStatuses"][0]["reason"]
             assert [ordinals(w, one) for one in w.members] == [[0, 1], [2, 3]]
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(kind):
+    """I13: the second is Stalled with the name of the owner. (A second host is played by a uid that changes.)"""
+
+    async def story():
+        async with world(members=1) as w:
+            doc = manifest(kind=kind, shares={"member-1": 2}, replicas=2)
+            await done(w, doc)
+            before = uids(w)
+            await w.stop_controller()
+            found = w.host.access.get(UDS, "default", "web")
+            w.request(w.host, "PUT", f"{PATH}/web", {**found, "metadata": {**found["metadata"], "finalizers": []}})
+            w.delete()
+            w.start_controller()
+            doc = manifest(kind=kind, shares={"member-1": 2}, replicas=2, image="app:2")
+            w.apply(doc)
+            await w.until(lambda: w.condition("Stalled") == "True")
+            assert f"belongs to the UnitedDeployment default/web (uid {found['metadata']['uid']})" in message(
+                w, "Stalled"
+            )
+            await asyncio.sleep(100)
+            assert uids(w) == before
+            assert w.images("member-1") == {"app:1": 2}
 
     simulate(story)

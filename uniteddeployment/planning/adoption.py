@@ -5,11 +5,13 @@ if it was asked for by name, is nobody else's, and is what the subset wants alre
 From then on it is the subset's workload like any other, but that it keeps its name, its selector and its pods' labels.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import MemberView
+from uniteddeployment.planning.steps import Apply, MemberStep
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import Subset, names
 
@@ -45,16 +47,37 @@ def stranger(body: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Whose the existing workload is, if it is somebody's; nothing if it may be taken."""
     metadata = found.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    uid = annotations.get(names.ANNOTATION_OWNER_UID)
-    if uid and uid != body["metadata"]["annotations"][names.ANNOTATION_OWNER_UID]:
-        owner = annotations.get(names.ANNOTATION_OWNER, "unknown")
-        return f"it belongs to the UnitedDeployment {owner} (uid {uid})"
+    owner = _owner(annotations, body["metadata"]["annotations"][names.ANNOTATION_OWNER_UID])
+    if owner:
+        return f"it belongs to {owner}"
     for reference in metadata.get("ownerReferences") or ():
         if reference.get("controller"):
             return f"it is controlled by {reference.get('kind')} {reference.get('name')}"
     if metadata.get("deletionTimestamp"):
         return "it is being deleted"
     return ""
+
+
+def taken(app: Application, view: MemberView, steps: Iterable[MemberStep]) -> str:
+    """Which workload that is to be made is there already as somebody else's, and whose; nothing if there is none.
+
+    Two hosts may have the same application in one cluster. An API server does not tell them apart: both write under
+    the same name.
+    """
+    wanted = {(step.kind, step.subset) for step in steps if isinstance(step, Apply) and step.create}
+    for found in view.workloads if wanted else ():
+        owner = _owner(found.metadata.annotations, app.uid)
+        if owner and (found.kind, found.subset) in wanted:
+            return f"{found.kind} {found.metadata.name} belongs to {owner} and is left alone"
+    return ""
+
+
+def _owner(annotations: Mapping[str, str], uid: str) -> str:
+    """Whose a workload is, if it is another UnitedDeployment's than the one with this uid."""
+    known = annotations.get(names.ANNOTATION_OWNER_UID)
+    if not known or known == uid:
+        return ""
+    return f"the UnitedDeployment {annotations.get(names.ANNOTATION_OWNER, 'unknown')} (uid {known})"
 
 
 def misfit(body: Mapping[str, Any], found: Mapping[str, Any], tried: Mapping[str, Any]) -> str:

@@ -141,6 +141,10 @@ def _plan_subset(look: _Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ..
     if going:
         message = f"waits for {going[0].kind} {going[0].metadata.name}, which is being deleted"
         return _row(demand, result, message=message), ()
+    taken = adoption.taken(app, view, result.steps)
+    if taken:
+        message = f"{taken} in {status.where(cluster)}"
+        return _row(demand, replace(result, workload=""), message=message, stalled=True), ()
     steps = () if app.model.spec.paused else result.steps
     blocked = observed.errors.get(subset.name)
     if blocked and steps:
