@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from uniteddeployment.controller.objects import RevisionContent, StoredRevision
+from uniteddeployment.controller.objects import FullRevision, RevisionContent, StoredRevision
 from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
 
 
@@ -22,7 +22,7 @@ class Kept(Struct, rename="camel", frozen=True):
         return StoredRevision(self.metadata, self.revision).record()
 
     def content(self) -> RevisionData:
-        return RevisionData(self.data.template, self.data.patches, self.data.overrides, self.data.subsets)
+        return FullRevision(self.data).content()
 
 
 @dataclass(frozen=True, slots=True)
