@@ -12,6 +12,8 @@ from uniteddeployment.embedded.controllers.kubelet_nodes import node_object
 from uniteddeployment.embedded.resources import Obj
 
 NAMESPACE = "ns"
+HEARTBEATS = [("MODIFIED", kind, f"n{i}") for i in (1, 2, 3) for kind in ("nodes", "leases.coordination.k8s.io")]
+"""All that a settled site writes in five minutes."""
 SELECTED = "1 node(s) didn't match Pod's node affinity/selector"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.embedded.infrastructure_kit import Site, pod, ready
+from tests.unit.embedded.infrastructure_kit import HEARTBEATS, Site, pod, ready
 from uniteddeployment.embedded.controllers.conditions import condition_of
 from uniteddeployment.embedded.resources import Obj
 
@@ -191,7 +191,23 @@ def test_a_settled_cluster_writes_a_heartbeat_of_each_node_every_five_minutes_an
     site = Site()
     site.place("a")
     assert site.writes(250) == []
-    assert site.writes(300) == [("MODIFIED", "nodes", f"n{i}") for i in (1, 2, 3)]
+    assert site.writes(300) == HEARTBEATS
+
+
+def test_a_node_has_a_lease_that_its_agent_renews_and_that_goes_with_it() -> None:
+    site = Site(nodes=1)
+    place = ("leases.coordination.k8s.io", "n1", "kube-node-lease")
+    first = site.get(*place)
+    assert first["spec"]["holderIdentity"] == "n1"
+    assert first["metadata"]["ownerReferences"][0]["uid"] == site.node("n1")["metadata"]["uid"]
+    site.run(301)
+    assert (
+        site.get("leases.coordination.k8s.io", "n1", "kube-node-lease")["spec"]["renewTime"]
+        > first["spec"]["renewTime"]
+    )
+    site.delete("nodes", "n1", "")
+    site.run()
+    assert site.find("leases.coordination.k8s.io", "n1", "kube-node-lease") is None
 
 
 def test_a_node_that_is_made_with_an_agent_becomes_ready_by_itself() -> None:

@@ -16,11 +16,14 @@ from uniteddeployment.embedded.controllers.base import Controller, EventSink, Ke
 from uniteddeployment.embedded.controllers.kubelet_containers import Container, behaviour
 from uniteddeployment.embedded.controllers.kubelet_nodes import (
     HEARTBEAT,
+    LEASE_NAMESPACE,
+    LEASES,
     Agent,
     agent_of,
     healthy_status,
     internal_ip,
     is_healthy,
+    renewed_lease,
 )
 from uniteddeployment.embedded.controllers.kubelet_status import Run, next_turn, pod_status, stopped_status
 from uniteddeployment.embedded.controllers.pods import is_finished
@@ -142,8 +145,20 @@ class Kubelets(Controller):
             return
         address = internal_ip(node) or self._addresses.node()
         self._write("nodes", {**node, "status": healthy_status(node, address, self.clock.now())})
+        self._renew_lease(node)
         self._reported[name] = now
         self.enqueue(("", name), after=HEARTBEAT)
+
+    def _renew_lease(self, node: Obj) -> None:
+        """Renew the node's Lease, if there is a place for it."""
+        if self.access.get("namespaces", "", LEASE_NAMESPACE) is None:
+            return
+        known = self.access.get(LEASES, LEASE_NAMESPACE, node["metadata"]["name"])
+        lease = renewed_lease(node, known, self.clock.now())
+        if known is None:
+            self.access.create(LEASES, lease, manager=MANAGER)
+        else:
+            self.access.update(LEASES, lease, manager=MANAGER)
 
     # Pods that run
 

@@ -12,6 +12,7 @@ from typing import Final
 from uniteddeployment.embedded.access import Access
 from uniteddeployment.embedded.controllers.conditions import merged
 from uniteddeployment.embedded.controllers.scheduling.model import REGION, ZONE
+from uniteddeployment.embedded.controllers.times import micro_timestamp
 from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
@@ -30,6 +31,9 @@ DEFAULT_STOP_AFTER: Final = 0.05
 
 HEARTBEAT: Final = 300.0
 """Seconds between reports of a node whose state does not change."""
+
+LEASES: Final = "leases.coordination.k8s.io"
+LEASE_NAMESPACE: Final = "kube-node-lease"
 
 VERSION: Final = "v1.36.0"
 
@@ -154,6 +158,19 @@ def healthy_status(node: Obj, address: str, now: datetime) -> Obj:
             "osImage": "Embedded",
             "systemUUID": uid,
         },
+    }
+
+
+def renewed_lease(node: Obj, lease: Obj | None, now: datetime) -> Obj:
+    """The Lease by which an agent says that it is alive, for as long as until the report after the next one."""
+    metadata = node["metadata"]
+    name, moment = metadata["name"], micro_timestamp(now)
+    if lease is not None:
+        return {**lease, "spec": {**(lease.get("spec") or {}), "holderIdentity": name, "renewTime": moment}}
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": metadata["uid"]}
+    return {
+        "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": int(2 * HEARTBEAT), "renewTime": moment},
     }
 
 

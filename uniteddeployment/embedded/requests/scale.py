@@ -168,7 +168,7 @@ def _with(live: Obj, target: Target, scale: Obj) -> Obj:
     replicas = 0 if replicas is None else replicas
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise bodies.mistyped(KIND, "ScaleSpec.spec.replicas", replicas, "int32")
-    if replicas < 0:
+    if replicas < 0 and not target.resource.custom:
         text = f"Invalid value: {json.dumps(replicas)}: must be greater than or equal to 0"
         raise invalid(KIND, GROUP, target.name, [Cause("FieldValueInvalid", text, "spec.replicas")])
     new = clone(live)
