@@ -92,7 +92,15 @@ def misfit(body: Mapping[str, Any], found: Mapping[str, Any], tried: Mapping[str
     differing = next(differences(before, after, "spec.template"), None)
     if differing is not None:
         return f"its pods would be restarted: {differing} differs from the template of the UnitedDeployment"
+    begins, moved = _first_ordinal(found), _first_ordinal(tried)
+    if begins != moved:
+        return f"its pods would be restarted: their ordinals begin at {begins}, and the subset's at {moved}"
     return ""
+
+
+def _first_ordinal(workload: Mapping[str, Any]) -> int:
+    start: int = (workload["spec"].get("ordinals") or {}).get("start", 0)
+    return start
 
 
 def _selector(workload: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:

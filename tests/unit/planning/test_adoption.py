@@ -70,6 +70,13 @@ def test_another_selector_or_pod_template_does_not_fit():
     assert "spec.template.spec.containers[0].env" in told
 
 
+def test_other_ordinals_do_not_fit():
+    app = application()
+    tried = there(app)
+    tried["spec"] = {**tried["spec"], "ordinals": {"start": 10}}
+    assert "begin at 0, and the subset's at 10" in adoption.misfit(body(app), there(app), tried)
+
+
 def test_what_is_ours_already_is_no_stranger():
     """I9: a crash after the write."""
     app = application()
