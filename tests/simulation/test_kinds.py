@@ -25,7 +25,6 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment_api import names
 
 KINDS_HERE = {"cloneSetTemplate": "CloneSet", "advancedStatefulSetTemplate": "StatefulSet"}
-PATIENCE = {"minReadySeconds": 3}
 
 
 def on(kind, shares, **more):
@@ -113,88 +112,6 @@ def test_subsets_come_and_go(kind):
             await applied(w, on(kind, {"member-2": None}, replicas=2), "the other subset")
             await w.until(lambda: sizes(w, *w.members) == [0, 2, 0], what="the removal")
             assert not workloads(w, "member-1")
-
-    simulate(story)
-
-
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_totals_are_divided_and_status_says_the_same(kind):
-    async def story():
-        async with world_for(kind, members=2) as w:
-            for total, expected in ((1, None), (2, [1, 1]), (6, [3, 3]), (4, [2, 2])):
-                await applied(w, on(kind, {"member-1": None, "member-2": None}, replicas=total), f"{total} pods")
-                await w.until(lambda total=total: sum(sizes(w, *w.members)) == total)
-                assert expected is None or sizes(w, *w.members) == expected
-                assert [entry(w, name)["replicas"] for name in w.members] == sizes(w, *w.members)
-                assert w.status()["replicas"] == total
-
-    simulate(story)
-
-
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_partitions_are_obeyed_one_by_one_and_clamped_to_what_a_subset_has(kind):
-    async def story():
-        async with world_for(kind) as w:
-            two = {"member-1": None, "member-2": None}
-            await applied(w, on(kind, two, replicas=10), "creation")
-            for partitions, updated in (
-                ({"member-1": 4, "member-2": 3}, [1, 2]),
-                ({"member-1": 0, "member-2": 3}, [5, 2]),
-                ({}, [5, 5]),
-            ):
-                await applied(w, on(kind, two, replicas=10, image="app:2", partitions=partitions), str(partitions))
-                assert [w.images(member).get("app:2", 0) for member in two] == updated
-                assert [entry(w, name)["partition"] for name in two] == [partitions.get(name, 0) for name in two]
-            for shares, held, expected, partition in (
-                ({"member-1": 9, "member-2": None}, 0, [9, 1, 0], 0),
-                ({"member-1": "40%", "member-2": None}, 0, [4, 6, 0], 0),
-                ({"member-1": "30%", "member-2": None}, 1, [3, 7, 0], 1),
-                ({"member-1": "20%", "member-2": None, "member-3": None}, 2, [2, 4, 4], 2),
-                ({"member-1": "10%", "member-2": None}, 2, [1, 9, 0], 1),
-                ({"member-1": "40%", "member-2": None}, 2, [4, 6, 0], 2),
-            ):
-                held_back = {"member-1": held}
-                await applied(w, on(kind, shares, replicas=10, image="app:2", partitions=held_back), str(shares))
-                await w.until(lambda expected=expected: sizes(w, *w.members) == expected, what=str(expected))
-                assert entry(w, "member-1")["partition"] == partition
-
-    simulate(story)
-
-
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_history_keeps_as_many_old_revisions_as_it_may(kind):
-    """OpenKruise loses sight of those of CloneSets."""
-
-    async def story():
-        async with world_for(kind, members=1) as w:
-            counts = []
-            for image in ("app:1", "app:2", "app:3", "app:4"):
-                await applied(w, on(kind, {"member-1": None}, replicas=1, image=image, revisionHistoryLimit=1), image)
-                await w.until(lambda: w.status()["currentRevision"] == w.status()["updatedRevision"])
-                await asyncio.sleep(5)
-                kept = w.host.access.list("controllerrevisions.apps")
-                counts.append(len([one for one in kept if one["metadata"]["name"].startswith("web-")]))
-            assert counts == [1, 2, 2, 2]
-
-    simulate(story)
-
-
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_change_of_the_strategy_alone_restarts_nothing(kind):
-    async def story():
-        async with world_for(kind, members=1) as w:
-            document = on(kind, {"member-1": None}, replicas=2)
-            await applied(w, document, "creation")
-            before = {pod["metadata"]["uid"] for pod in w.pods("member-1")}
-            advanced = kind == "advancedStatefulSetTemplate"
-            field = {"updateStrategy": {"rollingUpdate": PATIENCE}} if advanced else PATIENCE
-            document["spec"]["template"][kind]["spec"] |= field
-            await applied(w, document, "the strategy")
-            await asyncio.sleep(30)
-            assert {pod["metadata"]["uid"] for pod in w.pods("member-1")} == before
-            (child,) = workloads(w, "member-1").values()
-            spec = child["spec"]
-            assert (spec["updateStrategy"]["rollingUpdate"] if advanced else spec)["minReadySeconds"] == 3
 
     simulate(story)
 
@@ -399,18 +316,6 @@ def test_credentials_without_the_right_to_openkruise_do_for_everything_else(kind
             before = w.requests()
             await asyncio.sleep(3600)
             assert w.requests() == before
-
-    simulate(story)
-
-
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_an_application_is_deleted_with_all_that_it_runs_in_its_members(kind):
-    async def story():
-        async with world_for(kind) as w:
-            await applied(w, manifest(kind=kind), "creation")
-            w.delete()
-            await w.until(lambda: w.ud() is None and not any(sizes(w, *w.members)), what="deletion")
-            assert not any(workloads(w, member) for member in w.members)
 
     simulate(story)
 
