@@ -1,0 +1,106 @@
+"""Words of the stories about templates: what is applied, what runs, and what is told of it."""
+
+import copy
+
+from tests.support.planning import manifest
+from tests.support.world import UDS
+from uniteddeployment_api import names
+
+PATH = f"{names.API_PATH}/namespaces/default/{names.UNITED_DEPLOYMENT_PLURAL}"
+
+
+def document(**more):
+    """Two subsets of two pods each."""
+    return manifest(shares={"member-1": 2, "member-2": 2}, replicas=4, **more)
+
+
+def subset(doc, name):
+    """A subset of a manifest."""
+    return next(one for one in doc["spec"]["topology"]["subsets"] if one["name"] == name)
+
+
+def template(doc):
+    """The workload template of a manifest."""
+    (found,) = doc["spec"]["template"].values()
+    return found
+
+
+def uids(w, *members):
+    """Of the living pods."""
+    return {
+        pod["metadata"]["uid"]
+        for member in members or w.members
+        for pod in w.pods(member)
+        if "deletionTimestamp" not in pod["metadata"]
+    }
+
+
+def ordinals(w, member):
+    """Of the pods of a member."""
+    return sorted(int(pod["metadata"]["name"].rpartition("-")[2]) for pod in w.pods(member))
+
+
+def entries(w):
+    """The status of each subset."""
+    return {one["name"]: one for one in w.status()["subsetStatuses"]}
+
+
+def message(w, type_):
+    """Of a condition."""
+    return next(one["message"] for one in w.status()["conditions"] if one["type"] == type_)
+
+
+async def applied(w, doc):
+    """Apply a manifest and wait until everything is as asked for."""
+    w.apply(doc)
+    await w.until(w.settled, what="settling")
+
+
+async def done(w, doc):
+    """The same, until every pod is at the new template."""
+    w.apply(doc)
+    await w.until(lambda: w.settled() and w.status()["currentRevision"] == w.status()["updatedRevision"])
+
+
+def annotate(w, **annotations):
+    """Set the annotations of the UnitedDeployment."""
+    found = w.host.access.get(UDS, "default", "web")
+    metadata = {**found["metadata"], "annotations": annotations}
+    w.request(w.host, "PUT", f"{PATH}/web", {**found, "metadata": metadata})
+
+
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+def provide_storage(w):
+    """A default class whose volumes are made on demand."""
+    kind = {
+        "metadata": {
+            "name": "standard",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": "embedded/zonal",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    for member in w.members.values():
+        w.request(member, "POST", "/apis/storage.k8s.io/v1/storageclasses", kind)
+
+
+def with_storage(doc, size):
+    """Give the pods of a manifest a claim of that size."""
+    claim = copy.deepcopy(CLAIM)
+    claim["spec"]["resources"]["requests"]["storage"] = size
+    template(doc)["spec"]["volumeClaimTemplates"] = [claim]
+
+
+def stateful_sets(w):
+    """The one of each member."""
+    return {name: next(iter(one.access.list("statefulsets.apps", "default")), None) for name, one in w.members.items()}
+
+
+def recreated(w):
+    """The uid of the StatefulSet of each member; empty where there is none."""
+    return {name: one["metadata"]["uid"] if one else "" for name, one in stateful_sets(w).items()}
