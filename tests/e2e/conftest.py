@@ -24,11 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of these tests share one fleet, so they run in one process."""
+    """Those that share the fleet run in one process; those that bring their own clusters may run in another."""
     for item in items:
         if item.path.is_relative_to(HERE):
+            shares = "fleet" in getattr(item, "fixturenames", ())
             item.add_marker(pytest.mark.e2e)
-            item.add_marker(pytest.mark.xdist_group("e2e"))
+            item.add_marker(pytest.mark.xdist_group("fleet" if shares else "programs"))
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,6 @@ def test_get_shows_the_tree_and_plan_what_would_be_done(site: Site) -> None:
     ]
     assert all(step["why"] for step in steps)
     assert site.kubectl("get", "ud", "-o", "name") == "", "planning does nothing"
-    assert site.ud("plan", "--offline", "-f", str(file)).returncode == 0
 
     with (
         site.controller("--no-leader-elect"),
@@ -56,11 +55,7 @@ def test_get_shows_the_tree_and_plan_what_would_be_done(site: Site) -> None:
         assert "web-member-1" in site.ud("get", "web", "-n", site.namespace, "-o", "wide").stdout
         shown = json.loads(site.ud("get", "web", "-n", site.namespace, "-o", "json").stdout)
         assert shown["status"]["readyReplicas"] == 8
-        listed = yaml.safe_load(site.ud("get", "-n", site.namespace, "-o", "yaml").stdout)
-        assert [one["metadata"]["name"] for one in listed["items"]] == ["web"]
-        assert any(
-            site.namespace == one["metadata"]["namespace"]
-            for one in json.loads(site.ud("get", "-A", "-o", "json").stdout)["items"]
-        )
+        listed = yaml.safe_load(site.ud("get", "-A", "-o", "yaml").stdout)
+        assert site.namespace in [one["metadata"]["namespace"] for one in listed["items"]]
 
         assert "Nothing to do." in site.ud("plan", "-f", str(file)).stdout

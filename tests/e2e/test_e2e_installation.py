@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -23,8 +22,9 @@ def cleared(bare_site: Site) -> Iterator[Site]:
     bare_site.kubectl(*delete, str(CONFIG / "member" / "rbac.yaml"), "--context", "member-1")
 
 
-def identity(document: dict[str, Any]) -> tuple[str, str]:
-    return document["kind"], document["metadata"]["name"]
+def test_every_sample_is_accepted(bare_site: Site) -> None:
+    for sample in sorted((CONFIG / "samples").glob("*.yaml")):
+        assert "created" in bare_site.kubectl("apply", "--dry-run=server", "-f", str(sample)), sample.name
 
 
 def test_the_documented_installation_is_accepted(cleared: Site) -> None:
@@ -35,8 +35,3 @@ def test_the_documented_installation_is_accepted(cleared: Site) -> None:
     again = cleared.kubectl("apply", "-k", str(CONFIG))
     assert all(line.endswith("unchanged") for line in again.splitlines()), again
     cleared.kubectl("apply", "-f", str(CONFIG / "member" / "rbac.yaml"), "--context", "member-1")
-
-
-def test_every_sample_is_accepted(bare_site: Site) -> None:
-    for sample in sorted((CONFIG / "samples").glob("*.yaml")):
-        assert "created" in bare_site.kubectl("apply", "--dry-run=server", "-f", str(sample)), sample.name

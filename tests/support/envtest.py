@@ -30,7 +30,7 @@ from uniteddeployment.embedded.tls import Authority
 ASSETS = "KUBEBUILDER_ASSETS"
 START_SECONDS = 90.0
 """Four API servers that start at once on two cores take their time."""
-STOP_SECONDS = 5.0
+STOP_SECONDS = 2.0
 TAIL = 4000
 
 _OFF = (
