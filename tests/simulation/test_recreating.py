@@ -136,3 +136,26 @@ def test_a_successor_that_nobody_would_accept_costs_no_workload():
             assert (uids(w), recreated(w)) == (before, sets)
 
     simulate(story)
+
+
+def test_a_crash_in_the_middle_of_a_recreation_ends_in_the_same_state():
+    """I9: the workload is deleted, and the process that wanted to make it anew is gone."""
+
+    async def story():
+        async with world(members=1) as w:
+            doc = manifest(shares={"member-1": None}, replicas=4)
+            await applied(w, doc)
+            before = uids(w)
+            await w.stop_controller()
+            path = "/apis/apps/v1/namespaces/default/statefulsets/web-member-1?propagationPolicy=Orphan"
+            w.request(w.members["member-1"], "DELETE", path)
+            await w.until(lambda: not recreated(w)["member-1"], what="deletion")
+            add = {"op": "add", "path": "/spec/podManagementPolicy", "value": "Parallel"}
+            subset(doc, "member-1")["overrides"] = [add]
+            w.apply(doc)
+            w.start_controller()
+            await w.until(lambda: recreated(w)["member-1"] and w.settled(), what="coming back")
+            assert uids(w) == before
+            assert stateful_sets(w)["member-1"]["spec"]["podManagementPolicy"] == "Parallel"
+
+    simulate(story)

@@ -6,7 +6,7 @@ import copy
 import pytest
 
 from tests.support.planning import manifest
-from tests.support.templates import PATH, applied, done, entries, message, subset, template, uids
+from tests.support.templates import PATH, annotate, applied, done, entries, message, subset, template, uids
 from tests.support.world import UDS, simulate, world
 from uniteddeployment_api import names
 
@@ -215,5 +215,30 @@ def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(kind):
             await asyncio.sleep(100)
             assert uids(w) == before
             assert w.images("member-1") == {"app:1": 2}
+
+    simulate(story)
+
+
+def test_an_adopted_stateful_set_is_recreated_in_mid_canary_without_a_restart():
+    """I6, I7: its pods have no labels of ours, and are held all the same."""
+    kind = "statefulSetTemplate"
+
+    async def story():
+        async with world(members=1) as w:
+            await existing(w, kind)
+            await done(w, adopting(kind))
+            doc = adopting(kind, image="app:2", partitions={"member-1": 2})
+            await applied(w, doc)
+            before, uid = uids(w), legacy(w, kind)["metadata"]["uid"]
+            annotate(w, **{names.ANNOTATION_RECREATE: names.RECREATE})
+            subset(doc, "member-1")["overrides"] = [
+                {"op": "add", "path": "/spec/podManagementPolicy", "value": "Parallel"}
+            ]
+            w.apply(doc)
+            await w.until(lambda: (legacy(w, kind) or {"metadata": {"uid": uid}})["metadata"]["uid"] != uid)
+            await w.until(w.settled, what="settling")
+            assert uids(w) == before
+            assert w.images("member-1") == {"app:1": 2, "app:2": 1}
+            assert w.status()["updatedReadyReplicas"] == 1
 
     simulate(story)
