@@ -141,7 +141,8 @@ def test_a_partition_is_read_wherever_and_however_a_kind_writes_it(strategy, hel
 def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals():
     """I6: canaries below the partition count, by their place and not by their ordinal."""
     document = make.manifest(kind="advancedStatefulSetTemplate", image="app:2", partitions={"member-1": 2})
-    document["spec"]["template"]["advancedStatefulSetTemplate"]["spec"]["reserveOrdinals"] = [1, "3-4"]
+    spec = document["spec"]["template"]["advancedStatefulSetTemplate"]["spec"]
+    spec["reserveOrdinals"] = [1, "3-4", "9-2147483647", "?"]
     app = make.application(document, generation=2)
     old = make.application(make.manifest(kind="advancedStatefulSetTemplate"))
     status = complete("advancedStatefulSetTemplate")[2]

@@ -1,14 +1,13 @@
 """A CloneSet of OpenKruise per subset, held by its own partition: a number of pods that stay old, whichever they are.
 
 Its controller brings the old pods to that number also when it scales, up or down, so the partition that is asked for
-is the one that is written. Otherwise it is a StatefulSet's case (see :mod:`.statefulset`): pods are made at the old
+is the one that is written. Otherwise it is a StatefulSet's case (see :mod:`.partitioned`): pods are made at the old
 revision only as long as it remembers that revision, and a pod that is updated stays so when the partition is raised.
 """
 
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
-from uniteddeployment.planning.kinds.statefulset import plan_held
-from uniteddeployment.planning.observed import Workload
+from uniteddeployment.planning.kinds.partitioned import lowest_by_number, plan_held
 
 KIND = Kind(
     name="CloneSet",
@@ -27,8 +26,3 @@ KIND = Kind(
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
     return plan_held(demand, lowest_by_number)
-
-
-def lowest_by_number(demand: Demand, found: Workload) -> int:  # noqa: ARG001  # it needs not know what runs
-    """For a controller that keeps a number of pods old."""
-    return demand.partition

@@ -1,22 +1,9 @@
-"""A StatefulSet per subset, held by its own partition.
-
-Its controller gives the update revision to every pod whose ordinal is at or above the partition, also to pods born by
-scaling, and leaves running pods below it alone. Three things follow that this module takes care of (I6):
-
-* The partition that is written may have to be higher than the one that was asked for, when updated pods are below it.
-* A StatefulSet that never saw the stable revision cannot hold pods at it: one that is created (or comes back from zero
-  pods) in mid-canary gets the stable template first, and the new one once its controller has noted that.
-* Going back to the stable revision has to reach canaries below the partition too, so it is done with partition 0.
-"""
-
-from collections.abc import Callable
-from dataclasses import replace
+"""A StatefulSet per subset, held by its own partition: the pods of the lowest ordinals stay old."""
 
 from uniteddeployment.planning.kind import Kind
-from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
-from uniteddeployment.planning.kinds.stuck import stuck_pod
+from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
+from uniteddeployment.planning.kinds.partitioned import lowest_by_position, plan_ordered
 from uniteddeployment.planning.observed import Workload
-from uniteddeployment.planning.steps import MemberStep
 
 KIND = Kind(
     name="StatefulSet",
@@ -29,186 +16,12 @@ KIND = Kind(
     update_type="RollingUpdate",
 )
 
-Lowest = Callable[[Demand, Workload], int]
-"""The lowest partition that keeps the number of updated pods within ``replicas - partition``."""
-
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_ordered(demand, lowest_by_ordinal)
+    return plan_ordered(demand, _lowest)
 
 
-def plan_ordered(demand: Demand, lowest: Lowest) -> SubsetPlan:
-    """Plan a subset whose controller may wait for ever for a broken pod."""
-    planned = plan_held(demand, lowest)
-    found = next((workload for workload in demand.mine() if workload.metadata.name == planned.workload), None)
-    if planned.settled or planned.steps or found is None:
-        return planned
-    step = stuck_pod(demand, found, found.partition)
-    return replace(planned, steps=(step,), message=step.why) if step else planned
-
-
-def plan_held(demand: Demand, lowest: Lowest) -> SubsetPlan:
-    """Plan a subset whose workload is held by a partition of its own."""
-    takeover = demand.takes_over()
-    if takeover is not None:
-        return takeover
-    name = demand.adopted(demand.target) or demand.name(demand.target)
-    found = next((workload for workload in demand.mine() if workload.metadata.name == name), None)
-    counts = _counts(demand, found)
-    if found is None:
-        return SubsetPlan((_create(demand),), counts, name, settled=False, message="being created")
-    partition, step, waiting = _correct(demand, found, lowest)
-    if step is not None:
-        return SubsetPlan((step,), counts, name, settled=False, message=step.why)
-    if not waiting:
-        waiting = _progress(demand, found, counts, partition)
-    return SubsetPlan((), counts, name, settled=not waiting, message=waiting)
-
-
-def _create(demand: Demand) -> MemberStep:
-    if demand.holds and demand.stable is not None:
-        why = f"create with {demand.replicas} replicas at the stable revision {demand.stable}"
-        # All held: were it recreated over pods that run, those that are updated already would stay so.
-        rendered, held = demand.render(demand.stable), demand.replicas
-        return demand.apply(rendered, None, why, replicas=demand.replicas, partition=held)
-    why = f"create with {demand.replicas} replicas at revision {demand.target}"
-    rendered = demand.render(demand.target)
-    return demand.apply(rendered, None, why, replicas=demand.replicas, partition=demand.partition)
-
-
-def _correct(demand: Demand, found: Workload, lowest: Lowest) -> tuple[int, MemberStep | None, str]:
-    """The partition to have, the write that is needed, and what has to be waited for before the next one."""
-    if demand.holds and demand.stable is not None:
-        forgot = (
-            found.revision == demand.target
-            and demand.replicas > 0
-            and found.status.replicas == 0
-            and not demand.pods.total
-            and found.status.current_revision == found.status.update_revision
-        )
-        if forgot:
-            why = f"back from zero pods: show it the stable revision {demand.stable} first"
-            return 0, demand.apply(demand.render(demand.stable), found, why, replicas=0, partition=0), ""
-        if found.revision == demand.stable and not (found.observed and found.status.current_revision):
-            return 0, None, f"until its controller has noted the stable revision {demand.stable}"
-    partition = _partition(demand, found, lowest)
-    return partition, _write(demand, found, partition), ""
-
-
-def _partition(demand: Demand, found: Workload, lowest: Lowest) -> int:
-    if demand.target == demand.stable:
-        return demand.partition if _uniform(demand, found) else 0
-    return lowest(demand, found)
-
-
-def lowest_by_ordinal(demand: Demand, found: Workload) -> int:
-    """For a controller that updates the highest ordinals: canaries below the partition count, too."""
+def _lowest(demand: Demand, found: Workload) -> int:
     start = found.first_ordinal
     return lowest_by_position(demand, found, {ordinal - start for ordinal in demand.pods.ordinals(demand.target)})
-
-
-def lowest_by_position(demand: Demand, found: Workload, updated: set[int]) -> int:
-    """The same, when ``updated`` are the positions of updated pods, which need not be their ordinals."""
-    if found.revision == demand.target:
-        # Whatever the cache shows of them, these were allowed to update already.
-        updated = updated | set(range(found.partition, found.spec.replicas))
-    allowed = demand.replicas - demand.partition
-    for partition in range(demand.partition, demand.replicas):
-        below = sum(1 for ordinal in updated if 0 <= ordinal < partition)
-        if demand.replicas - partition + below <= allowed:
-            return partition
-    return demand.replicas
-
-
-def _write(demand: Demand, found: Workload, partition: int) -> MemberStep | None:
-    rendered = demand.render(demand.target)
-    replicas = demand.replicas
-    changes = []
-    if found.revision != demand.target:
-        changes.append(f"revision {found.revision or 'unknown'} to {demand.target}")
-    if found.spec.replicas != replicas:
-        changes.append(f"replicas {found.spec.replicas} to {replicas}")
-    by_partition = (found.spec.update_strategy.type if found.spec.update_strategy else "") != "OnDelete"
-    if by_partition and found.partition != partition:
-        changes.append(f"partition {found.partition} to {partition}")
-    only_scale = len(changes) == 1 and found.spec.replicas != replicas
-    if applied_digest(found) != rendered.digest:
-        changes = changes or ["template or metadata"]
-    elif demand.drifted(found):
-        why = ", ".join(changes) or "put back what somebody else changed"
-        return demand.apply(rendered, found, why, replicas=replicas, partition=partition, drift=True)
-    elif only_scale:
-        return demand.scale(found, replicas, changes[0])
-    if not changes:
-        return None
-    return demand.apply(rendered, found, ", ".join(changes), replicas=replicas, partition=partition)
-
-
-def _uniform(demand: Demand, found: Workload) -> bool:
-    """Whether every pod is at the target revision."""
-    if not demand.adopted(demand.target):
-        return demand.pods.only(demand.target)
-    updated = found.status.updated_replicas if found.revision == demand.target and found.observed else 0
-    return updated >= found.status.replicas
-
-
-def _counts(demand: Demand, found: Workload | None) -> Counts:
-    if demand.replaces or (found is not None and demand.adopted(demand.target)):
-        return _counts_of_status(demand, found)
-    if found is None or not found.status.observed_generation:
-        return _orphan_counts(demand)
-    ready = found.status.ready_replicas
-    return Counts(
-        observed=found.status.replicas,
-        ready=ready,
-        updated=demand.pods.living.get(demand.target, 0),
-        updated_ready=min(demand.pods.ready.get(demand.target, 0), ready),
-    )
-
-
-def _counts_of_status(demand: Demand, found: Workload | None) -> Counts:
-    """What its own status says of what we wrote, where labels do not tell its pods.
-
-    Those of an adopted workload have none of ours, those of a workload that it replaces have the same ones. Which of
-    the ready pods are the updated ones it does not say: as many as must be, were the others all ready.
-    """
-    if found is None:
-        return Counts()
-    status = found.status
-    updated = status.updated_replicas if found.revision == demand.target and found.observed else 0
-    return Counts(
-        observed=status.replicas,
-        ready=status.ready_replicas,
-        updated=updated,
-        updated_ready=max(0, updated + status.ready_replicas - status.replicas),
-    )
-
-
-def _orphan_counts(demand: Demand) -> Counts:
-    """The pods themselves, while there is no StatefulSet that counts them: it may be on its way back to them."""
-    pods = demand.pods
-    return Counts(
-        observed=pods.total,
-        ready=sum(pods.ready.values()),
-        updated=pods.living.get(demand.target, 0),
-        updated_ready=pods.ready.get(demand.target, 0),
-    )
-
-
-def _progress(demand: Demand, found: Workload, counts: Counts, partition: int) -> str:
-    """What is still to come in the cluster, or nothing."""
-    if not found.observed:
-        return "until its controller has seen the change"
-    why = demand.pods.message
-    suffix = f" ({why})" if why else ""
-    if counts.observed != demand.replicas or counts.ready < demand.replicas - demand.reserved:
-        return f"{counts.ready} of {demand.replicas} pods ready{suffix}"
-    wanted = demand.replicas - demand.partition
-    if demand.stable in (None, demand.target):
-        wanted = demand.replicas
-    elif partition > demand.partition:
-        wanted = 0  # pods above the asked-for partition are held back by canaries below it
-    if counts.updated_ready < wanted - demand.reserved:
-        return f"{counts.updated_ready} of {wanted} pods updated and ready{suffix}"
-    return ""
