@@ -11,6 +11,7 @@ from uniteddeployment.embedded.builtin import resources, shapes, strategy_for
 from uniteddeployment.embedded.builtin.defaults import _COMPUTED
 from uniteddeployment.embedded.builtin.rules import _RULES
 from uniteddeployment.embedded.resources import Resource
+from uniteddeployment.embedded.schema.wire import wire
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KINDS = [pytest.param(one, id=f"{one.key}-{one.version}") for one in resources()]
@@ -75,10 +76,10 @@ def test_the_preferred_version_comes_first() -> None:
 
 def test_what_is_written_out_names_fields_that_exist() -> None:
     known = short_names()
-    for name, wire in data("wire.json").items():
+    for name, said in wire().items():
         fields = shapes.definitions()[known[name]]["properties"]
-        assert set(wire.get("zero", ())) <= set(fields), name
-        assert set(wire.get("always", ())) <= set(fields), name
+        assert set(said.get("zero", ())) <= set(fields), name
+        assert set(said.get("always", ())) <= set(fields), name
 
 
 def test_defaults_and_rules_are_for_definitions_that_exist() -> None:

@@ -1,8 +1,7 @@
 """The definitions of built-in kinds, compiled into what the decoder walks.
 
 Contract: a :class:`Shape` is compiled once, when its kind is first met. Besides the OpenAPI definitions it knows what
-they do not say and what shows in every answer of the real server (``wire.json``): which zero values are written out
-(``zero``: optional scalars that may be 0, false or empty) and what is there even if nobody set it (``always``).
+they do not say and what shows in every answer of the real server (:mod:`~uniteddeployment.embedded.schema.wire`).
 """
 
 import copy
@@ -14,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from uniteddeployment.embedded.resources import RawSchema
+from uniteddeployment.embedded.schema.wire import wire
 
 STRING: Final = 0
 INTEGER: Final = 1
@@ -73,17 +73,8 @@ ANYTHING: Final = Field(ANY, "interface {}")
 @lru_cache(maxsize=1)
 def definitions() -> dict[str, RawSchema]:
     """All definitions by name, as ``$ref`` names them."""
-    return _load("definitions.json")
-
-
-@lru_cache(maxsize=1)
-def _wire() -> dict[str, dict[str, Any]]:
-    return _load("wire.json")
-
-
-def _load(file: str) -> dict[str, Any]:
-    raw = resources.files(__package__).joinpath(file).read_bytes()
-    decoded: dict[str, Any] = msgspec.json.decode(raw)
+    raw = resources.files(__package__).joinpath("definitions.json").read_bytes()
+    decoded: dict[str, RawSchema] = msgspec.json.decode(raw)
     return decoded
 
 
@@ -102,8 +93,8 @@ def shape_of(name: str) -> Shape:
         return shape
     definition = resolve(name)
     shape = _compiled[name] = Shape(name.rpartition(".")[2])
-    wire = _wire().get(".".join(name.split(".")[-3:]), {})
-    required, zero = frozenset(definition.get("required", ())), frozenset(wire.get("zero", ()))
+    said = wire().get(".".join(name.split(".")[-3:]), {})
+    required, zero = frozenset(definition.get("required", ())), frozenset(said.get("zero", ()))
     for key, schema in definition["properties"].items():
         made = _field(schema)
         made.keep = key in required or key in zero or made.tag == STRUCT
@@ -113,7 +104,7 @@ def shape_of(name: str) -> Shape:
         for key, made in shape.fields.items()
         if key in required and made.tag in _MISSING_WHEN_REQUIRED
     }
-    for key, value in wire.get("always", {}).items():
+    for key, value in said.get("always", {}).items():
         made = shape.fields[key]
         absent[key] = _zero_of(made.shape) if value == {} and made.tag == STRUCT else value
     shape.always = tuple(absent.items())

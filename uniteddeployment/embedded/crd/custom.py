@@ -10,11 +10,11 @@ from uniteddeployment.embedded.crd.columns import columns_of
 from uniteddeployment.embedded.crd.conditions import ESTABLISHED, TERMINATING, is_true
 from uniteddeployment.embedded.crd.fielderror import Path
 from uniteddeployment.embedded.crd.jsonpath import simple_path
-from uniteddeployment.embedded.crd.objectmeta import with_meta
 from uniteddeployment.embedded.crd.schema import CompiledSchema, compiled
 from uniteddeployment.embedded.crd.validate import type_name
 from uniteddeployment.embedded.errors import Cause, StatusError
 from uniteddeployment.embedded.resources import Obj, RawSchema, Resource, ScalePaths
+from uniteddeployment.embedded.schema.objectmeta import with_meta
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 

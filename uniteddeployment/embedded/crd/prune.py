@@ -8,8 +8,8 @@ form on the way, as the real server stores ``2.0`` as ``2``.
 from collections.abc import Callable
 from typing import Any
 
-from uniteddeployment.embedded.crd.objectmeta import OBJECT_META
 from uniteddeployment.embedded.crd.structural import META_FIELDS, Node, parse
+from uniteddeployment.embedded.schema.objectmeta import OBJECT_META
 
 Pruner = Callable[[Any], list[str] | None]
 """Prunes a value; the paths of what was dropped, relative to it (``.name``, ``[0].name``)."""

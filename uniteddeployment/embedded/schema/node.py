@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 
-from uniteddeployment.embedded.crd.objectmeta import TYPE_META
 from uniteddeployment.embedded.resources import RawSchema
+from uniteddeployment.embedded.schema.objectmeta import TYPE_META
+from uniteddeployment.embedded.schema.wire import always_written
 
 
 class Kind(StrEnum):
@@ -45,42 +46,6 @@ _KEY_DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
     ("ServicePort", "protocol"): "TCP",
 }
 """Defaults of fields that are keys of lists, where the built-in definitions do not carry them."""
-
-_ALWAYS_WRITTEN: Final = frozenset(
-    {
-        ("DeploymentSpec", "strategy"),
-        ("DaemonSetSpec", "updateStrategy"),
-        ("StatefulSetSpec", "updateStrategy"),
-        ("ReplicaSetSpec", "template"),
-        ("PodTemplate", "template"),
-        ("Container", "resources"),
-        ("EphemeralContainer", "resources"),
-        ("PersistentVolumeClaimSpec", "resources"),
-        ("Event", "source"),
-        ("Event", "eventTime"),
-        ("Event", "firstTimestamp"),
-        ("Event", "lastTimestamp"),
-        ("Event", "reportingComponent"),
-        ("Event", "reportingInstance"),
-        ("Event", "regarding"),
-        ("Event", "deprecatedSource"),
-        ("Event", "deprecatedFirstTimestamp"),
-        ("Event", "deprecatedLastTimestamp"),
-        ("ServiceStatus", "loadBalancer"),
-        ("IngressStatus", "loadBalancer"),
-        ("NodeStatus", "daemonEndpoints"),
-        ("NodeStatus", "nodeInfo"),
-        ("NodeDaemonEndpoints", "kubeletEndpoint"),
-        ("IngressServiceBackend", "port"),
-        ("NetworkPolicySpec", "podSelector"),
-        ("CustomResourceDefinitionStatus", "acceptedNames"),
-        ("CustomResourceDefinitionStatus", "conditions"),
-        ("CustomResourceDefinitionStatus", "storedVersions"),
-        ("EndpointSlice", "endpoints"),
-        ("EndpointSlice", "ports"),
-    }
-)
-"""Optional fields that the real server holds as embedded values, so that an object is never without them."""
 
 _TOP_LEVEL: Final = frozenset({"metadata", "spec", "status"})
 
@@ -298,7 +263,7 @@ class Node:
         if not self.definition or not name:
             return ABSENT
         required = name in (self.raw.get("required") or ())
-        always = (self.definition, name) in _ALWAYS_WRITTEN or (name in _TOP_LEVEL and bool(definition))
+        always = (self.definition, name) in always_written() or (name in _TOP_LEVEL and bool(definition))
         if not (required or always):
             return ABSENT
         if target.get("type") == "array" or (self.definition, name) in _POINTERS or definition in _UNTYPED:
