@@ -159,3 +159,30 @@ def test_a_crash_in_the_middle_of_a_recreation_ends_in_the_same_state():
             assert stateful_sets(w)["member-1"]["spec"]["podManagementPolicy"] == "Parallel"
 
     simulate(story)
+
+
+def test_pods_that_could_not_go_on_under_the_successor_keep_their_workload():
+    """I7: a pod cannot get the volume of a new claim template."""
+
+    async def story():
+        async with world(members=1) as w:
+            provide_storage(w)
+            doc = manifest(shares={"member-1": None}, replicas=2)
+            await applied(w, doc)
+            before, sets = uids(w), recreated(w)
+            annotate(w, **{names.ANNOTATION_RECREATE: names.RECREATE})
+            subset(doc, "member-1")["overrides"] = [
+                {"op": "add", "path": "/spec/volumeClaimTemplates", "value": [CLAIM]}
+            ]
+            w.apply(doc)
+            await w.until(lambda: w.condition("Stalled") == "True" and "scale the subset to 0" in message(w, "Stalled"))
+            await asyncio.sleep(100)
+            assert (uids(w), recreated(w)) == (before, sets)
+            await applied(w, {**doc, "spec": {**doc["spec"], "replicas": 0}})
+            await applied(w, doc)
+            assert recreated(w) != sets
+            (made,) = w.members["member-1"].access.list("statefulsets.apps", "default")
+            assert made["spec"]["volumeClaimTemplates"]
+            await w.until(lambda: w.settled() and len(w.pods("member-1")) == 2, what="coming back")
+
+    simulate(story)

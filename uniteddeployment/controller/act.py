@@ -11,7 +11,7 @@ from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.host_writes import HostWriter
 from uniteddeployment.controller.member_writes import MemberWriter
 from uniteddeployment.controller.observe import Memory
-from uniteddeployment.controller.takeover import NotAdoptable, immutable
+from uniteddeployment.controller.takeover import NotAdoptable, NotReplaceable, immutable
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
@@ -109,7 +109,7 @@ def _note_refusal(step: MemberStep, error: errors.KubeError, memory: Memory) -> 
 
 def _for_good(step: MemberStep, error: errors.KubeError) -> bool:
     """Whether waiting will not mend it."""
-    if isinstance(error, NotAdoptable):
+    if isinstance(error, NotAdoptable | NotReplaceable):
         return True
     if isinstance(error, errors.Conflict):
         return isinstance(step, Apply) and step.create

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.resource import Resource
-from uniteddeployment.planning import adoption
+from uniteddeployment.planning import adoption, recreate
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import Apply, Delete
 from uniteddeployment_api import names
@@ -20,6 +20,10 @@ T = TypeVar("T")
 
 class NotAdoptable(errors.KubeError):
     """The workload that is to be adopted is not there, is somebody else's, or is another one than is wanted."""
+
+
+class NotReplaceable(errors.KubeError):
+    """The workload that is to be recreated has pods that its successor could not go on with."""
 
 
 async def adopt(member: Member, resource: Resource, namespace: str, step: Apply) -> Workload:
@@ -44,9 +48,16 @@ async def adopt(member: Member, resource: Resource, namespace: str, step: Apply)
 
 
 async def try_successor(member: Member, resource: Resource, namespace: str, step: Delete) -> None:
-    """Ask whether the API server would accept what is to take the place of a workload. Raises KubeError if not."""
+    """Ask whether the API server, and the pods, would accept what is to take the place of a workload.
+
+    Raises KubeError if not. A quota that has no room for both at once counts as a refusal as well.
+    """
     if step.successor is None:
         return
+    live = await member.client.get(resource, step.name, dict[str, Any], namespace=namespace)
+    problem = recreate.unmountable(step.successor, live)
+    if problem:
+        raise NotReplaceable(problem)
     metadata = {key: value for key, value in step.successor["metadata"].items() if key != "name"}
     body = {**step.successor, "metadata": {**metadata, "generateName": "successor-"}}
     await member.client.create(resource, body, dict[str, Any], namespace=namespace, dry_run=True)

@@ -2,13 +2,14 @@
 
 import dataclasses
 
+import msgspec
 import pytest
 
 from tests.support import planning as make
 from uniteddeployment.planning.observed import Reach, Refusal
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.recreate import applied
-from uniteddeployment.planning.steps import Apply, Delete
+from uniteddeployment.planning.steps import Apply, Delete, Scale
 from uniteddeployment_api import names
 
 NUMBERS = {"member-1": 4, "member-2": 2, "member-3": 2}
@@ -123,3 +124,30 @@ def test_what_comes_back_in_mid_canary_holds_every_pod_that_runs():
     assert step.body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 4
     counts = result.rows[0].counts
     assert (counts.observed, counts.ready, counts.updated_ready) == (4, 4, 2)
+
+
+@pytest.mark.parametrize("annotation", ["", names.RECREATE])
+@pytest.mark.parametrize("final", [False, True])
+def test_the_number_of_pods_follows_whatever_is_refused(annotation, final):
+    """I11: the application goes on."""
+    _, _, seen = case(final=final)
+    document = make.manifest(replicas=4)
+    document["spec"]["template"]["statefulSetTemplate"]["spec"]["serviceName"] = "other"
+    result = plan(asked(make.application(document, generation=3), annotation), seen)
+    scales = {step.subset: step.replicas for step in steps(result) if isinstance(step, Scale)}
+    assert scales == {"member-1": 2, "member-2": 1, "member-3": 1}
+    assert all(isinstance(written[0], Scale) for written in result.members.values())
+
+
+def test_in_mid_update_a_refused_workload_gets_no_more_pods():
+    """I6: which revision they would get is not known."""
+    old, _, seen = case()
+    status = make.stateful_set(old, "member-1", replicas=4).status
+    status = msgspec.structs.replace(status, update_revision="another")
+    found = make.stateful_set(old, "member-1", replicas=4, status=status)
+    document = make.manifest(replicas=16)
+    document["spec"]["template"]["statefulSetTemplate"]["spec"]["serviceName"] = "other"
+    view = make.view("member-1", found, pods=make.pods(old, "member-1", [old.template_hash] * 4))
+    seen = dataclasses.replace(seen, members={**seen.members, "default/member-1": view})
+    result = plan(asked(make.application(document, generation=3)), seen)
+    assert {step.subset for step in steps(result) if isinstance(step, Scale)} == {"member-2", "member-3"}
