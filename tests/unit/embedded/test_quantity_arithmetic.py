@@ -58,10 +58,11 @@ def test_reading_agrees_with_fractions(sign: str, whole: int, fraction: str, suf
 
 @given(amount=st.integers(-(10**24), 10**24), style=st.sampled_from(["", "i", "e"]))
 def test_what_is_written_reads_back_the_same(amount: int, style: str) -> None:
+    """A binary amount that no power of 1024 divides has no suffix, and is decimal when it is read again."""
     quantity = Quantity(amount, style)  # type: ignore[arg-type]  # sampled from the very words
     again = parse(str(quantity))
     assert again.nano == amount
-    assert str(again) == str(quantity)
+    assert str(again) == str(quantity) or (style == "i" and str(quantity).lstrip("-").isdigit())
 
 
 @given(first=st.integers(-(10**20), 10**20), second=st.integers(-(10**20), 10**20))
