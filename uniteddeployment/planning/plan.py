@@ -209,11 +209,7 @@ def _row(
         reason=demand.reason,
         stalled=stalled,
         generation=sum(noted),
-        revisions=tuple(
-            (revision, count, demand.pods.ready.get(revision, 0))
-            for revision, count in sorted(demand.pods.living.items())
-            if revision
-        ),
+        revisions=demand.by_revision(planned.counts),
         last_observed=last_observed or (None if reachable else demand.view.last_contact),
         ordinals_start=demand.ordinals_start,
         reserved=demand.reserved,

@@ -100,6 +100,21 @@ class Demand:
                 return found.metadata.name
         return "" if mine else self.claim.name
 
+    def by_revision(self, counts: Counts) -> tuple[tuple[str, int, int], ...]:
+        """Revision -> pods and ready pods. What was there before tells it by its status: its pods have no labels."""
+        pods, stable = self.pods, self.stable
+        shown = {revision: (count, pods.ready.get(revision, 0)) for revision, count in pods.living.items() if revision}
+        for found in self.mine():
+            if found.metadata.name == self.name(found.revision):
+                continue
+            if self.app.workload_kind.per_revision:
+                shown[found.revision] = (found.status.replicas, found.status.ready_replicas)
+                continue
+            shown[self.target] = (counts.updated, counts.updated_ready)
+            if stable is not None and stable != self.target:
+                shown[stable] = (counts.observed - counts.updated, counts.ready - counts.updated_ready)
+        return tuple((revision, *numbers) for revision, numbers in sorted(shown.items()) if numbers[0])
+
     def takes_over(self) -> "SubsetPlan | None":
         """The adoption of the workload that was there before, at the revision that the others run, if it is due."""
         if not self.claim.existing or self.mine():
