@@ -18,6 +18,7 @@ from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import NO_PODS, MemberView, Observed, PodTally, Reach
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment.planning.times import since
+from uniteddeployment.planning.waiting import Order, Waiting, waiting
 from uniteddeployment_api import AdaptiveStrategy
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
 
@@ -63,8 +64,6 @@ def standings(
     if strategy.type != "Adaptive" or "spec.replicas" in subject.ignored:
         return {}
     entries = subject.subset_statuses()
-    by_ordinal = any(field in ORDINAL_TEMPLATES for field in app.model.spec.template.given)
-    in_order = by_ordinal and app.workload_template["spec"].get("podManagementPolicy") != "Parallel"
     found = {}
     for name, subset in app.subsets.items():
         view = observed.members.get(app.cluster_of(subset)) or MemberView(app.cluster_of(subset), Reach.UNKNOWN)
@@ -74,8 +73,7 @@ def standings(
             now=observed.now,
             given=given.get(name, 0),
             pods=view.pods.get(name, NO_PODS),
-            by_ordinal=by_ordinal,
-            in_order=in_order,
+            order=_order(app, view, name),
             entry=entries.get(name),
             joins=name not in entries and bool(entries),
         )
@@ -83,43 +81,17 @@ def standings(
     return found
 
 
+def _order(app: Application, view: MemberView, subset: str) -> Order | None:
+    if not any(field in ORDINAL_TEMPLATES for field in app.model.spec.template.given):
+        return None
+    one_by_one = app.workload_template["spec"].get("podManagementPolicy") != "Parallel"
+    first = min((found.first_ordinal for found in view.workloads if found.subset == subset), default=0)
+    return Order(first, one_by_one)
+
+
 def schedulable_condition(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """The condition as a subset's status has it; empty if it has none."""
     return next((one for one in entry.get("conditions") or () if one["type"] == SCHEDULABLE), {})
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Pods of what a subset was given that have no node."""
-
-    pods: int
-    removable: int
-    """How many pods scaling down would take away without touching one that has a node."""
-
-
-def waiting(pods: PodTally, given: int, *, critical: int, now: str, by_ordinal: bool, in_order: bool) -> Waiting:
-    """The pods that had no node for ``critical`` seconds, without those that are there on top of what was given.
-
-    Pods with ordinals go from the top, so one that waits below another that runs cannot be taken away; and where they
-    are made in order, those that are missing wait for the one that waits.
-    """
-    stuck = {ordinal for ordinal, begun in pods.unscheduled if since(begun, now) >= critical}
-    count = sum(1 for _, begun in pods.unscheduled if since(begun, now) >= critical)
-    if not by_ordinal:
-        surplus = max(0, sum(pods.living.values()) - given)
-        count = min(max(0, count - surplus), given)
-        return Waiting(count, count)
-    there = sorted(pod.ordinal for pod in pods.pods)[:given]
-    blocked = given - len(there)
-    count = sum(1 for ordinal in there if ordinal in stuck)
-    if not count or (blocked and not in_order):
-        return Waiting(count, 0)
-    above = 0
-    for ordinal in reversed(there):
-        if ordinal not in stuck:
-            break
-        above += 1
-    return Waiting(count + blocked, above + blocked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +103,8 @@ class _Look:
     now: str
     given: int
     pods: PodTally
-    by_ordinal: bool
-    in_order: bool
+    order: Order | None
+    """None for pods without ordinals."""
     entry: Mapping[str, Any] | None
     """The subset's status."""
     joins: bool
@@ -202,14 +174,7 @@ class _Look:
         )
 
     def _waiting(self, critical: int) -> Waiting:
-        return waiting(
-            self.pods,
-            self.given,
-            critical=critical,
-            now=self.now,
-            by_ordinal=self.by_ordinal,
-            in_order=self.in_order,
-        )
+        return waiting(self.pods, self.given, self.order, critical=critical, now=self.now)
 
     def _message(self, count: int) -> str:
         critical = self.rules.reschedule_critical_seconds
