@@ -39,6 +39,13 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def shared_site(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A namespace for tests that leave nothing behind."""
+    with make_site(fleet, f"shared-{secrets.token_hex(3)}", tmp_path_factory.mktemp("shared")) as found:
+        yield found
+
+
 @pytest.fixture
 def bare_site(fleet: Fleet, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A namespace of the test's own in every cluster; no member is registered."""

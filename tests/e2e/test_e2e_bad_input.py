@@ -58,13 +58,13 @@ STALLED = {
 
 
 @pytest.mark.parametrize(("change", "path"), REFUSED.values(), ids=list(REFUSED))
-def test_the_api_server_refuses_it_with_the_path_of_the_field(bare_site: Site, change: Change, path: str) -> None:
+def test_the_api_server_refuses_it_with_the_path_of_the_field(shared_site: Site, change: Change, path: str) -> None:
     document = application()
     change(document)
-    done = bare_site.try_kubectl("apply", "-f", "-", stdin=json.dumps(document))
+    done = shared_site.try_kubectl("apply", "-f", "-", stdin=json.dumps(document))
     assert done.returncode != 0
     assert path in done.stderr
-    assert bare_site.kubectl("get", "ud", "-o", "name") == ""
+    assert shared_site.kubectl("get", "ud", "-o", "name") == ""
 
 
 def test_what_only_the_controller_can_know_is_said_while_everything_keeps_running(site: Site) -> None:
@@ -114,13 +114,13 @@ COMMANDS = (("controller", "run"), ("get",))
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_kubeconfig_that_does_not_load_is_one_line(
-    bare_site: Site, broken_kubeconfig: Path, command: tuple[str, ...]
+    shared_site: Site, broken_kubeconfig: Path, command: tuple[str, ...]
 ) -> None:
-    assert str(broken_kubeconfig) in complains(bare_site, *command, "--kubeconfig", str(broken_kubeconfig))
+    assert str(broken_kubeconfig) in complains(shared_site, *command, "--kubeconfig", str(broken_kubeconfig))
 
 
-def test_a_kubeconfig_that_is_not_there_is_one_line(bare_site: Site) -> None:
-    assert "no such kubeconfig" in complains(bare_site, "get", "--kubeconfig", "/does/not/exist")
+def test_a_kubeconfig_that_is_not_there_is_one_line(shared_site: Site) -> None:
+    assert "no such kubeconfig" in complains(shared_site, "get", "--kubeconfig", "/does/not/exist")
 
 
 def changed(site: Site, file: Path, section: str, change: dict[str, str]) -> str:
@@ -133,50 +133,50 @@ def changed(site: Site, file: Path, section: str, change: dict[str, str]) -> str
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_refused_token_is_one_line(bare_site: Site, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_refused_token_is_one_line(shared_site: Site, tmp_path: Path, command: tuple[str, ...]) -> None:
     """I12: and the token is not in it."""
-    file = changed(bare_site, tmp_path / "refused", "user", {"token": "not-a-token"})
-    said = complains(bare_site, *command, "--kubeconfig", file)
+    file = changed(shared_site, tmp_path / "refused", "user", {"token": "not-a-token"})
+    said = complains(shared_site, *command, "--kubeconfig", file)
     assert "Unauthorized" in said
     assert "not-a-token" not in said
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, ("get", "-w")], ids=" ".join)
-def test_missing_crds_are_one_line(bare_site: Site, command: tuple[str, ...]) -> None:
+def test_missing_crds_are_one_line(shared_site: Site, command: tuple[str, ...]) -> None:
     """Members have none."""
-    assert "CRD" in complains(bare_site, *command, "--context", "member-1")
+    assert "CRD" in complains(shared_site, *command, "--context", "member-1")
 
 
-def test_a_port_in_use_is_one_line(bare_site: Site) -> None:
+def test_a_port_in_use_is_one_line(shared_site: Site) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        assert port in complains(bare_site, "embedded", "--port", port, "--token", "t")
+        assert port in complains(shared_site, "embedded", "--port", port, "--token", "t")
         metrics = ["--metrics-host", "127.0.0.1", "--metrics-port", port]
-        assert port in complains(bare_site, "controller", "run", *metrics)
+        assert port in complains(shared_site, "controller", "run", *metrics)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_server_that_is_not_there_is_one_line(bare_site: Site, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_server_that_is_not_there_is_one_line(shared_site: Site, tmp_path: Path, command: tuple[str, ...]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         server = f"https://127.0.0.1:{free.getsockname()[1]}"
     complains(
-        bare_site, *command, "--kubeconfig", changed(bare_site, tmp_path / "nobody", "cluster", {"server": server})
+        shared_site, *command, "--kubeconfig", changed(shared_site, tmp_path / "nobody", "cluster", {"server": server})
     )
 
 
-def test_a_bad_manifest_is_one_line_with_an_exit_code_of_its_own(bare_site: Site, tmp_path: Path) -> None:
+def test_a_bad_manifest_is_one_line_with_an_exit_code_of_its_own(shared_site: Site, tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
-    complains(bare_site, "plan", "-f", str(file), code=2)
+    complains(shared_site, "plan", "-f", str(file), code=2)
     file.write_text("a: [")
-    complains(bare_site, "plan", "-f", str(file), code=2)
+    complains(shared_site, "plan", "-f", str(file), code=2)
     document = application()
     _two_templates(document)
     file.write_text(yaml.safe_dump(document))
-    assert "spec.template" in complains(bare_site, "plan", "-f", str(file), code=2)
+    assert "spec.template" in complains(shared_site, "plan", "-f", str(file), code=2)
 
 
-def test_an_application_that_is_not_there_is_one_line(bare_site: Site) -> None:
-    assert "no-such-application" in complains(bare_site, "get", "no-such-application", code=1)
+def test_an_application_that_is_not_there_is_one_line(shared_site: Site) -> None:
+    assert "no-such-application" in complains(shared_site, "get", "no-such-application", code=1)

@@ -12,8 +12,8 @@ from tests.support.site import Site
 CRDS = Path(__file__).parents[2] / "config" / "crd" / "crds.yaml"
 
 
-def test_crds_are_printed_as_they_are_in_config(bare_site: Site) -> None:
-    done = bare_site.ud("crds")
+def test_crds_are_printed_as_they_are_in_config(shared_site: Site) -> None:
+    done = shared_site.ud("crds")
     assert done.returncode == 0
     assert done.stdout == CRDS.read_text()
 

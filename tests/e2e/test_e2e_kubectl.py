@@ -78,7 +78,7 @@ def test_kubectl_tells_the_whole_life_of_an_application(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["ud", "ud.spec.topology", "udc.spec", "ud.spec.topology.subsets.replicas"])
-def test_kubectl_explains_our_kinds(bare_site: Site, path: str) -> None:
-    explained = bare_site.kubectl("explain", path)
+def test_kubectl_explains_our_kinds(shared_site: Site, path: str) -> None:
+    explained = shared_site.kubectl("explain", path)
     assert "GROUP:      uniteddeployment.io" in explained
     assert "DESCRIPTION:" in explained
