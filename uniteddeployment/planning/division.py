@@ -33,7 +33,9 @@ class Division:
     unplaced: int = 0
     why_unplaced: str = ""
     reserved: Mapping[str, int] = field(default_factory=dict)
-    """Subset -> how many of its replicas wait for a node while stand-ins run elsewhere; 0 if not named."""
+    """Subset -> how many of its replicas wait for a node, to have stand-ins; 0 if not named."""
+    covered: Mapping[str, int] = field(default_factory=dict)
+    """Subset -> how many of those do have stand-ins: where nobody else has room, some have none."""
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Subset -> whether it is schedulable, with the strategy Adaptive."""
     again_in: float | None = None
@@ -53,7 +55,7 @@ def divide(
     standings = adaptive.standings(subject, app, observed, given)
     divided = allocate(_request(app, given, standings, ranges or {}))
     replicas = divided.replicas
-    reserved = _with_stand_ins(app, divided)
+    reserved = {one.name: one.reserved for one in divided.subsets if one.reserved}
     waits = [standing.again_in for standing in standings.values() if standing.again_in is not None]
     conditions = {name: standing.condition(replicas[name], observed.now) for name, standing in standings.items()}
     return Division(
@@ -62,6 +64,7 @@ def divide(
         unplaced=divided.unplaced,
         why_unplaced=divided.problem,
         reserved=reserved,
+        covered=_with_stand_ins(app, divided),
         conditions=conditions,
         again_in=min(waits, default=None),
         remember=_remember(subject, divided, standings, reserved, conditions),
@@ -127,16 +130,16 @@ def _adapted(demand: SubsetDemand, standing: Standing, total: int, shrinking: bo
 
 
 def _with_stand_ins(app: Application, divided: Allocation) -> dict[str, int]:
-    """How many waiting pods of each subset have stand-ins. Where nobody else has room they are missing (I4)."""
+    """How many waiting pods of each subset have stand-ins; the others are missing (I4)."""
     running = sum(one.replicas - one.reserved for one in divided.subsets)
     missing = max(0, (app.model.spec.replicas or 0) - divided.unplaced - running)
-    reserved = {}
+    covered = {}
     for one in divided.subsets:
         alone = min(one.reserved, missing)
         missing -= alone
         if one.reserved > alone:
-            reserved[one.name] = one.reserved - alone
-    return reserved
+            covered[one.name] = one.reserved - alone
+    return covered
 
 
 def _reason(given: SubsetAllocation, standing: Standing | None) -> str:

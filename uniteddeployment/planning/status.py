@@ -43,7 +43,9 @@ class Row:
     last_observed: str | None = None
     ordinals_start: int | None = None
     reserved: int = 0
-    """How many of the replicas wait for a node while stand-ins run elsewhere."""
+    """How many of the replicas wait for a node, to have stand-ins."""
+    covered: int = 0
+    """How many of those do have stand-ins."""
     conditions: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -72,7 +74,7 @@ def build(
     return {
         "observedGeneration": subject.generation,
         # An autoscaler divides the load by these: pods that only wait, while others stand in for them, are not counted.
-        "replicas": sum(max(0, row.counts.observed - row.reserved) for row in rows),
+        "replicas": sum(max(0, row.counts.observed - row.covered) for row in rows),
         "readyReplicas": sum(row.counts.ready for row in rows),
         "updatedReplicas": sum(row.counts.updated for row in rows),
         "updatedReadyReplicas": sum(row.counts.updated_ready for row in rows),
@@ -115,8 +117,8 @@ def verdicts(
     app: Application, rows: Sequence[Row], *, unplaced: int, why_unplaced: str, leftovers: str, writing: bool
 ) -> tuple[Verdict, ...]:
     """What the subsets amount to."""
-    reserved = sum(row.reserved for row in rows)
-    total = sum(row.replicas for row in rows) - reserved
+    covered = sum(row.covered for row in rows)
+    total = sum(row.replicas for row in rows) - covered
     ready = sum(row.counts.ready for row in rows)
     held = sum(row.partition for row in rows if row.counts.updated < row.replicas)
     stalled = [f"{row.name}: {row.message}" for row in rows if row.stalled]
@@ -127,7 +129,7 @@ def verdicts(
     # Shares that do not fit are somebody's to mend, but the application is served as closely as it can be.
     misfit = [why_unplaced] if why_unplaced and not unplaced else []
     progress = f"{ready} of {total + unplaced} pods ready"
-    progress += f", {reserved} more wait to be scheduled" if reserved else ""
+    progress += f", {covered} more wait to be scheduled" if covered else ""
     busy = bool(waiting or leftovers or writing) and not app.model.spec.paused
     if stalled:
         verdict = Verdict(READY, "False", "Stalled", f"{progress}; {'; '.join(stalled)}")

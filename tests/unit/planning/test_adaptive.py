@@ -309,7 +309,7 @@ def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, ki
     subject, observed = look(app, {f"s{index}": one for index, (_, one) in enumerate(subsets)})
     for _ in range(12):
         result = division.divide(subject, app, observed)
-        placed = sum(result.replicas.values()) - sum(result.reserved.values())
+        placed = sum(result.replicas.values()) - sum(result.covered.values())
         assert placed + result.unplaced == total, "I4"
         if not result.remember:
             break

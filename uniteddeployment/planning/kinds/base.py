@@ -57,8 +57,10 @@ class Demand:
     """Where the subset's range of ordinals begins, with Disjoint ones."""
     claim: Claim = NO_CLAIM
     """What the subset takes over as long as it has no workload."""
-    reserved: int = 0
-    """How many of the replicas need not run: they wait for a node, and stand-ins run elsewhere."""
+    waiting: int = 0
+    """How many of the replicas wait for a node, to have stand-ins elsewhere."""
+    covered: int = 0
+    """How many of those do have stand-ins, and so need not run."""
     schedulable: Mapping[str, Any] | None = None
     """The condition that says whether the subset takes pods, with the strategy Adaptive."""
 

@@ -48,8 +48,8 @@ def plan_subset(demand: Demand) -> SubsetPlan:
 
 def _pace(demand: Demand, strategy: Mapping[str, object]) -> moves.Pace:
     """Pods that have stand-ins may be missing on top of what the strategy allows of the others."""
-    pace = moves.pace(strategy, demand.replicas - demand.reserved)
-    return moves.Pace(pace.surge, pace.unavailable + demand.reserved)
+    pace = moves.pace(strategy, demand.replicas - demand.covered)
+    return moves.Pace(pace.surge, pace.unavailable + demand.covered)
 
 
 def _writes(demand: Demand, found: dict[str, Workload], now: dict[str, int], partition: int) -> list[MemberStep]:
@@ -115,8 +115,8 @@ def _progress(demand: Demand, found: dict[str, Workload], goal: dict[str, int], 
         return "until its controller has seen the change"
     why = demand.pods.message
     suffix = f" ({why})" if why else ""
-    if counts.updated_ready < goal[demand.target] - demand.reserved:
+    if counts.updated_ready < goal[demand.target] - demand.covered:
         return f"{counts.updated_ready} of {goal[demand.target]} pods updated and ready{suffix}"
-    if counts.ready < demand.replicas - demand.reserved or counts.observed != demand.replicas:
+    if counts.ready < demand.replicas - demand.covered or counts.observed != demand.replicas:
         return f"{counts.ready} of {demand.replicas} pods ready{suffix}"
     return ""

@@ -188,13 +188,13 @@ def _progress(demand: Demand, found: Workload, counts: Counts, partition: int) -
         return "until its controller has seen the change"
     why = demand.pods.message
     suffix = f" ({why})" if why else ""
-    if counts.observed != demand.replicas or counts.ready < demand.replicas - demand.reserved:
+    if counts.observed != demand.replicas or counts.ready < demand.replicas - demand.covered:
         return f"{counts.ready} of {demand.replicas} pods ready{suffix}"
     wanted = demand.replicas - demand.partition
     if demand.stable in (None, demand.target):
         wanted = demand.replicas
     elif partition > demand.partition:
         wanted = 0  # pods above the asked-for partition are held back by canaries below it
-    if counts.updated_ready < wanted - demand.reserved:
+    if counts.updated_ready < wanted - demand.covered:
         return f"{counts.updated_ready} of {wanted} pods updated and ready{suffix}"
     return ""
