@@ -36,9 +36,19 @@ def test_a_new_owner_takes_replicas_and_has_no_time() -> None:
     ]
 
 
-def test_an_owner_that_keeps_replicas_keeps_its_entry() -> None:
-    scale = scaled.of_scale([OTHER, USER], PATH)
-    assert scaled.of_object([OTHER, USER], scale, PATH, "apps/v1") == [OTHER, USER]
+def test_an_applier_that_keeps_replicas_keeps_its_entry() -> None:
+    applier = entry("user", {"f:spec": {"f:paused": {}, "f:replicas": {}}}, "Apply")
+    scale = scaled.of_scale([OTHER, applier], PATH)
+    assert scaled.of_object([OTHER, applier], scale, PATH, "apps/v1") == [OTHER, applier]
+
+
+def test_an_updater_that_keeps_replicas_gets_an_entry_for_them_alone() -> None:
+    scale = scaled.of_scale([USER], PATH)
+    found = scaled.of_object([USER], scale, PATH, "apps/v1")
+    assert sorted(found, key=lambda one: "time" in one) == [
+        timeless(entry("user", REPLICAS)),
+        entry("user", {"f:spec": {"f:paused": {}}}),
+    ]
 
 
 def test_without_owners_of_the_scale_nobody_owns_replicas() -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from uniteddeployment.embedded.patch import entries, fieldset
-from uniteddeployment.embedded.patch.entries import Entries, Entry, Manager
+from uniteddeployment.embedded.patch.entries import Entries, Entry
 
 API_VERSION: Final = "autoscaling/v1"
 _IN_SCALE: Final = ("f:spec", "f:replicas")
@@ -35,25 +35,22 @@ def of_object(
 ) -> list[dict[str, Any]]:
     """The managedFields of an object after a write of its Scale, whose managedFields are ``scale``.
 
-    Who owns the replicas of the Scale owns ``path``; everybody else does so no longer.
+    Who owns the replicas of the Scale owns ``path``; everybody else does so no longer. Whoever owned it by an update is
+    not recognised, since an updater is known by its version too, and that of a Scale is another: as with the real
+    server, the owner gets a second entry, so the object changes even when its replicas do not.
     """
     replicas = fieldset.insert({}, _elements(path))
-    owners = {_unversioned(entry): entry for entry in entries.read(scale).values()}
+    owners = dict(entries.read(scale))
     result: Entries = {}
     for entry in entries.read(stored).values():
-        if not fieldset.has(entry.fields, _elements(path)) or owners.pop(_unversioned(entry), None) is not None:
+        if not fieldset.has(entry.fields, _elements(path)) or owners.pop(entry.manager, None) is not None:
             result[entry.manager] = entry
         else:
             result[entry.manager] = entry.owning(fieldset.difference(entry.fields, replicas))
+    taken = []
     for entry in owners.values():
         if not fieldset.has(entry.fields, _IN_SCALE):
             continue
         who = replace(entry.manager, api_version=api_version if entry.manager.api_version else "")
-        held = result.get(who)
-        fields = fieldset.union(held.fields, replicas) if held else replicas
-        result[who] = Entry(who, api_version, fields, held.time if held else None)
-    return entries.write(result.values())
-
-
-def _unversioned(entry: Entry) -> Manager:
-    return replace(entry.manager, api_version="")
+        taken.append(Entry(who, api_version, replicas, None))
+    return entries.write([*result.values(), *taken])
