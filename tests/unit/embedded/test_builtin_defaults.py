@@ -101,3 +101,17 @@ def test_filling_twice_changes_nothing() -> None:
     once = repr(pod)
     strategy_for("pods").default(pod)
     assert repr(pod) == once
+
+
+def test_a_replication_controller_selects_what_its_template_makes() -> None:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    controller: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {"template": template}}
+    strategy = strategy_for("replicationcontrollers")
+    strategy.conform(controller)
+    strategy.default(controller)
+    assert controller["spec"]["selector"] == {"app": "x"}
+    assert controller["spec"]["replicas"] == 1
+    assert not strategy.validate_create(controller)
+    controller["spec"]["selector"] = {"app": "y"}
+    (cause,) = strategy.validate_create(controller)
+    assert cause.field == "spec.template.metadata.labels"

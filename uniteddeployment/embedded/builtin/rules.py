@@ -82,6 +82,7 @@ _RULES: dict[str, Rules] = {
         warn=warnings.of_pod,
     ),
     "core.v1.PodTemplate": Rules(validate=_pod_template),
+    "core.v1.ReplicationController": Rules(validate=workloads.replication_controller, warn=warnings.of_named_template),
     "core.v1.ResourceQuota": Rules(validate=limits.resource_quota),
     "core.v1.Secret": Rules(validate=cluster.secret, validate_update=cluster.secret_update),
     "discovery.v1.EndpointSlice": Rules(

@@ -68,13 +68,18 @@ def scale_of(paths: ScalePaths, obj: Obj) -> Obj:
 
 
 def _selector(paths: ScalePaths, obj: Obj) -> str:
-    """The label selector as text: custom resources have it so, built-in kinds have it as an object in their spec."""
+    """The label selector as text: custom resources have it so, built-in kinds have it as an object in their spec.
+
+    That of a ReplicationController is plain labels.
+    """
     value = at(obj, paths.selector) if paths.selector else None
     if value is None:
         value = at(obj, ".spec.selector")
     if isinstance(value, str):
         return value
-    return format_selector(value) if isinstance(value, dict) else ""
+    if not isinstance(value, dict):
+        return ""
+    return format_selector(value if obj["kind"] != "ReplicationController" else {"matchLabels": value})
 
 
 def format_selector(selector: Mapping[str, Any]) -> str:

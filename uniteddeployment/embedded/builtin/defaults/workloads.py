@@ -52,6 +52,13 @@ def _stateful_set_spec(spec: Obj) -> None:
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
 
+def _replication_controller(controller: Obj) -> None:
+    labels = (((controller["spec"].get("template") or {}).get("metadata") or {}).get("labels")) or {}
+    if labels:
+        _unless(controller["spec"], "selector", dict(labels))
+        _unless(controller["metadata"], "labels", dict(labels))
+
+
 def _job(job: Obj) -> None:
     spec = job["spec"]
     if spec.get("completions") is None and spec.get("parallelism") is None:
@@ -73,4 +80,5 @@ COMPUTED: dict[str, Callable[[Obj], None]] = {
     "apps.v1.DeploymentSpec": _deployment_spec,
     "apps.v1.StatefulSetSpec": _stateful_set_spec,
     "batch.v1.Job": _job,
+    "core.v1.ReplicationController": _replication_controller,
 }

@@ -162,6 +162,21 @@ def replica_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     return replica_set(new) + selector_unchanged(new, old)
 
 
+def replication_controller(obj: Obj) -> list[Cause]:
+    """Its selector is plain labels; nobody makes pods of it here."""
+    spec = obj["spec"]
+    causes = _counts(spec, ("replicas", "minReadySeconds"))
+    selector, template = spec.get("selector") or {}, spec.get("template")
+    if not selector:
+        causes.append(required("spec.selector"))
+    if template is None:
+        return [*causes, required("spec.template")]
+    labels = labels_of(template) or {}
+    if not selector.items() <= labels.items():
+        causes.append(invalid("spec.template.metadata.labels", labels, MISMATCH))
+    return causes + pod_template(template, "spec.template") + _always_running(spec, "ReplicationController")
+
+
 def stateful_set(obj: Obj) -> list[Cause]:
     return _stateful_set_spec(obj) + _stateful_set_template(obj["spec"])
 
