@@ -5,11 +5,12 @@ way: a ready pod that goes because another could not be placed (I7).
 """
 
 import asyncio
+from random import Random
 
 import pytest
 
-from tests.simulation.scene import Scene
-from tests.support.kruise import ALL_KINDS, world_for
+from tests.simulation.scene import Scene, is_ready
+from tests.support.kruise import ALL_KINDS, RESOURCES, world_for
 from tests.support.world import simulate
 
 KINDS = ALL_KINDS
@@ -189,5 +190,181 @@ def test_minimums_wait_with_stand_ins(kind):
             assert scene.lowest == 4
             scene.ask(5)
             await scene.comes_to(5, 1, 0, reserved=[0, 1, 0])
+
+    simulate(story)
+
+
+class Guard:
+    """Notes each pod that was ready and is deleted by anybody but the test (I7), unless enough others are ready.
+
+    A pod that was not ready when its workload was scaled down may go, also if it should get ready at the last moment.
+    """
+
+    def __init__(self, scene, enough=10**6):
+        self.scene, self.enough = scene, enough
+        self.broken = []
+        self.expected = set()
+        for name, member in scene.w.members.items():
+            member.access.subscribe("pods", lambda change, name=name: self._look(name, change))
+            member.access.subscribe(RESOURCES[scene.kind], lambda change, name=name: self._scaled(name, change))
+
+    def _scaled(self, member, change):
+        if change.type == "MODIFIED" and change.obj["spec"]["replicas"] < change.old["spec"]["replicas"]:
+            self.expected |= {pod["metadata"]["uid"] for pod in self.scene.w.pods(member) if not is_ready(pod)}
+
+    def _look(self, member, change):
+        if change.old is None or "deletionTimestamp" in change.old["metadata"] or not is_ready(change.old):
+            return
+        if change.type == "DELETED" or "deletionTimestamp" in change.obj["metadata"]:
+            uid = change.old["metadata"]["uid"]
+            if uid not in self.expected and self.scene.ready() < self.enough:
+                self.broken.append(f"{member}/{change.old['metadata']['name']}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("writes", range(1, 5))
+def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(kind, writes):
+    """I9, I7: that a subset is unschedulable is stored before anything is done about it."""
+
+    async def story():
+        async with world_for(kind) as w:
+            scene = Scene(
+                w, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive(10, 60)
+            )
+            scene.cordon("b")
+            scene.ask(5)
+            await asyncio.sleep(9.5)
+            guard = Guard(scene)
+            before = {name: len(transport.sent) for name, transport in w.transports.items()}
+
+            def written():
+                sent = [one for name, t in w.transports.items() for one in t.sent[before[name] :]]
+                return sum(1 for one in sent if one.method != "GET") >= writes
+
+            await w.until(written, 5, what="the writes of the move", every=0.002)
+            w.kill_controller()
+            await asyncio.sleep(1)
+            w.start_controller()
+            await scene.comes_to(2, 0, 3, marked=["b"])
+            await scene.comes_to(2, 0, 3, marked=[])
+            assert not guard.broken
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_last(kind):
+    """I8: neither is it marked, nor does its mark end."""
+
+    async def story():
+        async with world_for(kind) as w:
+            scene = Scene(w, kind, {"a": {"maxReplicas": 2}, "b": {}}, strategy=adaptive(30, 30))
+            scene.cordon("a")
+            scene.ask(3)
+            await asyncio.sleep(10)
+            w.members["member-1"].faults.set(cut_off=True)
+            await w.until(lambda: w.condition("Ready") == "Unknown", what="the member is seen as lost")
+            await asyncio.sleep(120)
+            assert [scene.entry(name)["replicas"] for name in "ab"] == [2, 1]
+            assert not scene.unschedulable()
+            w.members["member-1"].faults.clear()
+            await scene.comes_to(0, 3, marked=["a"])
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_no_member_has_room_what_runs_goes_on_and_the_rest_waits(kind):
+    """I4, I7: the pods that are too many are tried here and there, a few times in five minutes."""
+
+    async def story():
+        async with world_for(kind, nodes=1, cpu="2") as w:
+            scene = Scene(w, kind, {"a": {"maxReplicas": 6}, "b": {}}, strategy=adaptive(30, 300))
+            scene.workload = {"template": with_requests(scene, "1")}
+            scene.ask(4)
+            await asyncio.sleep(120)
+            guard = Guard(scene)
+            scene.ask(6)
+            await asyncio.sleep(600)
+            before = sum(w.requests().values())
+            await asyncio.sleep(3600)
+            assert scene.ready() == 4
+            assert sum(scene.entry(name)["replicas"] for name in "ab") == 6
+            assert sum(w.requests().values()) - before < 12 * 40
+            scene.ask(4)
+            await scene.comes_to(2, 2)
+            assert not guard.broken
+
+    simulate(story)
+
+
+def with_requests(scene, cpu):
+    """The pod template of a scene with a request for processors."""
+    template = scene.document(1)["spec"]["template"][scene.kind]["spec"]["template"]
+    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    return template
+
+
+async def trouble(scene, guard, seed):
+    """Nodes are closed and opened, pods are lost, the controller dies: all by chance, and all is well at the end."""
+    w, random = scene.w, Random(seed)
+    for _ in range(30):
+        subset = random.choice("abc")
+        match random.choice(["close", "open", "lose", "lose", "die", "wait"]):
+            case "close":
+                scene.cordon(subset)
+            case "open":
+                scene.cordon(subset, on=False)
+            case "lose" if scene.pods(subset):
+                lost = random.choice(scene.pods(subset))
+                guard.expected.add(lost["metadata"]["uid"])
+                w.members[scene.home(subset)].access.delete("pods", "default", lost["metadata"]["name"])
+            case "die":
+                w.kill_controller()
+                w.start_controller()
+            case _:
+                await asyncio.sleep(random.choice([3, 12, 30]))
+        await asyncio.sleep(random.random() * 4)
+    scene.cordon("a", "b", "c", on=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_nodes_do_no_ready_pod_goes_for_another_that_has_no_node(kind, seed):
+    """I4, I7, I9"""
+
+    async def story():
+        async with world_for(kind, seed) as w:
+            scene = Scene(
+                w, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=adaptive(5, 20)
+            )
+            scene.ask(9)
+            await scene.comes_to(4, 4, 1)
+            guard = Guard(scene)
+            await trouble(scene, guard, seed)
+            await w.until(lambda: scene.ready() == 9 and not scene.unschedulable(), what="the end")
+            await scene.settles()
+            assert sum(len(scene.pods(name)) for name in "abc") == 9
+            assert not guard.broken
+
+    simulate(story)
+
+
+@pytest.mark.parametrize("kind", UNORDERED)
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_nodes_do_stand_ins_go_only_when_the_others_are_ready(kind, seed):
+    """I4, I7, I9"""
+    strategy = adaptive(5, 20, reserveUnschedulablePods=True)
+
+    async def story():
+        async with world_for(kind, seed) as w:
+            scene = Scene(w, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=strategy)
+            scene.ask(9)
+            await scene.comes_to(4, 4, 1)
+            guard = Guard(scene, enough=9)
+            await trouble(scene, guard, seed)
+            await scene.comes_to(4, 4, 1, marked=[], reserved=[0, 0, 0])
+            await scene.settles()
+            assert not guard.broken
 
     simulate(story)
