@@ -1,10 +1,12 @@
 """The times of the API (RFC 3339) as numbers that can be subtracted. A plan has no clock: it only compares texts."""
 
 import re
+from functools import lru_cache
 
 _FORM = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII)
 
 
+@lru_cache(4096)
 def seconds(text: str | None) -> int | None:
     """Whole seconds since 1970; None for what is no time."""
     found = _FORM.fullmatch(text or "")
