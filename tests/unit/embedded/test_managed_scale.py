@@ -102,3 +102,11 @@ def test_the_replicas_of_a_scale_are_a_number() -> None:
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web", "namespace": "default"}}
     for wrong in ("", False, "3"):
         assert api.ask("PUT", url, {**scale, "spec": {"replicas": wrong}}).status == 400
+
+
+def test_a_scale_as_a_table_has_columns_of_its_own() -> None:
+    api = Api()
+    url = _deployment_owned_by_hpa(api)
+    table = api.get(url, accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+    assert table["rows"][0]["cells"] == ["web", 3, 0, "0s"]

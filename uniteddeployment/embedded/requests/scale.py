@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from uniteddeployment.embedded.builtin.cells import cell
 from uniteddeployment.embedded.core import Call, Core, clone
 from uniteddeployment.embedded.errors import Cause, invalid
 from uniteddeployment.embedded.patch import managed, scaled
@@ -11,8 +12,9 @@ from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import patch as patches
 from uniteddeployment.embedded.requests import write
 from uniteddeployment.embedded.requests.write import Target
-from uniteddeployment.embedded.resources import Obj, RawSchema, ScalePaths
+from uniteddeployment.embedded.resources import Column, Obj, RawSchema, ScalePaths
 from uniteddeployment.embedded.schema.node import node_of
+from uniteddeployment.embedded.tables import CREATED_DESCRIPTION, NAME_DESCRIPTION
 
 GROUP: Final = "autoscaling"
 KIND: Final = "Scale"
@@ -34,6 +36,25 @@ SCHEMA: Final[RawSchema] = {
 }
 _NODE: Final = node_of(SCHEMA, lambda _: {})
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+COLUMNS: Final = (
+    Column("Name", "string", cell("name"), NAME_DESCRIPTION, "name"),
+    Column(
+        "Desired",
+        "integer",
+        lambda obj, _: obj["spec"].get("replicas", 0),
+        "replicas is the desired number of instances for the scaled object.",
+    ),
+    Column(
+        "Available",
+        "integer",
+        lambda obj, _: obj["status"]["replicas"],
+        "replicas is the actual number of observed instances of the scaled object.",
+    ),
+    Column("Age", "string", cell("age"), CREATED_DESCRIPTION),
+)
+"""What a Table shows of the Scale of a built-in kind."""
 
 
 def at(obj: Obj, path: str) -> Any:

@@ -1,6 +1,7 @@
 """Subresources: status, finalize, scale, and what is posted to pods."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from uniteddeployment.embedded.core import Call, Core
@@ -79,7 +80,7 @@ class Subresources:
     def _scale(self, context: Context) -> Response:
         core, target, method = self._core, context.target, context.request.method
         if method == "GET":
-            return answer.value(scale.get(core, target), context.accepted)
+            return self._shown(context, scale.get(core, target))
         if method == "PUT":
             call = context.call("UpdateOptions")
             media = negotiate.body_type(context.header("content-type"))
@@ -91,7 +92,14 @@ class Subresources:
             scaled = scale.patch(core, target, media, context.request.body, call)
         else:
             raise _unsupported(context)
-        return answer.value(scaled, context.accepted, warnings=call.warnings)
+        return self._shown(context, scaled, call.warnings)
+
+    def _shown(self, context: Context, scaled: Obj, warnings: Sequence[str] = ()) -> Response:
+        """A Scale, which has columns of its own for all built-in kinds."""
+        if context.resource.custom:
+            return answer.value(scaled, context.accepted, warnings=warnings)
+        shape = replace(context.resource, columns=scale.COLUMNS, extra={})
+        return answer.object_(self._core, shape, scaled, context.accepted, context.query, warnings=warnings)
 
     def _post(self, context: Context) -> Response:
         if context.request.method != "POST":
