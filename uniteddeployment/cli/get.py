@@ -38,6 +38,11 @@ class Where:
     namespace: str | None
 
 
+def located(kubeconfig: Path | None, context: str | None, namespace: str) -> Where:
+    """One namespace: the one that is named, or that of the kubeconfig's context, as kubectl has it."""
+    return Where(kubeconfig, context, namespace or kubeconfigs.namespace(kubeconfig, context))
+
+
 class Shown(Struct, rename="camel", frozen=True):
     """A UnitedDeployment with what is shown of it."""
 

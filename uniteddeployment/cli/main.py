@@ -24,7 +24,7 @@ Kubeconfig = Annotated[
     typer.Option("--kubeconfig", help="The kubeconfig to use; else $KUBECONFIG, ~/.kube/config, in-cluster."),
 ]
 Context = Annotated[str | None, typer.Option("--context", help="The context of the kubeconfig to use.")]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", help="The namespace.")]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", help="The namespace; the context's own if not given.")]
 
 
 @app.command()
@@ -93,7 +93,7 @@ def crds() -> None:
 @one_line
 def get(
     name: Annotated[str | None, typer.Argument(help="Only this UnitedDeployment.")] = None,
-    namespace: Namespace = "default",
+    namespace: Namespace = "",
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")] = False,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing changes.")] = False,
     output: Annotated[str, typer.Option("--output", "-o", help="wide, json or yaml.")] = "",
@@ -103,7 +103,9 @@ def get(
     """Show applications with their subsets, as they are in the clusters."""
     from uniteddeployment.cli import get as command  # noqa: PLC0415
 
-    where = command.Where(kubeconfig, context, None if all_namespaces else namespace)
+    where = (
+        command.Where(kubeconfig, context, None) if all_namespaces else command.located(kubeconfig, context, namespace)
+    )
     command.main(where, name, watch=watch, output=output)
 
 
@@ -126,7 +128,7 @@ def plan(
 @one_line
 def history(
     name: Annotated[str, typer.Argument(help="The UnitedDeployment.")],
-    namespace: Namespace = "default",
+    namespace: Namespace = "",
     revision: Annotated[int | None, typer.Option(min=1, help="Show the pod template of this revision.")] = None,
     output: Annotated[str, typer.Option("--output", "-o", help="wide, json or yaml.")] = "",
     kubeconfig: Kubeconfig = None,
@@ -134,16 +136,16 @@ def history(
 ) -> None:
     """Show the revisions of an application, and who runs which of them."""
     from uniteddeployment.cli import history as command  # noqa: PLC0415
-    from uniteddeployment.cli.get import Where  # noqa: PLC0415
+    from uniteddeployment.cli.get import located  # noqa: PLC0415
 
-    command.main(Where(kubeconfig, context, namespace), name, revision, output)
+    command.main(located(kubeconfig, context, namespace), name, revision, output)
 
 
 @app.command()
 @one_line
 def undo(
     name: Annotated[str, typer.Argument(help="The UnitedDeployment.")],
-    namespace: Namespace = "default",
+    namespace: Namespace = "",
     to_revision: Annotated[int, typer.Option(min=0, help="The revision to go back to; 0 for the one before.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be changed.")] = False,
     kubeconfig: Kubeconfig = None,
@@ -151,9 +153,9 @@ def undo(
 ) -> None:
     """Put the pod template of an earlier revision back."""
     from uniteddeployment.cli import undo as command  # noqa: PLC0415
-    from uniteddeployment.cli.get import Where  # noqa: PLC0415
+    from uniteddeployment.cli.get import located  # noqa: PLC0415
 
-    command.main(Where(kubeconfig, context, namespace), name, to_revision, dry_run=dry_run)
+    command.main(located(kubeconfig, context, namespace), name, to_revision, dry_run=dry_run)
 
 
 @app.command()
@@ -161,7 +163,7 @@ def undo(
 def adopt(
     workload: Annotated[str, typer.Argument(help="What to take over: sts/NAME or deploy/NAME.")],
     name: Annotated[str, typer.Option("--name", help="The UnitedDeployment to write.")],
-    namespace: Namespace = "default",
+    namespace: Namespace = "",
     cluster: Annotated[
         list[str] | None,
         typer.Option(help="The Cluster that runs it ([NAMESPACE/]NAME), or several; the host itself if not given."),
@@ -174,10 +176,10 @@ def adopt(
 ) -> None:
     """Write a UnitedDeployment that takes over an existing workload without restarting a pod."""
     from uniteddeployment.cli import adopt as command  # noqa: PLC0415
-    from uniteddeployment.cli.get import Where  # noqa: PLC0415
+    from uniteddeployment.cli.get import located  # noqa: PLC0415
 
     request = command.Request(workload, name, tuple(cluster or ()), subset)
-    command.main(Where(kubeconfig, context, namespace), request, output, apply=apply)
+    command.main(located(kubeconfig, context, namespace), request, output, apply=apply)
 
 
 @app.command()

@@ -5,6 +5,7 @@ again, report.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
@@ -36,6 +37,8 @@ USER, ROUTINE = 1, 0
 """Priorities in the queue: what a person has just changed goes before the resync of ten thousand."""
 SYNC_SECONDS = 15.0
 """How long a start waits for members to be reached; the dead ones are then worked around."""
+DRAIN_SECONDS = 20.0
+"""How long a stop waits for what is being worked on; kubelets kill after 30."""
 RETRY_CAP_SECONDS = 60.0
 """A failed key is tried again at least this often: a member that is mended should not have to wait longer."""
 
@@ -76,16 +79,24 @@ class Controller:
         self._actor = Actor(client, self.host, self.fleet)
         self._reporter = Reporter(client, self.host)
         self.synced = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Make :meth:`run` finish what is being worked on, and return."""
+        self._stopping.set()
 
     async def run(self) -> None:
-        """Watch, then work, until cancelled. What is being worked on then is finished first."""
+        """Watch, then work, until told to stop or cancelled. What is being worked on then is finished first."""
         sources = asyncio.create_task(self._run_sources())
         work = asyncio.create_task(self._run_workers())
+        stopping = asyncio.create_task(self._stopping.wait())
         try:
-            await asyncio.wait((sources, work), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sources, work, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await self.queue.shut_down_with_drain()
-            for task in (work, sources):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await self.queue.shut_down_with_drain()
+            for task in (work, sources, stopping):
                 task.cancel()
             results = await asyncio.gather(work, sources, return_exceptions=True)
         for result in results:

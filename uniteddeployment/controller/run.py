@@ -75,7 +75,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
 
             await stack.enter_async_context(shell.admission(connection, client, settings))
         work = partial(elector.run, controller.run) if settings.leader_election else controller.run
-        await _until(stop, asyncio.create_task(work()))
+        await _until(stop, asyncio.create_task(work()), controller, elector if settings.leader_election else None)
 
 
 def _tune_collector() -> None:
@@ -84,11 +84,19 @@ def _tune_collector() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD, 50, 100)
 
 
-async def _until(stop: asyncio.Event, work: asyncio.Task[None]) -> None:
-    """Wait for the signal or for the work to fail; then let it finish what it is doing."""
+async def _until(
+    stop: asyncio.Event, work: asyncio.Task[None], controller: Controller, elector: Elector | None
+) -> None:
+    """Wait for the signal or for the work to fail; then let it finish what it is doing.
+
+    A leader keeps its Lease until that is finished, so that nobody else begins before (I1).
+    """
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((stopping, work), return_when=asyncio.FIRST_COMPLETED)
+        if not work.done() and (elector is None or elector.is_leader):
+            controller.stop()
+            await work
     finally:
         stopping.cancel()
         work.cancel()

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct, field
@@ -80,7 +81,9 @@ def _from_secret(cluster: ClusterObject, secret: Secret, where: str) -> Connecti
     except binascii.Error:
         raise CredentialsError(f"{where} or spec.caBundle is not base64") from None
     if "kubeconfig" in data:
-        return credentials.from_kubeconfig_bytes(data["kubeconfig"], name=cluster.key)
+        found = credentials.from_kubeconfig_bytes(data["kubeconfig"], name=cluster.key)
+        # What the Cluster itself says goes before what its kubeconfig says.
+        return replace(found, server=cluster.spec.server or found.server, ca=ca or found.ca)
     token, cert, key = data.get("token"), data.get("tls.crt"), data.get("tls.key")
     if not token and not (cert and key):
         raise CredentialsError(f"{where} has neither kubeconfig nor token nor tls.crt and tls.key")

@@ -61,6 +61,16 @@ def load(path: str | Path | None = None, context: str | None = None, *, name: st
     )
 
 
+def namespace(path: str | Path | None = None, context: str | None = None) -> str:
+    """The namespace of a kubeconfig's context, for those who name none; ``default`` where it has none."""
+    files = _files(path)
+    if not files:
+        return "default"
+    document, _ = _merged(files)
+    _, _, chosen = pick_context(document, context, str(files[0]))
+    return str(_entry(document, chosen).get("namespace") or "default")
+
+
 def in_cluster(*, name: str = "", folder: Path = _SERVICE_ACCOUNT) -> Connection:
     """The connection of the service account of the pod that this runs in; its token is read again as it is renewed."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")

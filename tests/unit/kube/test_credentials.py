@@ -287,3 +287,16 @@ class TestFiles:
         user = {"auth-provider": {"name": "azure", "config": {}}}
         with pytest.raises(CredentialsError, match="'azure' gave no token"):
             credentials.from_kubeconfig(self.write(tmp_path / "b", document(user=user)))
+
+
+def test_the_namespace_of_a_context_is_for_those_who_name_none(tmp_path):
+    from uniteddeployment.kube import kubeconfig  # noqa: PLC0415
+
+    path = tmp_path / "config"
+    context = {"name": "c", "context": {"cluster": "c", "namespace": "shop"}}
+    cluster = {"name": "c", "cluster": {"server": "https://c:6443"}}
+    path.write_text(json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]}))
+    assert kubeconfig.namespace(path) == "shop"
+    del context["context"]["namespace"]
+    path.write_text(json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]}))
+    assert kubeconfig.namespace(path) == "default"
