@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.embedded.crd_kit import resource, thing
-from uniteddeployment.embedded.crd.columns import human_duration
+from uniteddeployment.embedded.builtin.duration import human
 from uniteddeployment.embedded.crd.jsonpath import JSONPathError, compile_path
 
 NOW = datetime(2026, 1, 1, 0, 1, 0, tzinfo=UTC)
@@ -78,7 +78,7 @@ def test_without_columns_of_its_own_a_kind_shows_name_and_age() -> None:
     ],
 )
 def test_ages_are_as_short_as_kubectl_shows_them(seconds: int, shown: str) -> None:
-    assert human_duration(seconds) == shown
+    assert human(seconds) == shown
 
 
 def test_selectable_fields_select_by_text() -> None:

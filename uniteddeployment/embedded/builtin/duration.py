@@ -10,9 +10,10 @@ _YEAR = 365 * _DAY
 
 def human(seconds: float) -> str:
     """Two units at most, the smaller one only while it says something."""
-    if seconds < -1:
+    whole = int(seconds)
+    if whole < -1:
         return "<invalid>"
-    whole = int(max(seconds, 0))
+    whole = max(whole, 0)
     if whole < 2 * _MINUTE:
         return f"{whole}s"
     if whole < 10 * _MINUTE:

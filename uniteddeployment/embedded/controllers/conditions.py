@@ -1,8 +1,10 @@
 """Conditions in a status: find one, set one without moving the time at which it last turned."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
+from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 
@@ -27,6 +29,20 @@ def merged(before: Iterable[Obj], fresh: Iterable[Obj]) -> list[Obj]:
             condition = {**condition, "lastTransitionTime": old["lastTransitionTime"]}  # noqa: PLW2901 - the kept form
         by_type[condition["type"]] = condition
     return list(by_type.values())
+
+
+def disrupted(pod: Obj, reason: str, message: str, now: datetime) -> Obj:
+    """The status of a pod that is about to be taken away, with the condition that says why."""
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": timestamp(now),
+        "observedGeneration": pod["metadata"].get("generation", 1),
+        "reason": reason,
+        "message": message,
+    }
+    return with_condition(pod.get("status") or {}, condition)
 
 
 def with_condition(status: Mapping[str, Any], *conditions: Obj) -> Obj:

@@ -6,11 +6,10 @@ from typing import Any, ClassVar, Final
 from uniteddeployment.embedded.access import Access, Change
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller, EventSink, Key
-from uniteddeployment.embedded.controllers.conditions import with_condition
+from uniteddeployment.embedded.controllers.conditions import disrupted
 from uniteddeployment.embedded.controllers.node_pods import PodsByNode
 from uniteddeployment.embedded.controllers.pods import is_finished
 from uniteddeployment.embedded.controllers.scheduling.selectors import tolerates
-from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 MANAGER: Final = "kube-controller-manager"
@@ -105,16 +104,8 @@ class NodeEviction(Controller):
     def _evict(self, key: Key, pod: Obj) -> None:
         self._since.pop(key, None)
         self._tell(pod, f"Marking for deletion Pod {key[0]}/{key[1]}")
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "lastProbeTime": None,
-            "lastTransitionTime": timestamp(self.clock.now()),
-            "observedGeneration": pod["metadata"].get("generation", 1),
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-        }
-        status = with_condition(pod.get("status") or {}, condition)
+        message = "Taint manager: deleting due to NoExecute taint"
+        status = disrupted(pod, "DeletionByTaintManager", message, self.clock.now())
         self.access.update("pods", {**pod, "status": status}, manager=MANAGER, subresource="status")
         self.access.delete("pods", *key, uid=pod["metadata"]["uid"])
 

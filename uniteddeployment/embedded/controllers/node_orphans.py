@@ -6,11 +6,10 @@ from typing import ClassVar, Final
 from uniteddeployment.embedded.access import Access, Change
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller, EventSink, Key
-from uniteddeployment.embedded.controllers.conditions import with_condition
+from uniteddeployment.embedded.controllers.conditions import disrupted
 from uniteddeployment.embedded.controllers.node_pods import PodsByNode
 from uniteddeployment.embedded.controllers.pods import is_finished
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 MANAGER: Final = "kube-controller-manager"
@@ -73,13 +72,5 @@ class NodeOrphans(Controller):
                 raise
 
     def _failed(self, pod: Obj) -> Obj:
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "lastProbeTime": None,
-            "lastTransitionTime": timestamp(self.clock.now()),
-            "observedGeneration": pod["metadata"].get("generation", 1),
-            "reason": "DeletionByPodGC",
-            "message": "PodGC: node no longer exists",
-        }
-        return {**with_condition(pod.get("status") or {}, condition), "phase": "Failed"}
+        status = disrupted(pod, "DeletionByPodGC", "PodGC: node no longer exists", self.clock.now())
+        return {**status, "phase": "Failed"}

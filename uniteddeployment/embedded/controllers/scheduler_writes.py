@@ -6,7 +6,7 @@ from typing import Final
 from uniteddeployment.embedded.access import Access
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import EventSink
-from uniteddeployment.embedded.controllers.conditions import condition_of, with_condition
+from uniteddeployment.embedded.controllers.conditions import condition_of, disrupted, with_condition
 from uniteddeployment.embedded.controllers.scheduling.model import REGION, ZONE, PodInfo
 from uniteddeployment.embedded.controllers.volumes_matching import SELECTED_NODE
 from uniteddeployment.embedded.meta import timestamp
@@ -80,14 +80,8 @@ class SchedulerWrites:
         pod = self._access.get("pods", *victim.key)
         if pod is None or pod["metadata"]["uid"] != victim.uid or pod["metadata"].get("deletionTimestamp"):
             return
-        condition = {
-            **self._condition("True"),
-            "type": "DisruptionTarget",
-            "reason": "PreemptionByScheduler",
-            "message": f"{COMPONENT}: preempting to accommodate a higher priority pod",
-            "observedGeneration": pod["metadata"].get("generation", 1),
-        }
-        fresh = {**pod, "status": with_condition(pod.get("status") or {}, condition)}
+        why = f"{COMPONENT}: preempting to accommodate a higher priority pod"
+        fresh = {**pod, "status": disrupted(pod, "PreemptionByScheduler", why, self._clock.now())}
         self._access.update("pods", fresh, manager=MANAGER, subresource="status")
         self._access.delete("pods", *victim.key, uid=victim.uid)
         message = f"Preempted by pod {preemptor['metadata']['uid']} on node {node}"

@@ -5,22 +5,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from uniteddeployment.embedded.builtin.duration import human
 from uniteddeployment.embedded.crd.fielderror import number
 from uniteddeployment.embedded.crd.jsonpath import JSONPathError, compile_path
 from uniteddeployment.embedded.resources import Column, Obj
+from uniteddeployment.embedded.tables import CREATED_DESCRIPTION, NAME_DESCRIPTION
 
-NAME_DESCRIPTION: Final = (
-    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
-    "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
-    "idempotence and configuration definition. Cannot be updated. More info: "
-    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
-)
-CREATED_DESCRIPTION: Final = (
-    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed "
-    "to be set in happens-before order across separate operations. Clients may not set this value. It is represented "
-    "in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
-    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
-)
 CUSTOM_DESCRIPTION: Final = "Custom resource definition column (in JSONPath format): "
 
 _AGE: Final = {
@@ -101,31 +91,4 @@ def _age(value: Any, now: datetime) -> str:
         then = datetime.fromisoformat(str(value))
     except ValueError:
         return "<invalid>"
-    seconds = int((now - then).total_seconds())
-    return human_duration(seconds) if seconds > -2 else "<invalid>"
-
-
-def human_duration(seconds: int) -> str:
-    """``0s``, ``3m20s``, ``5h12m``, ``3d4h``, ``2y30d``: how kubectl shows ages."""
-    seconds = max(seconds, 0)
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    years = days // 365
-    return _two(years, "y", days % 365, "d") if years < 8 else f"{years}y"
-
-
-def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+    return human((now - then).total_seconds())
