@@ -145,9 +145,9 @@ class Kubelets(Controller):
             return
         address = internal_ip(node) or self._addresses.node()
         self._write("nodes", {**node, "status": healthy_status(node, address, self.clock.now())})
-        self._renew_lease(node)
         self._reported[name] = now
         self.enqueue(("", name), after=HEARTBEAT)
+        self._renew_lease(node)
 
     def _renew_lease(self, node: Obj) -> None:
         """Renew the node's Lease, if there is a place for it."""
