@@ -160,6 +160,7 @@ class Watcher:
 
     def __init__(self, servers: Servers) -> None:
         self.seen: dict[tuple[str, str], Workload] = {}
+        self.updated: set[tuple[str, str]] = set()
         self.stirred = asyncio.Event()
         self.tasks = []
         for name, client in servers.members.items():
@@ -171,6 +172,8 @@ class Watcher:
                     self.seen.pop((name, one.metadata.name), None)
                 else:
                     self.seen[name, one.metadata.name] = new
+                    if new.metadata.generation > 1:
+                        self.updated.add((name, one.metadata.name))
                 self.stirred.set()
 
             self.tasks.append(asyncio.create_task(Reflector(client, STATEFULSETS, Workload, on_change=note).run()))
@@ -215,7 +218,7 @@ async def _controller(servers: Servers, process: Process, bare: float) -> list[t
     ]
 
     def updated() -> bool:
-        return sum(1 for one in watcher.seen.values() if one.metadata.generation > 1) >= total
+        return len(watcher.updated) >= total
 
     await asyncio.gather(_all(updates), watcher.until(updated))
     rows.append(("P1 a new image for all, complete", f"{time.perf_counter() - started:.2f} s"))
