@@ -1,4 +1,4 @@
-"""The admission webhooks as an API server calls them: over HTTPS, with the certificate that the controller published."""
+"""The admission webhooks as an API server calls them: over HTTPS, with the published certificate."""
 
 import base64
 import json
