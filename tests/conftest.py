@@ -1,8 +1,19 @@
 """What all tests need."""
 
 import asyncio
+from collections.abc import Iterator
+
+import pytest
+import structlog
 
 
 def pytest_configure() -> None:
     """No event loop unless a test asks for one: on Python 3.11 one would be made on the side and never be closed."""
     asyncio.set_event_loop(None)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """Commands that run in the process set up logging for all of it."""
+    yield
+    structlog.reset_defaults()
