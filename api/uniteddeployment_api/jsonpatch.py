@@ -1,20 +1,27 @@
-"""JSON patch (RFC 6902) for the ``overrides`` of a subset, with errors that name the operation.
+"""JSON patch (RFC 6902) for the ``overrides`` of a subset, with errors that name the operation and the field of it.
 
-Applying is pure: the document is copied, so that a patch that fails half-way has changed nothing.
+The ``jsonpatch`` library applies; here its errors become ours, and ``test`` compares as JSON does.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from jsonpatch import JsonPatch, JsonPatchException
+from jsonpointer import JsonPointer, JsonPointerException
 
 from uniteddeployment_api.strategic import PatchError
 
 Operation = Mapping[str, Any]
 
+OPERATIONS = ("add", "replace", "remove", "test", "move", "copy")
+
 
 def apply(document: Any, operations: Sequence[Operation]) -> Any:
-    """``document`` with the operations done in their order. Raises PatchError with ``[index].path`` or the like."""
-    result = copy.deepcopy(document)
+    """``document`` with the operations done in their order; it is not changed itself.
+
+    Raises PatchError with ``[index].path`` or the like.
+    """
+    result = document
     for index, operation in enumerate(operations):
         result = _applied(result, operation, f"[{index}]")
     return result
@@ -22,104 +29,49 @@ def apply(document: Any, operations: Sequence[Operation]) -> Any:
 
 def tokens(pointer: str) -> tuple[str, ...]:
     """The steps of a JSON pointer. Raises ValueError for text that is none."""
-    if pointer and not pointer.startswith("/"):
-        raise ValueError("a JSON pointer starts with /")
-    steps = pointer.split("/")[1:]
-    if any(step.replace("~0", "").replace("~1", "").find("~") >= 0 for step in steps):
-        raise ValueError("in a JSON pointer ~ is written ~0 and / inside a key ~1")
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
+    try:
+        return tuple(JsonPointer(pointer).parts)
+    except JsonPointerException:
+        raise ValueError("a JSON pointer starts with /, has ~0 for ~ and ~1 for a / inside a key") from None
 
 
 def _applied(document: Any, operation: Operation, where: str) -> Any:
-    path = _tokens(operation, "path", where)
-    match operation["op"]:
-        case "add":
-            return _add(document, path, copy.deepcopy(_value(operation, where)), f"{where}.path")
-        case "remove":
-            _remove(document, path, f"{where}.path")
-        case "replace":
-            _find(document, path, f"{where}.path")
-            return _replace(document, path, copy.deepcopy(_value(operation, where)), f"{where}.path")
-        case "test":
-            if not _same(_find(document, path, f"{where}.path"), _value(operation, where)):
-                raise PatchError(f"{where}.value", f"{operation['path']} has another value")
-        case "copy":
-            taken = _find(document, _tokens(operation, "from", where), f"{where}.from")
-            return _add(document, path, copy.deepcopy(taken), f"{where}.path")
-        case "move":
-            source = _tokens(operation, "from", where)
-            if path[: len(source)] == source and path != source:
-                raise PatchError(f"{where}.path", "a value cannot be moved into itself")
-            return _add(document, path, _remove(document, source, f"{where}.from"), f"{where}.path")
-        case other:
-            raise PatchError(f"{where}.op", f"must be add, replace, remove, test, move or copy, not {other!r}")
-    return document
+    op = operation["op"]
+    if op not in OPERATIONS:
+        raise PatchError(f"{where}.op", f"must be {', '.join(OPERATIONS[:-1])} or {OPERATIONS[-1]}, not {op!r}")
+    path = _pointer(operation, "path", where)
+    if op in ("add", "replace", "test") and "value" not in operation:
+        raise PatchError(f"{where}.value", "required")
+    if op == "remove" and not path.parts:
+        raise PatchError(f"{where}.path", "the whole workload cannot be removed")
+    if op in ("move", "copy"):
+        _resolved(document, _pointer(operation, "from", where), f"{where}.from")
+    if op == "test":
+        if not _same(_resolved(document, path, f"{where}.path"), operation["value"]):
+            raise PatchError(f"{where}.value", f"{operation['path']} has another value")
+        return document
+    try:
+        return JsonPatch([dict(operation)]).apply(document)
+    except (JsonPatchException, JsonPointerException) as error:
+        raise PatchError(f"{where}.path", str(error)) from None
 
 
-def _tokens(operation: Operation, field: str, where: str) -> tuple[str, ...]:
-    pointer = operation.get(field)
-    if not isinstance(pointer, str):
+def _pointer(operation: Operation, field: str, where: str) -> JsonPointer:
+    text = operation.get(field)
+    if not isinstance(text, str):
         raise PatchError(f"{where}.{field}", "required")
     try:
-        return tokens(pointer)
+        tokens(text)
     except ValueError as error:
         raise PatchError(f"{where}.{field}", str(error)) from None
+    return JsonPointer(text)
 
 
-def _value(operation: Operation, where: str) -> Any:
-    if "value" not in operation:
-        raise PatchError(f"{where}.value", "required")
-    return operation["value"]
-
-
-def _find(document: Any, path: Sequence[str], where: str) -> Any:
-    node = document
-    for depth, step in enumerate(path):
-        if isinstance(node, dict) and step in node:
-            node = node[step]
-        elif isinstance(node, list):
-            node = node[_index(step, len(node) - 1, where)]
-        else:
-            raise PatchError(where, f"there is no {_pointer(path[: depth + 1])}")
-    return node
-
-
-def _add(document: Any, path: Sequence[str], value: Any, where: str) -> Any:
-    if not path:
-        return value
-    parent, last = _find(document, path[:-1], where), path[-1]
-    if isinstance(parent, list):
-        parent.insert(len(parent) if last == "-" else _index(last, len(parent), where), value)
-    elif isinstance(parent, dict):
-        parent[last] = value
-    else:
-        raise PatchError(where, f"{_pointer(path[:-1])} is neither an object nor a list")
-    return document
-
-
-def _replace(document: Any, path: Sequence[str], value: Any, where: str) -> Any:
-    if not path:
-        return value
-    parent, last = _find(document, path[:-1], where), path[-1]
-    parent[int(last) if isinstance(parent, list) else last] = value
-    return document
-
-
-def _remove(document: Any, path: Sequence[str], where: str) -> Any:
-    if not path:
-        raise PatchError(where, "the whole workload cannot be removed")
-    taken = _find(document, path, where)
-    parent, last = _find(document, path[:-1], where), path[-1]
-    del parent[int(last) if isinstance(parent, list) else last]
-    return taken
-
-
-def _index(step: str, last: int, where: str) -> int:
-    if not (step.isascii() and step.isdecimal()) or (len(step) > 1 and step[0] == "0"):
-        raise PatchError(where, f"{step!r} is not the number of an entry of the list")
-    if int(step) > last:
-        raise PatchError(where, f"the list has no entry {step}")
-    return int(step)
+def _resolved(document: Any, pointer: JsonPointer, where: str) -> Any:
+    try:
+        return pointer.resolve(document)
+    except JsonPointerException:
+        raise PatchError(where, f"there is no {pointer.path}") from None
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -131,7 +83,3 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(_same(one, other) for one, other in zip(a, b, strict=True))
     return bool(a == b)
-
-
-def _pointer(path: Sequence[str]) -> str:
-    return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in path)

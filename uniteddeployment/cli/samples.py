@@ -4,7 +4,7 @@ from pathlib import Path
 
 from uniteddeployment.cli.errors import CommandError
 
-_FOLDERS = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "config" / "samples")
+_FOLDERS = (Path(__file__).parent / "data", Path(__file__).parents[2] / "config" / "samples")
 
 
 def read(name: str) -> str:
