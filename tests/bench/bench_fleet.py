@@ -1,4 +1,6 @@
-"""P1, P2, P3 and P4: the controller on one host and three members without workload controllers, each a process.
+"""P1, P2 and P4: the controller on one host and three members without workload controllers, each a process.
+
+Embedded clusters, or real control planes when KUBEBUILDER_ASSETS names a folder with etcd and kube-apiserver.
 
 A bare client first makes the same objects on the same servers; the controller's rate is given as a share of its.
 """
@@ -10,12 +12,13 @@ import statistics
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.support import envtest
 from tests.support.planning import application, manifest
 from tests.support.processes import Process, ud
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
@@ -52,18 +55,36 @@ class Servers:
 def run() -> list[tuple[str, str]]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ud-bench-")))
-        processes: dict[str, Process] = {}
-        for name in ("host", *MEMBERS):
-            arguments = ["embedded", "--no-controllers", "--nodes", "1", "--kubeconfig", str(folder / name)]
-            processes[name] = stack.enter_context(ud(*arguments, log=folder / f"{name}.log"))
-        for process in processes.values():
-            process.wait_for("export KUBECONFIG")
-        return asyncio.run(_measure(folder, stack))
+        what = _control_planes(stack, folder) if os.environ.get(envtest.ASSETS) else _embedded(stack, folder)
+        return [("servers", what), *asyncio.run(_measure(folder, stack))]
+
+
+def _embedded(stack: ExitStack, folder: Path) -> str:
+    processes = []
+    for name in ("host", *MEMBERS):
+        arguments = ["embedded", "--no-controllers", "--nodes", "1", "--kubeconfig", str(_config(folder, name))]
+        processes.append(stack.enter_context(ud(*arguments, log=folder / f"{name}.log")))
+    for process in processes:
+        process.wait_for("export KUBECONFIG")
+    return "embedded clusters, a process each"
+
+
+def _control_planes(stack: ExitStack, folder: Path) -> str:
+    """Real ones, without controller managers: objects are only stored."""
+    binaries = replace(envtest.find(), controller_manager=None, scheduler=None)
+    stack.enter_context(envtest.control_planes(["host", *MEMBERS], folder, binaries))
+    return "real control planes"
+
+
+def _config(folder: Path, name: str) -> Path:
+    """The kubeconfig of a server."""
+    (folder / name).mkdir(exist_ok=True)
+    return folder / name / "kubeconfig"
 
 
 async def _measure(folder: Path, stack: ExitStack) -> list[tuple[str, str]]:
     def client(name: str) -> Client:
-        return Client(AiohttpTransport(kubeconfig.load(folder / name)), name, field_manager="bench")
+        return Client(AiohttpTransport(kubeconfig.load(_config(folder, name))), name, field_manager="bench")
 
     servers = Servers(client("host"), {name: client(name) for name in MEMBERS}, folder)
     try:
@@ -74,7 +95,7 @@ async def _measure(folder: Path, stack: ExitStack) -> list[tuple[str, str]]:
             "controller",
             "run",
             "--kubeconfig",
-            str(folder / "host"),
+            str(_config(folder, "host")),
             "--no-leader-elect",
             "--metrics-port",
             "0",
@@ -92,7 +113,7 @@ async def _prepare(servers: Servers) -> None:
     for definition in custom_resource_definitions():
         await servers.host.create(CUSTOMRESOURCEDEFINITIONS, definition, PartialObject)
     for name in MEMBERS:
-        user = yaml.safe_load((servers.folder / name).read_text())
+        user = yaml.safe_load(_config(servers.folder, name).read_text())
         secret = {
             "metadata": {"name": name},
             "data": {"kubeconfig": base64.b64encode(yaml.safe_dump(user).encode()).decode()},
