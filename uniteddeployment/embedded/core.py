@@ -3,20 +3,33 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.registry import Registry
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.resources import Obj, Resource
 from uniteddeployment.embedded.store import Store
-
-if TYPE_CHECKING:
-    from uniteddeployment.embedded.requests.watch import Watch
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
+
+
+class Endable(Protocol):
+    """What can be ended from this side."""
+
+    def end(self) -> None: ...
+
+
+class OpenWatch(Protocol):
+    """A watch that a client has open."""
+
+    @property
+    def resource(self) -> Resource: ...
+
+    @property
+    def stream(self) -> Endable: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +40,7 @@ class Core:
     registry: Registry
     clock: Clock
     random: Random
-    watches: "set[Watch]" = field(default_factory=set)
+    watches: set[OpenWatch] = field(default_factory=set)
     """The open watches."""
 
 

@@ -114,13 +114,6 @@ def from_values(
     )
 
 
-def from_kubeconfig(path: str | Path | None = None, context: str | None = None, *, name: str = "") -> Connection:
-    """A connection from this process's own kubeconfig; see ``kubeconfig.load`` for where it is looked for."""
-    from uniteddeployment.kube import kubeconfig  # noqa: PLC0415  # it imports this module
-
-    return kubeconfig.load(path, context, name=name)
-
-
 _FILES = {
     "certificate-authority": "certificate-authority-data",
     "client-certificate": "client-certificate-data",

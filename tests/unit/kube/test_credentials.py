@@ -161,19 +161,19 @@ class TestFiles:
 
     def test_nothing_to_load_says_what_to_do(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(CredentialsError, match="no kubeconfig: give one"):
-            credentials.from_kubeconfig()
+            kubeconfig.load()
         with pytest.raises(CredentialsError, match="no such kubeconfig"):
-            credentials.from_kubeconfig(tmp_path / "none")
+            kubeconfig.load(tmp_path / "none")
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
         with pytest.raises(CredentialsError, match=r"from \$KUBECONFIG"):
-            credentials.from_kubeconfig()
+            kubeconfig.load()
 
     def test_relative_files_start_from_the_kubeconfig(self, tmp_path: Path) -> None:
         (tmp_path / "ca.pem").write_text("CA")
         (tmp_path / "token").write_text(f"{SECRET}\n")
         cluster = {"server": "https://h", "certificate-authority": "ca.pem"}
         file = self.write(tmp_path / "config", document(cluster, {"tokenFile": "token"}))
-        connection = credentials.from_kubeconfig(file)
+        connection = kubeconfig.load(file)
         assert connection.ca == b"CA"
         assert token_of(connection) == SECRET
         (tmp_path / "token").write_text("renewed")
@@ -181,21 +181,21 @@ class TestFiles:
         assert token_of(connection, refused=SECRET) == "renewed"
         (tmp_path / "ca.pem").unlink()
         with pytest.raises(CredentialsError, match=r"cannot read .*ca\.pem: No such file"):
-            credentials.from_kubeconfig(file)
+            kubeconfig.load(file)
 
     def test_several_files_are_merged_and_the_first_wins(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         first = self.write(tmp_path / "a", {"current-context": "other", "clusters": None})
         second = document()
         second["contexts"].append({"name": "other", "context": {"cluster": "c", "user": "u"}})
         monkeypatch.setenv("KUBECONFIG", f"{first}:{tmp_path / 'missing'}:{self.write(tmp_path / 'b', second)}")
-        assert credentials.from_kubeconfig().name == "other"
-        assert credentials.from_kubeconfig(context="main").name == "main"
+        assert kubeconfig.load().name == "other"
+        assert kubeconfig.load(context="main").name == "main"
         with pytest.raises(CredentialsError, match="has no context 'nope'"):
-            credentials.from_kubeconfig(context="nope")
+            kubeconfig.load(context="nope")
 
     def test_the_usual_place_is_looked_at(self, tmp_path: Path) -> None:
         self.write(tmp_path / "home/.kube/config", document())
-        assert credentials.from_kubeconfig().server == "https://10.0.0.1:6443"
+        assert kubeconfig.load().server == "https://10.0.0.1:6443"
 
     def test_in_a_pod_the_service_account_is_used_and_its_token_read_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -239,7 +239,7 @@ class TestFiles:
 
     def test_an_exec_plugin_gives_tokens_and_is_run_again_when_one_is_refused(self, tmp_path: Path) -> None:
         file = self.write(tmp_path / "config", document(user=self.plugin(tmp_path, {"token": "token-RUNS"})))
-        connection = credentials.from_kubeconfig(file)
+        connection = kubeconfig.load(file)
         assert token_of(connection) == "token-1"
         assert token_of(connection, refused="an older one") == "token-1"
         assert token_of(connection, refused="token-1") == "token-2"
@@ -247,12 +247,12 @@ class TestFiles:
     def test_an_exec_plugin_is_run_again_before_its_token_expires(self, tmp_path: Path) -> None:
         status = {"token": "token-RUNS", "expirationTimestamp": "2020-01-01T00:00:00Z"}
         file = self.write(tmp_path / "config", document(user=self.plugin(tmp_path, status)))
-        assert token_of(credentials.from_kubeconfig(file)) == "token-2"
+        assert token_of(kubeconfig.load(file)) == "token-2"
 
     def test_an_exec_plugin_may_give_a_client_certificate(self, tmp_path: Path) -> None:
         status = {"clientCertificateData": "CERT", "clientKeyData": "KEY"}
         file = self.write(tmp_path / "config", document(user=self.plugin(tmp_path, status)))
-        connection = credentials.from_kubeconfig(file)
+        connection = kubeconfig.load(file)
         assert (connection.client_cert, connection.client_key, connection.tokens) == (b"CERT", b"KEY", None)
 
     @pytest.mark.parametrize(
@@ -269,24 +269,24 @@ class TestFiles:
         """I12: what a plugin prints may be a credential."""
         file = self.write(tmp_path / "config", document(user=self.plugin(tmp_path, status, exit_code)))
         with pytest.raises(CredentialsError, match=complaint) as caught:
-            credentials.from_kubeconfig(file)
+            kubeconfig.load(file)
         assert SECRET not in str(caught.value)
 
     def test_a_plugin_that_is_not_there_is_named(self, tmp_path: Path) -> None:
         user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such/plugin"}}
         file = self.write(tmp_path / "config", document(user=user))
         with pytest.raises(CredentialsError, match="'/no/such/plugin' cannot be run: No such file"):
-            credentials.from_kubeconfig(file)
+            kubeconfig.load(file)
         file = self.write(tmp_path / "config", document(user={"exec": {"apiVersion": "x"}}))
         with pytest.raises(CredentialsError, match="has no command"):
-            credentials.from_kubeconfig(file)
+            kubeconfig.load(file)
 
     def test_an_auth_provider_gives_its_token(self, tmp_path: Path) -> None:
         user = {"auth-provider": {"name": "gcp", "config": {"access-token": "from-provider"}}}
-        assert token_of(credentials.from_kubeconfig(self.write(tmp_path / "a", document(user=user)))) == "from-provider"
+        assert token_of(kubeconfig.load(self.write(tmp_path / "a", document(user=user)))) == "from-provider"
         user = {"auth-provider": {"name": "azure", "config": {}}}
         with pytest.raises(CredentialsError, match="'azure' gave no token"):
-            credentials.from_kubeconfig(self.write(tmp_path / "b", document(user=user)))
+            kubeconfig.load(self.write(tmp_path / "b", document(user=user)))
 
 
 def test_the_namespace_of_a_context_is_for_those_who_name_none(tmp_path):
