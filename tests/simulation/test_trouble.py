@@ -415,6 +415,22 @@ def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(kind)
     simulate(story)
 
 
+def test_raising_a_partition_is_no_rollback_and_status_says_so():
+    async def story():
+        async with world() as w:
+            await created(w, "statefulSetTemplate")
+            w.apply(manifest(image="app:2", partitions=HALF))
+            await w.until(w.settled, what="the canary")
+            w.apply(manifest(image="app:2", partitions={**HALF, "member-1": 3}))
+            await w.until(w.settled, what="the raised partition")
+            await asyncio.sleep(60)
+            assert images(w) == HALF_DONE
+            entry = w.status()["subsetStatuses"][0]
+            assert entry["reason"].startswith("2 pods are updated where the partition allows 1")
+
+    simulate(story)
+
+
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(policy):
     """The StatefulSet controller waits for ever for the broken pod to get ready."""

@@ -81,7 +81,7 @@ def plan_subset(look: Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]
     blocked = observed.errors.get(subset.name)
     if blocked and steps:
         return _row(demand, result, message=blocked, stalled=subset.name in observed.stalled), steps
-    return _row(demand, result, message=result.message or demand.reason), steps
+    return _row(demand, result, message=result.message or result.note or demand.reason), steps
 
 
 def _view_of_kind(view: MemberView | None, cluster: str, kind: str) -> MemberView:

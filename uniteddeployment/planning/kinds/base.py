@@ -200,6 +200,8 @@ class SubsetPlan:
     """Everything that was asked for is there and ready."""
     message: str = ""
     """What is being waited for, when not settled."""
+    note: str = ""
+    """What people should know of it although nothing is being waited for."""
 
 
 def owned(app: Application, found: Workload) -> bool:

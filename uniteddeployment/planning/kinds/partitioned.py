@@ -47,7 +47,19 @@ def plan_held(demand: Demand, lowest: Lowest) -> SubsetPlan:
         return SubsetPlan((step,), counts, name, settled=False, message=step.why)
     if not waiting:
         waiting = _progress(demand, found, counts, partition)
-    return SubsetPlan((), counts, name, settled=not waiting, message=waiting)
+    note = _beyond(demand, counts)
+    return SubsetPlan((), counts, name, settled=not waiting, message=waiting, note=note)
+
+
+def _beyond(demand: Demand, counts: Counts) -> str:
+    """What to say of pods that were updated before the partition was raised above them: they stay as they are."""
+    allowed = demand.replicas - demand.partition
+    if not demand.holds or counts.updated <= allowed:
+        return ""
+    return (
+        f"{counts.updated} pods are updated where the partition allows {allowed}: "
+        "raising a partition takes none back, going back to the earlier template does"
+    )
 
 
 def _create(demand: Demand) -> MemberStep:
