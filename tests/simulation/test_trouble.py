@@ -7,7 +7,7 @@ import pytest
 from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, world_for
 from tests.support.planning import manifest
 from tests.support.watchdog import Watchdog, workloads
-from tests.support.world import UDS, simulate, world
+from tests.support.world import TOKEN, UDS, simulate, world
 from uniteddeployment.embedded.crd.lifecycle import LifecycleController
 from uniteddeployment_api import names
 
@@ -496,3 +496,24 @@ def ready(w, member):
         for pod in w.pods(member)
         if "deletionTimestamp" not in pod["metadata"]
     )
+
+
+def test_credentials_that_were_replaced_are_taken_up_without_a_restart():
+    """A member whose token was changed is reached again when its Secret has the new one."""
+
+    async def story():
+        async with world() as w:
+            await created(w, "statefulSetTemplate")
+            member = w.members["member-2"]
+            member.tokens["fresh-token"] = member.tokens.pop(TOKEN)
+            w.apply(manifest(image="app:2"))
+            await w.until(lambda: w.condition("Ready") == "Unknown", what="the refusal")
+            assert "refuses our credentials" in w.status()["subsetStatuses"][1]["reason"]
+            await asyncio.sleep(120)
+            assert w.images("member-2") == {"app:1": 2}
+            secret = {"stringData": {"token": "fresh-token"}}
+            path = "/api/v1/namespaces/default/secrets/member-2-credentials"
+            w.request(w.host, "PATCH", path, secret, content_type="application/merge-patch+json")
+            await w.until(lambda: w.settled() and w.images("member-2") == {"app:2": 2}, what="its return")
+
+    simulate(story)

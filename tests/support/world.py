@@ -21,7 +21,7 @@ from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.http import Identity, Request
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.credentials import Connection, StaticToken
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment_api import names
 from uniteddeployment_api.crd import custom_resource_definitions
@@ -94,15 +94,16 @@ class World:
             }
             self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
 
-    def client(self, cluster: Cluster) -> Client:
-        transport = InProcessTransport(cluster, TOKEN, cluster.name)
+    def client(self, cluster: Cluster, token: str = TOKEN) -> Client:
+        transport = InProcessTransport(cluster, token, cluster.name)
         self.transports[cluster.name] = transport
         return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
 
     def start_controller(self, **options: Any) -> None:
         def connect(connection: Connection) -> Client:
             name = connection.server.removeprefix("https://").partition(".")[0]
-            return self.client(self.members[name])
+            token = connection.tokens.value if isinstance(connection.tokens, StaticToken) else TOKEN
+            return self.client(self.members[name], token)
 
         client = self.client(self.host)
         recorder = Recorder(client, names.MANAGER, "test", wall=self.clock.now)

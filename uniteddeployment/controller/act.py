@@ -81,7 +81,7 @@ class Actor:
                 memory.stalled.discard(step.subset)
                 if _for_good(step, error):
                     memory.stalled.add(step.subset)
-                if isinstance(error, errors.Unreachable):
+                if isinstance(error, errors.Unreachable | errors.Unauthorized):
                     member.suspect()
             else:
                 outcome.done.append(step)

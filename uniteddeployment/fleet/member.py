@@ -79,6 +79,8 @@ class Member:
         """Kinds of workloads that cannot be had there -> why."""
         self.unread: Mapping[str, str] = {}
         """Kinds of workloads of which nothing could be read yet -> why."""
+        self.refused = asyncio.Event()
+        """Whether it does not know us any more."""
         self._suspect = asyncio.Event()
         self._kinds = {kind: self._workloads(kind, namespace) for kind in KINDS}
         self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [
@@ -180,6 +182,7 @@ class Member:
         problem = await self._probe()
         synced = all(reflector.settled for reflector in self._reflectors)
         if problem is None:
+            self.refused.clear()
             self.last_contact = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
             if synced:
                 self._turn(Reach.READY, "")
@@ -209,6 +212,7 @@ class Member:
 
     def _refusal(self, error: ApiError) -> str | None:
         if error.status == 401:
+            self.refused.set()
             return "it refuses our credentials (401 Unauthorized)"
         if error.status == 403:
             self.facts.nodes = None  # counting nodes is a courtesy; a credential may well not have the right

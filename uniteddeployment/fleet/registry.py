@@ -197,11 +197,28 @@ class Fleet:
                 await self._say(entry, Reach.PENDING, str(error))
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            entry.member = self._member(key, client)
+            member = entry.member = self._member(key, client)
             try:
-                await entry.member.run()
+                async with asyncio.TaskGroup() as tasks:
+                    running = tasks.create_task(member.run())
+                    await self._replaced(entry, member, connection)
+                    running.cancel()
             finally:
                 await client.close()
+
+    async def _replaced(self, entry: _Entry, member: Member, connection: Connection) -> None:
+        """Returns when the cluster refuses our credentials and the Secret has others by now."""
+        while True:
+            await member.refused.wait()
+            await asyncio.sleep(RETRY_SECONDS)
+            try:
+                fresh = await clusters.connection(entry.cluster, self._host)
+            except (CredentialsError, KubeError) as error:
+                _log.warning("credentials not read", cluster=member.name, error=str(error))
+                continue
+            if member.refused.is_set() and fresh != connection:
+                _log.info("new credentials", cluster=member.name)
+                return
 
     def _member_turned(self, member: Member) -> None:
         entry = self._entries.get(member.name)
