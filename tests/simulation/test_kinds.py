@@ -300,8 +300,8 @@ def test_credentials_without_the_right_to_openkruise_do_for_everything_else(kind
     async def story():
         async with kruise_world(controller=False) as w:
 
-            def client(cluster):
-                transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, TOKEN, cluster.name)
+            def client(cluster, token=TOKEN):
+                transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)
                 w.transports[cluster.name] = transport
                 return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
 
