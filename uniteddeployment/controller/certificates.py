@@ -17,7 +17,7 @@ import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Conflict, KubeError, NotFound
@@ -75,12 +75,15 @@ class Serving:
 
 
 def make(name: str, now: datetime) -> Serving:
-    """A new authority, and a certificate of it for a host name."""
+    """A new authority, and a certificate of it for a host name, with the extensions that strict clients ask for."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "uniteddeployment-webhook-ca")])
+    identifier = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
     authority = (
         _builder(authority_name, authority_name, authority_key, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(identifier, critical=False)
         .sign(authority_key, hashes.SHA256())
     )
     key = ec.generate_private_key(ec.SECP256R1())
@@ -88,6 +91,10 @@ def make(name: str, now: datetime) -> Serving:
     certificate = (
         _builder(subject, authority_name, key, now)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
     return Serving(
@@ -96,6 +103,21 @@ def make(name: str, now: datetime) -> Serving:
         key=key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         ),
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    """What a key is for: to sign certificates, or to prove who a server is."""
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 
