@@ -56,8 +56,12 @@ class Reporter:
                 subresource="status",
                 priority=Priority.BACKGROUND,
             )
-        except (errors.NotFound, errors.Conflict):
-            return True  # it is gone, or another one has its name: nobody is left to tell
+        except errors.NotFound:
+            return True  # it is gone: nobody is left to tell
+        except errors.Conflict:
+            # Another object has its name, or somebody else wrote at the same time: only then is it worth a try.
+            here = self._host.get((subject.namespace, subject.name))
+            return here is None or here.metadata.uid != subject.uid
         except (errors.KubeError, msgspec.MsgspecError) as error:
             _log.warning("status not written", key=subject.key, error=str(error))
             return False

@@ -69,7 +69,7 @@ def plan_subset(look: Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]
         return _row(demand, SubsetPlan((), counts, "", settled=False, message=problem), stalled=True), ()
     if view.reach is not Reach.READY:
         return _row(demand, result, message=f"{status.where(cluster)} is {view.reach}: {view.detail}"), ()
-    going = [found for found in demand.mine() if found.metadata.deletion_timestamp is not None]
+    going = [found for found in demand.mine if found.metadata.deletion_timestamp is not None]
     if going:
         message = f"waits for {going[0].kind} {going[0].metadata.name}, which is being deleted"
         return _row(demand, result, message=message), ()
@@ -125,7 +125,7 @@ def _row(
     stalled: bool = False,
     last_observed: str | None = None,
 ) -> Row:
-    noted = [demand.generations.get((demand.cluster, one.kind, one.metadata.name), 0) for one in demand.mine()]
+    noted = [demand.generations.get((demand.cluster, one.kind, one.metadata.name), 0) for one in demand.mine]
     reachable = demand.view.reach is Reach.READY
     return Row(
         name=demand.subset.name,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from uniteddeployment.planning import workload
@@ -31,7 +32,7 @@ class TemplateMissing(Exception):  # noqa: N818  (a question to the caller, not 
         self.revision = revision
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Demand:
     """What one subset is to be, and what its cluster shows of it."""
 
@@ -69,21 +70,22 @@ class Demand:
         """Whether some pods have to stay at another revision than the target."""
         return self.stable not in (None, self.target) and self.partition > 0
 
-    def mine(self) -> list[Workload]:
-        """The workloads of this subset that are there: ours by uid, of this kind."""
-        return [
-            found
-            for found in self.view.workloads
-            if found.subset == self.subset.name and found.kind == self.app.kind and owned(self.app, found)
-        ]
+    @cached_property
+    def _owned(self) -> tuple[Workload, ...]:
+        """The workloads of this subset that are there and ours by uid, of whatever kind."""
+        return tuple(
+            found for found in self.view.workloads if found.subset == self.subset.name and owned(self.app, found)
+        )
+
+    @cached_property
+    def mine(self) -> tuple[Workload, ...]:
+        """Those of this kind. Asked for many times in a plan, so looked for once."""
+        return tuple(found for found in self._owned if found.kind == self.app.kind)
 
     @property
     def replaces(self) -> bool:
         """Whether workloads of another kind run the subset as yet: its pods are not all this kind's then."""
-        return any(
-            found.subset == self.subset.name and found.kind != self.app.kind and owned(self.app, found)
-            for found in self.view.workloads
-        )
+        return len(self._owned) > len(self.mine)
 
     @property
     def per_revision(self) -> bool:
@@ -96,7 +98,7 @@ class Demand:
 
     def adopted(self, revision: str) -> str:
         """The name of the workload of a revision if it was there before; nothing if we made it."""
-        mine, each = self.mine(), self.app.workload_kind.per_revision
+        mine, each = self.mine, self.app.workload_kind.per_revision
         for found in mine:
             if (found.revision == revision or not each) and found.metadata.name != self.name(revision):
                 return found.metadata.name
@@ -106,7 +108,7 @@ class Demand:
         """Revision -> pods and ready pods. What was there before tells it by its status: its pods have no labels."""
         pods, stable = self.pods, self.stable
         shown = {revision: (count, pods.ready.get(revision, 0)) for revision, count in pods.living.items() if revision}
-        for found in self.mine():
+        for found in self.mine:
             if found.metadata.name == self.name(found.revision):
                 continue
             if self.app.workload_kind.per_revision:
@@ -119,7 +121,7 @@ class Demand:
 
     def takes_over(self) -> "SubsetPlan | None":
         """The adoption of the workload that was there before, at the revision that the others run, if it is due."""
-        if not self.claim.existing or self.mine():
+        if not self.claim.existing or self.mine:
             return None
         revision = self.stable if self.holds and self.stable is not None else self.target
         why = f"take over the {self.app.kind} that is there, at revision {revision}"

@@ -28,7 +28,7 @@ def plan_subset(demand: Demand) -> SubsetPlan:
     takeover = demand.takes_over()
     if takeover is not None:
         return takeover
-    found = {workload.revision: workload for workload in demand.mine()}
+    found = {workload.revision: workload for workload in demand.mine}
     sizes = {
         revision: moves.Size(workload.spec.replicas, workload.status.available_replicas)
         for revision, workload in found.items()

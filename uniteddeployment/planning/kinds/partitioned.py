@@ -25,7 +25,7 @@ Lowest = Callable[[Demand, Workload], int]
 def plan_ordered(demand: Demand, lowest: Lowest) -> SubsetPlan:
     """Plan a subset whose controller may wait for ever for a broken pod."""
     planned = plan_held(demand, lowest)
-    found = next((workload for workload in demand.mine() if workload.metadata.name == planned.workload), None)
+    found = next((workload for workload in demand.mine if workload.metadata.name == planned.workload), None)
     if planned.settled or planned.steps or found is None:
         return planned
     step = stuck_pod(demand, found, found.partition)
@@ -38,7 +38,7 @@ def plan_held(demand: Demand, lowest: Lowest) -> SubsetPlan:
     if takeover is not None:
         return takeover
     name = demand.adopted(demand.target) or demand.name(demand.target)
-    found = next((workload for workload in demand.mine() if workload.metadata.name == name), None)
+    found = next((workload for workload in demand.mine if workload.metadata.name == name), None)
     counts = _counts(demand, found)
     if found is None:
         return SubsetPlan((_create(demand),), counts, name, settled=False, message="being created")
