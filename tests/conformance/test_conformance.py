@@ -22,6 +22,7 @@ from tests.support.processes import ud
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("conformance")]
 
 TOKEN = "conformance"
+RECORDINGS = Path(__file__).parent / "recordings"
 KNOWN = yaml.safe_load((Path(__file__).parent / "known_differences.yaml").read_text())
 SECONDS = 300
 PATIENCE = "3"
@@ -29,17 +30,7 @@ PATIENCE = "3"
 
 
 @pytest.fixture(scope="module")
-def recordings() -> Path:
-    """The folder with the recordings: next to the checkout, or where UD_SHARED says."""
-    shared = os.environ.get("UD_SHARED") or Path(__file__).parents[3] / "shared"
-    folder = Path(shared) / "conformance"
-    if not (folder / "replay.py").is_file():
-        pytest.skip(f"no recordings in {folder}")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def cluster(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The cluster that the recordings ask for."""
     folder = tmp_path_factory.mktemp("conformance")
     file = folder / "kubeconfig"
@@ -57,10 +48,10 @@ class Replay:
     text: str
 
 
-def replay(recordings: Path, cluster: ControlPlane, program: str, *options: str) -> Replay:
-    command = [sys.executable, str(recordings / program), "--server", cluster.server, "--token", TOKEN, "--insecure"]
+def replay(cluster: ControlPlane, program: str, *options: str) -> Replay:
+    command = [sys.executable, str(RECORDINGS / program), "--server", cluster.server, "--token", TOKEN, "--insecure"]
     command += ["--timeout-factor", PATIENCE, *options]
-    # The recordings are somebody else's: nothing is written beside them.
+    # Nothing is written beside the recordings.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment)
     summary = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.MULTILINE)
@@ -76,19 +67,19 @@ def compare(found: Replay, known: dict[str, str]) -> None:
     assert not mended, f"these cases pass; take them out of known_differences.yaml: {sorted(mended)}"
 
 
-def test_requests_are_answered_as_recorded(recordings: Path, cluster: ControlPlane) -> None:
+def test_requests_are_answered_as_recorded(cluster: ControlPlane) -> None:
     """With managedFields, which is the stricter comparison; what fails it is tried again without."""
-    strict = replay(recordings, cluster, "replay.py", "--managed-fields", "-j", "8")
+    strict = replay(cluster, "replay.py", "--managed-fields", "-j", "8")
     compare(strict, KNOWN["managedFields"])
     assert strict.passed >= 0.95 * (strict.passed + len(strict.failed))
     assert set(KNOWN["requests"]) <= set(KNOWN["managedFields"]), "what differs without managedFields differs with them"
     if strict.failed:
         cases = [option for case in sorted(strict.failed) for option in ("--cases", case)]
-        compare(replay(recordings, cluster, "replay.py", *cases), KNOWN["requests"])
+        compare(replay(cluster, "replay.py", *cases), KNOWN["requests"])
 
 
-def test_kubectl_shows_what_was_recorded(recordings: Path, cluster: ControlPlane) -> None:
-    compare(replay(recordings, cluster, "kubectl_replay.py", "--kubectl", kubectl_136(), "-j", "4"), KNOWN["kubectl"])
+def test_kubectl_shows_what_was_recorded(cluster: ControlPlane) -> None:
+    compare(replay(cluster, "kubectl_replay.py", "--kubectl", kubectl_136(), "-j", "4"), KNOWN["kubectl"])
 
 
 @pytest.mark.parametrize("kind", ["requests", "managedFields", "kubectl"])

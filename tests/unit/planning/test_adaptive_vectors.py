@@ -1,11 +1,9 @@
 """OpenKruise's adaptive and reserving divisions as facts, from pods and status to replicas.
 
-The vectors are in the folder ``shared`` next to the checkout, or where UD_SHARED points; without it these tests are
-skipped.
+``tests/vectors`` says where the vectors come from.
 """
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -13,14 +11,15 @@ import pytest
 from tests.unit.planning.adaptive_state import Seen, adaptive, look
 from uniteddeployment.planning import division
 
-SHARED = Path(os.environ.get("UD_SHARED") or Path(__file__).parents[3].parent / "shared")
+VECTORS = Path(__file__).parents[2] / "vectors"
 
 
 def vectors(allocator):
-    path = SHARED / "vectors" / "kruise_allocation.json"
-    if not path.exists():
-        pytest.skip(f"no vectors at {path}")
-    return [one for one in json.loads(path.read_text())["vectors"] if one["allocator"] == allocator]
+    return [
+        one
+        for one in json.loads((VECTORS / "kruise_allocation.json").read_text())["vectors"]
+        if one["allocator"] == allocator
+    ]
 
 
 def seen(vector, name):

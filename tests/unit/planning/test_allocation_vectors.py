@@ -1,11 +1,9 @@
 """Divisions of other controllers as facts: OpenKruise's are ours too, KubeAdmiral's and KubeFed's are never better.
 
-The vectors are in the folder ``shared`` next to the checkout, or where UD_SHARED points; without it these tests are
-skipped.
+``tests/vectors`` says where the vectors come from.
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -25,15 +23,12 @@ from uniteddeployment.planning.allocation import (
 )
 
 Vector = Mapping[str, Any]
-SHARED = Path(os.environ.get("UD_SHARED") or Path(__file__).parents[3].parent / "shared")
+VECTORS = Path(__file__).parents[2] / "vectors"
 UNBOUNDED = 10**9
 
 
 def vectors(name: str) -> list[Vector]:
-    path = SHARED / "vectors" / f"{name}.json"
-    if not path.exists():
-        pytest.skip(f"no vectors at {path}")
-    found: list[Vector] = json.loads(path.read_text())["vectors"]
+    found: list[Vector] = json.loads((VECTORS / f"{name}.json").read_text())["vectors"]
     return found
 
 
