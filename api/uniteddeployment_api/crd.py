@@ -74,10 +74,13 @@ def custom_resource_definitions() -> list[dict[str, Any]]:
         {"kind": UNITED_DEPLOYMENT_KIND, "plural": UD_PLURAL, "singular": "uniteddeployment", "shortNames": ["ud"]},
         columns=[
             _column("Desired", "integer", ".spec.replicas", "Pods in total as asked for"),
-            _column("Current", "integer", ".status.replicas", "Pods that there are"),
-            _column("Updated", "integer", ".status.updatedReplicas", "Pods at the updated revision"),
             _column("Ready", "integer", ".status.readyReplicas", "Pods that are ready"),
-            _column("Status", "string", ready, "The reason of the condition Ready"),
+            _column("Updated", "integer", ".status.updatedReplicas", "Pods at the updated revision"),
+            _column("Status", "string", ready, "The state at the observed generation"),
+            # A JSONPath cannot compare two fields of an object, so both generations are shown beside the state.
+            _column("Generation", "integer", ".metadata.generation", "The generation of the spec"),
+            _column("Observed", "integer", ".status.observedGeneration", "The generation that the status is about"),
+            _column("Current", "integer", ".status.replicas", "Pods that there are", priority=1),
             _column("Revision", "string", ".status.updatedRevision", "The revision of the template", priority=1),
             _column("Age", "date", ".metadata.creationTimestamp"),
         ],

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.applications import application
 from tests.support.site import Site
 
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"
@@ -75,6 +76,32 @@ def test_kubectl_tells_the_whole_life_of_an_application(site: Site) -> None:
         assert site.kubectl("get", "ud", "-o", "name") == ""
         for member in site.fleet.members:
             assert site.kubectl("get", "sts", "-o", "name", "--context", member) == ""
+
+
+def test_kubectl_and_ud_show_the_same_state_and_never_that_of_an_older_spec(site: Site) -> None:
+    """I8: what no controller has looked at is not shown as ready."""
+    site.fleet.needs_pods()
+
+    def kubectl_shows() -> list[str]:
+        header, row = rows(site.kubectl("get", "ud", "web"))
+        shown = dict(zip(header, row, strict=True))
+        return [shown["STATUS"], shown["GENERATION"], shown["OBSERVED"]]
+
+    def ud_shows() -> str:
+        return next(line.split()[-2] for line in site.ud("get", "web").stdout.splitlines() if " web " in line)
+
+    with site.controller("--no-leader-elect"):
+        site.apply(application())
+        site.wait_settled()
+        assert (kubectl_shows(), ud_shows()) == (["Ready", "1", "1"], "Ready")
+        site.apply(application(image="app:2", member_1=2))
+        site.wait_settled()
+        assert (kubectl_shows(), ud_shows()) == (["Held", "2", "2"], "Held")
+        site.kubectl("patch", "ud", "web", "--type=merge", "-p", '{"spec":{"paused":true}}')
+        site.wait_settled()
+        assert (kubectl_shows(), ud_shows()) == (["Paused", "3", "3"], "Paused")
+    site.kubectl("patch", "ud", "web", "--type=merge", "-p", '{"spec":{"paused":false}}')
+    assert (kubectl_shows(), ud_shows()) == (["Paused", "4", "3"], "Progressing")
 
 
 @pytest.mark.parametrize("path", ["ud", "ud.spec.topology", "udc.spec", "ud.spec.topology.subsets.replicas"])

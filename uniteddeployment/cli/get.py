@@ -61,6 +61,7 @@ class Shown(Struct, rename="camel", frozen=True):
                 "uid": meta.uid,
                 "generation": meta.generation,
                 "creationTimestamp": meta.creation_timestamp,
+                **({"deletionTimestamp": meta.deletion_timestamp} if meta.deletion_timestamp else {}),
             },
             "spec": self.spec,
             "status": self.status,

@@ -7,8 +7,19 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-OK, BUSY, BAD, UNKNOWN, HELD = "✔", "◌", "✖", "?", "॥"
+from uniteddeployment.planning.state import State
+
+OK, BUSY, BAD, UNKNOWN, HELD = "✔", "◌", "✖", "?", "⏸"
 _STYLES = {OK: "green", BUSY: "bright_blue", BAD: "red", UNKNOWN: "yellow", HELD: "cyan"}
+_ICONS = {
+    State.DELETING: BUSY,
+    State.STALLED: BAD,
+    State.UNKNOWN: UNKNOWN,
+    State.PAUSED: HELD,
+    State.PROGRESSING: BUSY,
+    State.HELD: HELD,
+    State.READY: OK,
+}
 
 
 def condition(obj: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
@@ -17,17 +28,27 @@ def condition(obj: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
     return next((one for one in found if one.get("type") == type_), {})
 
 
-def state(obj: Mapping[str, Any]) -> tuple[str, str]:
-    """The icon and the word for how an application is."""
-    ready, stalled = condition(obj, "Ready"), condition(obj, "Stalled")
-    if stalled.get("status") == "True":
-        return BAD, "Stalled"
-    if ready.get("status") == "Unknown":
-        return UNKNOWN, "Unknown"
-    if ready.get("status") == "True":
-        held = any(_held(entry) for entry in _entries(obj))
-        return (HELD, "Held") if held else (OK, "Ready")
-    return BUSY, "Progressing"
+def observed(obj: Mapping[str, Any]) -> bool:
+    """Whether the status is about the spec as it is now."""
+    generation = obj["metadata"].get("generation")
+    seen = (obj.get("status") or {}).get("observedGeneration")
+    return bool(seen == generation == condition(obj, "Ready").get("observedGeneration", seen))
+
+
+def state(obj: Mapping[str, Any]) -> State:
+    """How an application is: Progressing as long as the controller has not seen its spec as it is now."""
+    if obj["metadata"].get("deletionTimestamp"):
+        return State.DELETING
+    return _current(condition(obj, "Ready").get("reason"), seen=observed(obj))
+
+
+def _subset_state(entry: Mapping[str, Any], *, seen: bool) -> State:
+    return _current(entry.get("state"), seen=seen)
+
+
+def _current(word: str | None, *, seen: bool) -> State:
+    """The stored word. One that is about another spec says nothing about this one."""
+    return State(word) if seen and word in set(State) else State.PROGRESSING
 
 
 def table(objects: Sequence[Mapping[str, Any]], *, wide: bool = False, now: datetime | None = None) -> Table:
@@ -45,7 +66,8 @@ def table(objects: Sequence[Mapping[str, Any]], *, wide: bool = False, now: date
 
 def _add_application(result: Table, obj: Mapping[str, Any], *, wide: bool, now: datetime) -> None:
     status = obj.get("status") or {}
-    icon, word = state(obj)
+    now_in, seen = state(obj), observed(obj)
+    icon = _ICONS[now_in]
     meta = obj["metadata"]
     entries = _entries(obj)
     desired = (obj.get("spec") or {}).get("replicas")
@@ -59,14 +81,15 @@ def _add_application(result: Table, obj: Mapping[str, Any], *, wide: bool, now: 
         str(status.get("updatedReplicas", 0)),
         "",
         _revision(status),
-        Text(word, style=_STYLES[icon]),
+        Text(now_in, style=_STYLES[icon]),
         age(meta.get("creationTimestamp"), now),
     ]
     message = condition(obj, "Ready").get("message", "")
     result.add_row(*row, *(["", message] if wide else []))
     for index, entry in enumerate(entries):
         branch = "└─" if index == len(entries) - 1 else "├─"
-        icon = _subset_icon(entry)
+        subset_state = _subset_state(entry, seen=seen)
+        icon = _ICONS[subset_state]
         row = [
             Text(f"  {branch} {icon} {entry['name']}", style=_STYLES[icon]),
             entry.get("cluster", "").rpartition("/")[2] or "(host)",
@@ -75,7 +98,7 @@ def _add_application(result: Table, obj: Mapping[str, Any], *, wide: bool, now: 
             str(entry.get("updatedReplicas", 0)),
             str(entry.get("partition", 0)),
             entry.get("revision", ""),
-            _subset_word(icon),
+            Text(subset_state, style=_STYLES[icon]),
             age(entry.get("lastObservedTime"), now),
         ]
         result.add_row(*row, *([entry.get("workload", ""), entry.get("reason", "")] if wide else []))
@@ -89,25 +112,6 @@ def _revision(status: Mapping[str, Any]) -> str:
     current = status.get("currentRevision", "").rpartition("-")[2]
     updated = status.get("updatedRevision", "").rpartition("-")[2]
     return updated if current in ("", updated) else f"{current} → {updated}"
-
-
-def _held(entry: Mapping[str, Any]) -> bool:
-    return bool(entry.get("partition")) and int(entry.get("updatedReplicas", 0)) < int(entry.get("replicas", 0))
-
-
-def _subset_icon(entry: Mapping[str, Any]) -> str:
-    if entry.get("lastObservedTime"):
-        return UNKNOWN
-    wanted = entry.get("replicas", 0)
-    updated = wanted - entry.get("partition", 0)
-    if entry.get("readyReplicas", 0) >= wanted and entry.get("updatedReadyReplicas", 0) >= updated:
-        return HELD if _held(entry) else OK
-    return BUSY
-
-
-def _subset_word(icon: str) -> Text:
-    words = {OK: "Ready", BUSY: "Progressing", UNKNOWN: "Unknown since", HELD: "Held"}
-    return Text(words[icon], style=_STYLES[icon])
 
 
 def age(stamp: str | None, now: datetime) -> str:

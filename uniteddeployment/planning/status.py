@@ -11,6 +11,7 @@ from typing import Any
 from uniteddeployment.planning.application import HOST, Application
 from uniteddeployment.planning.kinds.base import Counts
 from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.state import State, first, of_subset
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api.selectors import selector_text
 
@@ -47,6 +48,22 @@ class Row:
     covered: int = 0
     """How many of those do have stand-ins."""
     conditions: tuple[Mapping[str, Any], ...] = ()
+    paused: bool = False
+
+    @property
+    def held(self) -> bool:
+        """Whether its partition keeps pods at the old revision."""
+        return self.partition > 0 and self.counts.updated < self.replicas
+
+    @property
+    def state(self) -> State:
+        return of_subset(
+            stalled=self.stalled,
+            reachable=self.reach is Reach.READY,
+            paused=self.paused,
+            settled=self.settled,
+            held=self.held,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,33 +136,37 @@ def verdicts(
     """What the subsets amount to."""
     covered = sum(row.covered for row in rows)
     total = sum(row.replicas for row in rows) - covered
-    ready = sum(row.counts.ready for row in rows)
-    held = sum(row.partition for row in rows if row.counts.updated < row.replicas)
+    ready_pods = sum(row.counts.ready for row in rows)
+    held = sum(row.partition for row in rows if row.held)
     stalled = [f"{row.name}: {row.message}" for row in rows if row.stalled]
     unseen = [f"{row.name}: {row.message}" for row in rows if row.reach is not Reach.READY and not row.stalled]
     waiting = [f"{row.name}: {row.message}" for row in rows if not row.settled and row.reach is Reach.READY]
     if unplaced:
         stalled.insert(0, f"{unplaced} of {total + unplaced} replicas have no place: {why_unplaced}")
-    # Shares that do not fit are somebody's to mend, but the application is served as closely as it can be.
+    # Somebody has to correct shares that do not fit, but the application is served as closely as it can be.
     misfit = [why_unplaced] if why_unplaced and not unplaced else []
-    progress = f"{ready} of {total + unplaced} pods ready"
+    progress = f"{ready_pods} of {total + unplaced} pods ready"
     progress += f", {covered} more wait to be scheduled" if covered else ""
     busy = bool(waiting or leftovers or writing) and not app.model.spec.paused
-    if stalled:
-        verdict = Verdict(READY, "False", "Stalled", f"{progress}; {'; '.join(stalled)}")
-    elif unseen:
-        verdict = Verdict(READY, "Unknown", "ClusterNotReachable", f"{progress}; {'; '.join(unseen)}")
-    elif waiting or leftovers:
-        verdict = Verdict(READY, "False", "Progressing", "; ".join([progress, *waiting, *filter(None, [leftovers])]))
-    else:
-        message = f"{progress}, {held} held by partitions" if held else progress
-        verdict = Verdict(READY, "True", "Settled", message)
-    reason = "Paused" if app.model.spec.paused else "Progressing" if busy else "Settled"
-    details = "spec.paused is set" if app.model.spec.paused else "; ".join([*waiting, *filter(None, [leftovers])])
+    state = first(row.state for row in rows)
+    if unplaced:
+        state = first([state, State.STALLED])
+    if leftovers and not app.model.spec.paused:
+        state = first([state, State.PROGRESSING])
+    on_the_way = [*waiting, *filter(None, [leftovers])]
+    # What is Paused may be as asked for or not: the status says which.
+    ready = "Unknown" if state is State.UNKNOWN else "True" if not stalled and not on_the_way else "False"
+    details = stalled or unseen or on_the_way or ([f"{held} held by partitions"] if held else [])
+    separator = ", " if ready == "True" else "; "
     blocked = [*misfit, *stalled]
     return (
-        verdict,
-        Verdict(RECONCILING, "True" if busy else "False", reason, details),
+        Verdict(READY, ready, state, separator.join([progress, *details])),
+        Verdict(
+            RECONCILING,
+            "True" if busy else "False",
+            State.PROGRESSING if busy else state,
+            "spec.paused is set" if app.model.spec.paused else "; ".join(on_the_way),
+        ),
         Verdict(STALLED, "True" if blocked else "False", "Blocked" if blocked else "AsExpected", "; ".join(blocked)),
     )
 
@@ -153,8 +174,8 @@ def verdicts(
 def refused(reason: str, message: str) -> tuple[Verdict, ...]:
     """For a UnitedDeployment that cannot be worked on at all: what runs keeps running (I11)."""
     return (
-        Verdict(READY, "False", reason, message),
-        Verdict(RECONCILING, "False", reason, "nothing is changed until this is mended"),
+        Verdict(READY, "False", State.STALLED, message),
+        Verdict(RECONCILING, "False", State.STALLED, "nothing is changed until the spec is corrected"),
         Verdict(STALLED, "True", reason, message),
     )
 
@@ -162,8 +183,8 @@ def refused(reason: str, message: str) -> tuple[Verdict, ...]:
 def deleting(waiting: str) -> tuple[Verdict, ...]:
     """For one that is going away."""
     return (
-        Verdict(READY, "False", "Deleting", waiting),
-        Verdict(RECONCILING, "True", "Deleting", waiting),
+        Verdict(READY, "False", State.DELETING, waiting),
+        Verdict(RECONCILING, "True", State.DELETING, waiting),
         Verdict(STALLED, "False", "AsExpected", ""),
     )
 
@@ -196,6 +217,7 @@ def _subset(row: Row) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": row.name,
         "cluster": row.cluster,
+        "state": row.state,
         "workload": row.workload,
         "replicas": row.replicas,
         "observedReplicas": row.counts.observed,

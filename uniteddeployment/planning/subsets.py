@@ -147,4 +147,5 @@ def _row(
         reserved=demand.waiting,
         covered=demand.covered,
         conditions=(demand.schedulable,) if demand.schedulable else (),
+        paused=demand.app.model.spec.paused,
     )

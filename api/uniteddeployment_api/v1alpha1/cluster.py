@@ -50,8 +50,8 @@ class ClusterSpec(Model):
 class ClusterStatus(StatusModel):
     """What is known of the cluster."""
 
-    phase: Literal["Pending", "Running", "Offline", "Terminated"] | None = None
-    """Pending: not connected yet. Running: it answers. Offline: it does not. Terminated: the Cluster is going away."""
+    phase: Literal["Pending", "Running", "Offline", "Suspended"] | None = None
+    """Pending: not connected yet. Running: it answers. Offline: it does not. Suspended: spec.suspended is set."""
     conditions: tuple[Condition, ...] = ()
     """Ready: whether the cluster answers and accepts our credentials."""
     kubernetes_version: str = ""

@@ -25,6 +25,8 @@ class SubsetStatus(StatusModel):
     """The subset."""
     cluster: str = ""
     """The cluster that runs it, as namespace/name; empty for the one that holds the UnitedDeployment."""
+    state: str = ""
+    """Stalled, Unknown, Paused, Progressing, Held or Ready."""
     workload: str = ""
     """The workload that runs its pods, as Kind/name."""
     replicas: Int32 = 0
@@ -79,6 +81,6 @@ class UnitedDeploymentStatus(StatusModel):
     label_selector: str = ""
     """spec.selector as text, for the scale subresource."""
     conditions: tuple[Condition, ...] = ()
-    """Ready, Reconciling and Stalled."""
+    """Ready, Reconciling and Stalled. The reason of Ready is the state of the application in one word."""
     subset_statuses: tuple[SubsetStatus, ...] = ()
     """Each subset, in the order of the topology."""

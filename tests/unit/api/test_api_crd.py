@@ -102,7 +102,7 @@ def test_the_subresources_and_columns_are_those_that_kubectl_users_expect() -> N
     assert united_deployment["names"]["shortNames"] == ["ud"]
     assert version["subresources"]["scale"]["specReplicasPath"] == ".spec.replicas"
     assert [column["name"] for column in version["additionalPrinterColumns"]] == [
-        "Desired", "Current", "Updated", "Ready", "Status", "Revision", "Age",
+        "Desired", "Ready", "Updated", "Status", "Generation", "Observed", "Current", "Revision", "Age",
     ]  # fmt: skip
     assert by_kind["Cluster"]["spec"]["names"]["shortNames"] == ["udc"]
 
