@@ -43,7 +43,8 @@ class Site:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
+        # kubectl caches discovery by host and port: another fleet may have had the same port with other kinds.
+        return {**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.folder / "kube-cache")}
 
     def kubectl(self, *arguments: str, stdin: str = "", check: bool = True) -> str:
         """Its standard output. Raises AssertionError when it fails."""
