@@ -28,7 +28,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "string_pattern_mismatch": ("form-pattern", "must match {pattern}"),
     "int_or_percent": (
         "form-share",
-        "must be a whole number that is not negative, or a percentage from 0% to 100%, such as 25%",
+        "must be a whole number from 0 to 1000000, or a percentage from 0% to 100%, such as 25%",
     ),
 }
 """What pydantic finds -> the name of the form that is not kept, and how it is told."""

@@ -8,6 +8,7 @@ from typing import Any
 from uniteddeployment.planning import overrides, revision
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.observed import RevisionData
+from uniteddeployment.planning.reserved import ReservedOrdinals, reserved_ordinals
 from uniteddeployment_api import Subset, UnitedDeployment, names
 
 HOST = ""
@@ -59,6 +60,12 @@ class Application:
     def pod_template(self) -> Mapping[str, Any]:
         template: Mapping[str, Any] = self.workload_template["spec"]["template"]
         return template
+
+    @cached_property
+    def reserved_ordinals(self) -> ReservedOrdinals:
+        """The ordinals that the pods of an Advanced StatefulSet leave out."""
+        entries = self.workload_template["spec"].get("reserveOrdinals")
+        return reserved_ordinals(entries if isinstance(entries, list) else ())
 
     @cached_property
     def subsets(self) -> Mapping[str, Subset]:

@@ -8,8 +8,6 @@ from uniteddeployment_api.rules.cel import DISJOINT, KEPT, SUBSETS, hundredths, 
 
 _ORDINALS = f"!({DISJOINT}) || "
 _ORDINALS_STAY = f"!({DISJOINT}) || !has(oldSelf.ordinals) || oldSelf.ordinals != 'Disjoint' || "
-_BLOCK = "(has(self.ordinalBlock) ? self.ordinalBlock : 0)"
-_SIZE = f"(has(s.maxReplicas) && type(s.maxReplicas) == int ? int(s.maxReplicas) : {_BLOCK})"
 _ADAPTIVE = "has(self.scheduleStrategy) && has(self.scheduleStrategy.type) && self.scheduleStrategy.type == 'Adaptive'"
 _ADAPTIVE_FIELDS = "self.topology.scheduleStrategy.adaptive"
 _NO_RESERVATION = (
@@ -161,13 +159,6 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
         ),
         field_path=".ordinalBlock",
         message="a subset has more pods of its own than ordinalBlock gives it ordinals",
-    ),
-    Rule(
-        name="ordinals-sum",
-        at="spec.topology",
-        cel=f"{_ORDINALS}self.subsets.map(s, {_SIZE}).sum() <= 2147483647",
-        field_path=".ordinalBlock",
-        message="the ordinals of all subsets together go beyond 2147483647",
     ),
     Rule(
         name="ordinals-mode-immutable",

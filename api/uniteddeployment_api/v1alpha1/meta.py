@@ -12,6 +12,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 INT32_MAX = 2**31 - 1
+MAX_REPLICAS = 1_000_000
+"""The largest number of pods that can be asked for, in total or for a subset; weights are not larger either."""
 PERCENT_PATTERN = r"^(100|[1-9]?[0-9])%$"
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -44,13 +46,16 @@ def _int_or_percent(value: Any) -> Any:
     if isinstance(value, str):
         if _PERCENT.fullmatch(value):
             return value
-    elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= INT32_MAX:
+    elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_REPLICAS:
         return value
     raise PydanticCustomError("int_or_percent", "not a number of pods")
 
 
 Int32 = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 """A whole number that is not negative."""
+
+Replicas = Annotated[int, Field(strict=True, ge=0, le=MAX_REPLICAS, json_schema_extra={"format": "int32"})]
+"""A number of pods that somebody asks for."""
 
 Int64 = Annotated[int, Field(strict=True, ge=0, json_schema_extra={"format": "int64"})]
 
@@ -63,7 +68,7 @@ IntOrPercent = Annotated[
             "x-kubernetes-int-or-string": True,
             "pattern": PERCENT_PATTERN,
             "minimum": 0,
-            "maximum": INT32_MAX,
+            "maximum": MAX_REPLICAS,
         }
     ),
 ]
@@ -192,6 +197,7 @@ class Condition(StatusModel):
 
 __all__ = [
     "INT32_MAX",
+    "MAX_REPLICAS",
     "Annotations",
     "Condition",
     "DnsLabel",
@@ -207,6 +213,7 @@ __all__ = [
     "NodeSelectorRequirement",
     "NodeSelectorTerm",
     "ObjectMeta",
+    "Replicas",
     "StatusModel",
     "StrictBool",
     "Taint",

@@ -14,7 +14,7 @@ from uniteddeployment_api.names import (
     RECREATE,
 )
 from uniteddeployment_api.v1alpha1.meta import (
-    INT32_MAX,
+    MAX_REPLICAS,
     DnsLabel,
     DnsSubdomain,
     Int32,
@@ -24,6 +24,7 @@ from uniteddeployment_api.v1alpha1.meta import (
     Model,
     NodeSelectorTerm,
     ObjectMeta,
+    Replicas,
     Toleration,
 )
 from uniteddeployment_api.v1alpha1.status import UnitedDeploymentStatus
@@ -109,7 +110,7 @@ class Subset(Model):
     """As many pods as this are placed here first, in the order of the list."""
     max_replicas: IntOrPercent | None = None
     """No more pods than this are placed here."""
-    weight: Int32 | None = None
+    weight: Replicas | None = None
     """The subset's part of the replicas, in proportion to the weights of the others; 1 if not set and others have one.
     With 0 it gets its minReplicas and what no other subset can take."""
     patch: SubsetPatch | None = None
@@ -169,7 +170,7 @@ class Topology(Model):
     """Shared: the pods of each StatefulSet are counted from 0. Disjoint: each subset has a range of its own, so that
     no two pods of the application have the same ordinal."""
     ordinal_block: (
-        Annotated[int, Field(strict=True, ge=1, le=INT32_MAX, json_schema_extra={"format": "int32"})] | None
+        Annotated[int, Field(strict=True, ge=1, le=MAX_REPLICAS, json_schema_extra={"format": "int32"})] | None
     ) = None
     """How many ordinals a subset without a whole number as maxReplicas has, with the ordinals Disjoint."""
 
@@ -197,8 +198,8 @@ class UpdateStrategy(Model):
 class UnitedDeploymentSpec(Model):
     """What the application is to be."""
 
-    replicas: Int32 | None = None
-    """Pods in total. If not set, every subset says its own number."""
+    replicas: Replicas | None = None
+    """Pods in total, at most 1000000. If not set, every subset says its own number."""
     selector: LabelSelector
     """Selects the application's pods. It has to match the labels of the pod template, and may not be changed."""
     template: WorkloadTemplate

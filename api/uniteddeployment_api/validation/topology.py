@@ -5,9 +5,8 @@ from typing import Final
 
 from uniteddeployment_api.errors import FieldError
 from uniteddeployment_api.shares import percent_of, scaled
-from uniteddeployment_api.v1alpha1.meta import INT32_MAX
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
-from uniteddeployment_api.v1alpha1.uniteddeployment import ClusterType, Subset, Topology
+from uniteddeployment_api.v1alpha1.uniteddeployment import ClusterType, Subset
 from uniteddeployment_api.validation.seen import SUBSETS, Check, Seen, broken
 
 _TOPOLOGY: Final = "spec.topology"
@@ -100,13 +99,6 @@ def _ordinals(seen: Seen) -> Iterator[FieldError]:
         for field, number in (("replicas", subset.replicas), ("minReplicas", subset.min_replicas)):
             if isinstance(number, int) and number > block:
                 yield broken("ordinals-fit", f"{SUBSETS}[{index}].{field}")
-    if sum(range_size(topology, subset) or 0 for subset in seen.subsets) > INT32_MAX:
-        yield broken("ordinals-sum", f"{_TOPOLOGY}.ordinalBlock")
-
-
-def range_size(topology: Topology, subset: Subset) -> int | None:
-    """How many ordinals a subset has with the ordinals Disjoint; None if nothing says it."""
-    return subset.max_replicas if isinstance(subset.max_replicas, int) else topology.ordinal_block
 
 
 def _ordinals_stay(seen: Seen) -> Iterator[FieldError]:

@@ -252,7 +252,6 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("ordinals-fit", "spec.topology.subsets[1].replicas", disjoint({}, {"replicas": 101}, replicas=200)),
     ("ordinals-fit", "spec.topology.subsets[0].minReplicas", disjoint({"minReplicas": 101}, {})),
-    ("ordinals-sum", "spec.topology.ordinalBlock", disjoint({"maxReplicas": 2**31 - 1}, {})),
     ("adopted-keeps-ordinals", "spec.topology.ordinals", disjoint({"adopt": {"name": "old"}}, {})),
     *(
         ("patch-protected", f"spec.topology.subsets[1].patch.{path}", subsets({}, {"patch": patch}))

@@ -157,13 +157,18 @@ def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
         ("spec.topology.subsets.0.overrides", [REMOVAL] * 65, "spec.topology.subsets[0].overrides", "at most 64"),
         ("spec.topology.subsets.0.patch", [], "spec.topology.subsets[0].patch", "object"),
         ("spec.paused", "yes", "spec.paused", "true or false"),
-        ("spec.replicas", 2**31, "spec.replicas", "or less"),
+        ("spec.replicas", 1_000_001, "spec.replicas", "1000000 or less"),
+        ("spec.topology.subsets.0.replicas", 1_000_001, "spec.topology.subsets[0].replicas", "from 0 to 1000000"),
+        ("spec.topology.subsets.0.minReplicas", 1_000_001, "spec.topology.subsets[0].minReplicas", "from 0 to 1000000"),
+        ("spec.topology.subsets.0.maxReplicas", 1_000_001, "spec.topology.subsets[0].maxReplicas", "from 0 to 1000000"),
+        ("spec.topology.subsets.0.weight", 1_000_001, "spec.topology.subsets[0].weight", "1000000 or less"),
+        ("spec.topology.ordinalBlock", 1_000_001, "spec.topology.ordinalBlock", "1000000 or less"),
         ("spec.replicas", -1, "spec.replicas", "0 or more"),
         ("spec.replicas", "3", "spec.replicas", "whole number"),
         ("spec.replicas", True, "spec.replicas", "whole number"),
         ("spec.topology.subsets.1.replicas", "25", "spec.topology.subsets[1].replicas", "percentage"),
         ("spec.topology.subsets.1.replicas", "101%", "spec.topology.subsets[1].replicas", "percentage"),
-        ("spec.topology.subsets.1.replicas", -1, "spec.topology.subsets[1].replicas", "not negative"),
+        ("spec.topology.subsets.1.replicas", -1, "spec.topology.subsets[1].replicas", "from 0 to 1000000"),
         ("spec.topology.subsets.1.name", "A_b", "spec.topology.subsets[1].name", "must match"),
         ("spec.topology.subsets.0.name", ..., "spec.topology.subsets[0].name", "required"),
         ("spec.topology.subsets.0.colour", 1, "spec.topology.subsets[0].colour", "unknown field"),
@@ -178,7 +183,7 @@ def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
             "spec.updateStrategy.manualUpdate.partitions",
             {"a": -1},
             "spec.updateStrategy.manualUpdate.partitions[a]",
-            "not negative",
+            "from 0 to 1000000",
         ),
     ],
 )
@@ -197,6 +202,23 @@ def test_a_value_of_the_wrong_form_is_told_by_all_with_its_path(
     assert error.path == where
     assert words in error.message
     assert error.rule in FORMS
+
+
+def test_a_scale_beyond_the_maximum_is_refused_by_the_api_server(host: Host) -> None:
+    """I16: ``kubectl scale`` passes no webhook."""
+    path = "/apis/uniteddeployment.io/v1alpha1/namespaces/default/uniteddeployments"
+    status, answer = host.ask("POST", path, manifest())
+    assert status == 201, answer
+    try:
+        status, scale = host.ask("GET", f"{path}/web/scale")
+        assert status == 200
+        status, answer = host.ask("PUT", f"{path}/web/scale", {**scale, "spec": {"replicas": 1_000_001}})
+        assert status == 422, answer
+        assert "1000000" in answer["message"]
+        status, answer = host.ask("PUT", f"{path}/web/scale", {**scale, "spec": {"replicas": 1_000_000}})
+        assert status == 200, answer
+    finally:
+        host.ask("DELETE", f"{path}/web")
 
 
 def conditions(obj: dict[str, Any]) -> dict[str, Any]:

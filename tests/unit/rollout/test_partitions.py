@@ -1,5 +1,7 @@
 """A global number of updated pods, divided over subsets."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,33 @@ def test_raising_the_number_never_takes_an_updated_pod_away(sizes, offset, data)
     before, after = partitions(sizes, fewer, offset), partitions(sizes, more, offset)
     assert all(after[name] <= before[name] for name in sizes)
     assert sum(sizes.values()) - sum(after.values()) == more
+
+
+@given(SIZES, OFFSETS, st.data())
+def test_the_pods_are_the_first_ones_of_one_list_of_all_pods(sizes, offset, data):
+    """The answer is found without making that list; here it is made."""
+    updated = data.draw(st.integers(0, sum(sizes.values())))
+    order = sorted(
+        ((pod - offset) / size, place, name)
+        for place, (name, size) in enumerate(sizes.items())
+        for pod in range(1, size + 1)
+    )
+    expected = dict(sizes)
+    for _, _, name in order[:updated]:
+        expected[name] -= 1
+    assert partitions(sizes, updated, offset) == expected
+
+
+def test_a_million_pods_cost_no_more_than_a_few():
+    sizes = {f"subset-{number}": 1_000_000 for number in range(256)}
+    tracemalloc.start()
+    try:
+        held = partitions(sizes, 100_000_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sum(held.values()) == 156_000_000
+    assert peak < 1_000_000
 
 
 def test_more_than_there_are_is_refused():

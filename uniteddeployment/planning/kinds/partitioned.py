@@ -101,17 +101,24 @@ def _partition(demand: Demand, found: Workload, lowest: Lowest) -> int:
 def lowest_by_position(demand: Demand, found: Workload, updated: set[int]) -> int:
     """For a controller that updates from the last pod on: canaries before the partition count, too.
 
-    ``updated`` are the positions of updated pods among all, which need not be their ordinals.
+    ``updated`` are the positions of updated pods among all, which need not be their ordinals. The work grows with the
+    pods that exist, and not with the numbers that somebody wrote.
     """
-    if found.revision == demand.target:
+    spans = [(position, position + 1) for position in updated if position >= 0]
+    if found.revision == demand.target and found.partition < found.spec.replicas:
         # Whatever the cache shows of them, these were allowed to update already.
-        updated = updated | set(range(found.partition, found.spec.replicas))
-    allowed = demand.replicas - demand.partition
-    for partition in range(demand.partition, demand.replicas):
-        below = sum(1 for ordinal in updated if 0 <= ordinal < partition)
-        if demand.replicas - partition + below <= allowed:
-            return partition
-    return demand.replicas
+        spans.append((max(found.partition, 0), found.spec.replicas))
+    # So many positions below the partition have to be held as were asked for: it moves up by each updated one.
+    partition = demand.partition
+    reached = 0
+    for start, end in sorted(spans):
+        first = max(start, reached)
+        if first >= partition:
+            break
+        if end > first:
+            partition += end - first
+            reached = end
+    return min(partition, demand.replicas)
 
 
 def lowest_by_number(demand: Demand, found: Workload) -> int:  # noqa: ARG001  # it needs not know what runs
