@@ -131,6 +131,11 @@ class Controller:
         self.process = process
         self.port = port
 
+    @property
+    def identity(self) -> str:
+        """What the Lease says when it leads."""
+        return self.process.wait_for(r'"identity": ?"([^"]+)"')[1]
+
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of one of its pages."""
         try:

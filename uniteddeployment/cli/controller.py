@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from uniteddeployment.cli.errors import USAGE, CommandError
@@ -20,6 +21,8 @@ def main(settings: Settings, kubeconfig: Path | None, context: str | None) -> No
     if settings.log_level not in LEVELS:
         raise CommandError(f"--log-level must be one of {', '.join(LEVELS)}", USAGE)
     connection = kubeconfigs.load(kubeconfig, context)
+    own = kubeconfigs.namespace(kubeconfig, context)
+    settings = replace(settings, election_namespace=settings.election_namespace or own, admission_namespace=own)
     logs.configure(settings.log_format, settings.log_level)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(run.run(connection, settings))

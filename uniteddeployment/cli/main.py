@@ -208,7 +208,9 @@ def controller_run(
         int | None, typer.Option(help="Serve /metrics, /healthz and /readyz here; 0 for a free port.")
     ] = None,
     leader_elect: Annotated[bool, typer.Option(help="Work only while holding the Lease.")] = True,
-    election_namespace: Annotated[str, typer.Option(help="The namespace of the Lease.")] = "default",
+    election_namespace: Annotated[
+        str, typer.Option(help="The namespace of the Lease; the pod's own, or the context's, if not given.")
+    ] = "",
     lease_seconds: Annotated[
         float, typer.Option(min=3, help="How long a leader that died keeps the others waiting.")
     ] = 15.0,

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import gc
-import os
+import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -19,6 +19,7 @@ from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.settings import Settings
 from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.clock import since_boot
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment.kube.election import Elector
 from uniteddeployment.kube.errors import NotFound
@@ -56,19 +57,25 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(client.close)
         await check(client)
-        identity = f"{socket.gethostname()}_{os.getpid()}"
-        recorder = Recorder(client, names.MANAGER, identity)
+        identity = _identity()
+        _log.info("starting", identity=identity)
+        elector = _elector(client, settings, identity)
+
+        def fenced(one: Client) -> Client:
+            """Without a Lease to lose, no write has to ask."""
+            return one.guarded(elector.check) if settings.leader_election else one
+
+        recorder = Recorder(fenced(client), names.MANAGER, identity)
         queue = metrics.queue(names.MANAGER)
         controller = Controller(
-            client,
-            lambda member: _client(member, metrics, member.name),
+            fenced(client),
+            lambda member: fenced(_client(member, metrics, member.name)),
             workers=settings.workers,
             namespace=settings.namespace,
             recorder=recorder,
             metrics=LoopMetrics(registry, queue),
         )
         queue.follow(controller.queue)
-        elector = _elector(client, settings, identity)
         await stack.enter_async_context(_web(settings, controller, elector, registry))
         if settings.admission:
             from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf costs 30 MB; only who asks pays
@@ -104,6 +111,11 @@ async def _until(
             await work
 
 
+def _identity() -> str:
+    """A name that no other process has: containers share host names and process ids."""
+    return f"{socket.gethostname()}_{secrets.token_hex(8)}"
+
+
 def _elector(client: Client, settings: Settings, identity: str) -> Elector:
     seconds = settings.lease_seconds
     return Elector(
@@ -114,6 +126,7 @@ def _elector(client: Client, settings: Settings, identity: str) -> Elector:
         lease_duration=seconds,
         renew_deadline=seconds * 2 / 3,
         retry_period=seconds * 2 / 15,
+        clock=since_boot,
     )
 
 
@@ -126,8 +139,7 @@ async def _web(
         return
 
     def missing() -> str:
-        standing_by = settings.leader_election and not elector.is_leader
-        return "" if standing_by or controller.synced.is_set() else "caches are not in sync yet"
+        return not_ready(controller, elector if settings.leader_election else None)
 
     try:
         runner, port = await web.serve(settings.metrics_host, settings.metrics_port, missing=missing, registry=registry)
@@ -139,6 +151,19 @@ async def _web(
         yield
     finally:
         await runner.cleanup()
+
+
+def not_ready(controller: Controller, elector: Elector | None) -> str:
+    """Why this process is not ready; empty when it is.
+
+    A process that stands by is ready as soon as it could take over: it serves webhooks as the leader does. One that is
+    refused the Lease could not, so it is not ready, and a rollout that takes the right away stops there.
+    """
+    if elector is not None and elector.problem:
+        return elector.problem
+    if (elector is None or elector.is_leader) and not controller.synced.is_set():
+        return "the caches are not in sync yet"
+    return ""
 
 
 def _client(connection: Connection, metrics: Metrics, name: str) -> Client:

@@ -17,6 +17,7 @@ class Settings:
     """Where /metrics, /healthz and /readyz are served; nowhere if None, on a free port if 0."""
     leader_election: bool = True
     election_namespace: str = "default"
+    """The namespace of the Lease."""
     lease_seconds: float = 15.0
     """How long a Lease that is not renewed keeps others waiting; the holder gives up after two thirds of it."""
     admission: bool = False

@@ -4,10 +4,14 @@ Whoever holds the Lease renews it; whoever wants it waits until it has not chang
 monotonic clock, so no two machines need to agree on the time. Each write is bound to the version that was read, so of
 two who reach for the Lease one fails. A holder that could not renew within the deadline stops its work before anybody
 else may begin.
+
+A process that is stopped (SIGSTOP, a paused virtual machine, a suspended laptop) cannot stop its work in time: it
+resumes in the middle of it. So every write asks ``Elector.check`` right before it is sent.
 """
 
 import asyncio
 import contextlib
+import math
 import random
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -21,6 +25,8 @@ from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.meta import ObjectMeta, micro_time, utc_now
 from uniteddeployment.kube.resource import LEASES
 
+WARNING_SECONDS = 60.0
+"""How long until the same warning is given again."""
 _JITTER = 0.2
 _log = structlog.get_logger(__name__)
 
@@ -47,7 +53,11 @@ class Lease(msgspec.Struct):
 
 
 class Elector:
-    """One candidate. ``identity`` must be unique among all of them."""
+    """One candidate. ``identity`` must be unique among all of them.
+
+    ``clock`` gives seconds; it should count while the machine is suspended, as ``kube.clock.since_boot`` does. Without
+    it the event loop's clock is used.
+    """
 
     def __init__(
         self,
@@ -61,11 +71,16 @@ class Elector:
         retry_period: float = 2.0,
         chance: Callable[[], float] = random.random,
         wall: Callable[[], datetime] = utc_now,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         if not lease_duration > renew_deadline > retry_period * (1 + _JITTER) > 0:
             raise ValueError("a lease must outlast the renew deadline, and that several retries")
         self.is_leader = False
         self.leader = ""
+        self._lease = f"{namespace}/{name}"
+        self.problem = f"the Lease {self._lease} has not been read yet"
+        """Why this candidate cannot take part, with the way out; empty while the Lease can be used."""
+        self._warnings = _Warnings()
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -75,15 +90,18 @@ class Elector:
         self._period = retry_period
         self._chance = chance
         self._wall = wall
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._seen: Lease | None = None
         self._seen_at = 0.0
         self._held_since = 0.0
+        self._answered_at = 0.0
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Waits for the leadership, then runs ``work`` until it ends; gives the Lease back when that is over.
 
         Raises ``LostLeadership`` after cancelling ``work`` if the Lease is lost; and whatever ``work`` raises.
         """
+        self._answered_at = self._clock()
         await self._acquire()
         working = asyncio.ensure_future(_call(work))
         renewing = asyncio.ensure_future(self._renew())
@@ -98,7 +116,21 @@ class Elector:
             working.result()
             return
         renewing.result()
-        raise LostLeadership(f"the lease {self._namespace}/{self._name} was lost to {self.leader or 'nobody yet'}")
+        raise LostLeadership(f"the Lease {self._lease} was lost to {self.leader or 'nobody yet'}")
+
+    def check(self) -> None:
+        """Raises ``NotLeading`` unless the Lease was renewed so recently that nobody else can hold it.
+
+        The limit is the renew deadline: the rest of the lease duration is the time that a write has to arrive.
+        """
+        if not self.is_leader:
+            raise errors.NotLeading(f"nothing was sent: this process does not hold the Lease {self._lease}")
+        age = self._clock() - self._held_since
+        if age >= self._deadline:
+            raise errors.NotLeading(
+                f"nothing was sent: the Lease {self._lease} was last renewed {age:.1f} s ago, and another process may "
+                "hold it by now"
+            )
 
     async def _acquire(self) -> None:
         while True:
@@ -106,35 +138,60 @@ class Elector:
                 break
             await asyncio.sleep(self._period * (1.0 + _JITTER * self._chance()))
         self.is_leader = True
-        _log.info("leading", lease=f"{self._namespace}/{self._name}", identity=self._identity)
+        _log.info("leading", lease=self._lease, identity=self._identity)
 
     async def _renew(self) -> None:
         """Returns when the leadership is lost."""
-        clock = asyncio.get_running_loop().time
         while True:
-            left = self._held_since + self._deadline - clock()
-            await asyncio.sleep(max(0.0, min(self._period, left)))
-            left = self._held_since + self._deadline - clock()
+            await asyncio.sleep(max(0.0, min(self._period, self._left())))
+            left = self._left()
             if left > 0 and await self._try_within(left):
                 continue
-            if clock() >= self._held_since + self._deadline or self._taken():
+            if self._left() <= 0 or self._taken():
                 self.is_leader = False
-                _log.warning("lost the leadership", lease=f"{self._namespace}/{self._name}", leader=self.leader)
+                _log.warning("lost the leadership", lease=self._lease, leader=self.leader)
                 return
+
+    def _left(self) -> float:
+        """How many seconds are left to renew."""
+        return self._held_since + self._deadline - self._clock()
 
     async def _try_within(self, seconds: float) -> bool:
         """One attempt to get or keep the Lease; no answer is a no."""
-        begun = asyncio.get_running_loop().time()
+        begun = self._clock()
         try:
             async with asyncio.timeout(seconds):
                 held = await self._attempt()
-        except (TimeoutError, errors.KubeError) as error:
-            _log.debug("no lease", lease=f"{self._namespace}/{self._name}", why=str(error))
+        except TimeoutError:
+            self._failed(errors.Unreachable(self._client.name, f"no answer within {seconds:.3g} s"))
             return False
+        except errors.Conflict:
+            held = False  # another candidate wrote first: an answer like any other
+        except errors.KubeError as error:
+            self._failed(error)
+            return False
+        self._answered()
         if held:
             # Others count from when they see the renewal, which is later than when it was begun.
             self._held_since = begun
-        return held
+        return held and self._left() > 0
+
+    def _answered(self) -> None:
+        self._answered_at = self._clock()
+        if self._warnings.given:
+            _log.info("the lease can be used again", lease=self._lease)
+        self._warnings = _Warnings()
+        self.problem = ""
+
+    def _failed(self, error: errors.KubeError) -> None:
+        """Note why the Lease cannot be used, at once if it was refused, or when the failures outlast a Lease."""
+        now = self._clock()
+        if not _refused(error) and now < self._answered_at + self._duration:
+            _log.debug("no lease", lease=self._lease, why=str(error))
+            return
+        self.problem = f"the Lease {self._lease} cannot be used: {error}{_way_out(error, self._namespace)}"
+        if self._warnings.due(type(error).__name__, now):
+            _log.warning("cannot lead", problem=self.problem)
 
     async def _attempt(self) -> bool:
         if self.is_leader and self._seen is not None:
@@ -157,7 +214,7 @@ class Elector:
 
     def _see(self, lease: Lease) -> None:
         if self._seen is None or self._seen.metadata.resource_version != lease.metadata.resource_version:
-            self._seen_at = asyncio.get_running_loop().time()
+            self._seen_at = self._clock()
         self._seen = lease
         self.leader = lease.spec.holder_identity or ""
 
@@ -166,13 +223,13 @@ class Elector:
         if self._seen is None or not self.leader or self.leader == self._identity:
             return False
         duration = self._seen.spec.lease_duration_seconds or self._duration
-        return asyncio.get_running_loop().time() < self._seen_at + duration
+        return self._clock() < self._seen_at + duration
 
     def _claim(self, now: LeaseSpec) -> dict[str, object]:
         moment = micro_time(self._wall())
         claim: dict[str, object] = {
             "holderIdentity": self._identity,
-            "leaseDurationSeconds": max(1, round(self._duration)),
+            "leaseDurationSeconds": math.ceil(self._duration),
             "renewTime": moment,
         }
         if now.holder_identity != self._identity:
@@ -204,7 +261,37 @@ class Elector:
             async with asyncio.timeout(self._period):
                 await self._write(self._seen, {"holderIdentity": "", "leaseDurationSeconds": 1})
         except (TimeoutError, errors.KubeError) as error:
-            _log.info("could not give the lease back", lease=f"{self._namespace}/{self._name}", why=str(error))
+            _log.info("could not give the lease back", lease=self._lease, why=str(error))
+
+
+class _Warnings:
+    """Which kind of warning was given last and when: the same kind is given again after a minute."""
+
+    def __init__(self) -> None:
+        self.given = ""
+        self._at = 0.0
+
+    def due(self, kind: str, now: float) -> bool:
+        """Whether to give a warning of this kind now."""
+        if kind == self.given and now < self._at + WARNING_SECONDS:
+            return False
+        self.given, self._at = kind, now
+        return True
+
+
+def _refused(error: errors.KubeError) -> bool:
+    """Whether trying again will not help: the server answered, and it was neither busy nor broken."""
+    return isinstance(error, errors.ApiError) and not isinstance(error, errors.TooManyRequests | errors.ServerError)
+
+
+def _way_out(error: errors.KubeError, namespace: str) -> str:
+    match error:
+        case errors.Forbidden():
+            return f"; allow get, create and patch of leases in the namespace {namespace}, or use another namespace"
+        case errors.NotFound():
+            return f"; create the namespace {namespace}, or use another one"
+        case _:
+            return ""
 
 
 async def _call(work: Callable[[], Awaitable[None]]) -> None:

@@ -1,8 +1,8 @@
 """What can go wrong between us and one API server, as types that callers tell apart.
 
-Two families: ``ApiError`` is what a server said (it answered, and the answer was no), ``Unreachable`` is what we say
-when there was no answer. No text here is ever made from a header, a body that we sent or a credential, so that an
-exception may go into a log, a condition or an event as it is.
+``ApiError`` is what a server said (it answered, and the answer was no), ``Unreachable`` is what we say when there was
+no answer, and ``NotLeading`` when we did not ask. No text here is ever made from a header, a body that we sent or a
+credential, so that an exception may go into a log, a condition or an event as it is.
 """
 # ruff: noqa: N818  # the names are the reasons that the API itself gives
 
@@ -27,6 +27,10 @@ class Unreachable(KubeError):
         self.server = server
         self.why = why
         self.retry_in = retry_in
+
+
+class NotLeading(KubeError):
+    """A write was not sent, because another process may hold the Lease by now. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)

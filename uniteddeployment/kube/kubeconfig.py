@@ -26,7 +26,8 @@ from uniteddeployment.kube.credentials import (
     pick_context,
 )
 
-_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds its token, the authority of the API server, and its namespace."""
 _REREAD_SECONDS = 60.0
 _BEFORE_EXPIRY = 60.0
 
@@ -62,21 +63,31 @@ def load(path: str | Path | None = None, context: str | None = None, *, name: st
 
 
 def namespace(path: str | Path | None = None, context: str | None = None) -> str:
-    """The namespace of a kubeconfig's context, for those who name none; ``default`` where it has none."""
+    """The namespace of a kubeconfig's context, or of the pod that this runs in, for those who name none.
+
+    ``default`` where neither says one. A pod may be told its namespace through the downward API, as ``POD_NAMESPACE``.
+    """
     files = _files(path)
     if not files:
-        return "default"
+        return os.environ.get("POD_NAMESPACE") or _namespace_of_the_pod() or "default"
     document, _ = _merged(files)
     _, _, chosen = pick_context(document, context, str(files[0]))
     return str(_entry(document, chosen).get("namespace") or "default")
 
 
-def in_cluster(*, name: str = "", folder: Path = _SERVICE_ACCOUNT) -> Connection:
+def _namespace_of_the_pod() -> str:
+    try:
+        return (SERVICE_ACCOUNT / "namespace").read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def in_cluster(*, name: str = "") -> Connection:
     """The connection of the service account of the pod that this runs in; its token is read again as it is renewed."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise CredentialsError("no kubeconfig: give one, set KUBECONFIG, or run in a pod of the cluster")
-    ca, token = folder / "ca.crt", folder / "token"
+    ca, token = SERVICE_ACCOUNT / "ca.crt", SERVICE_ACCOUNT / "token"
     if ":" in host:
         host = f"[{host}]"
     tokens = FileToken(token)
@@ -246,7 +257,10 @@ def _files(path: str | Path | None) -> list[Path]:
         if not found:
             raise CredentialsError(f"no such kubeconfig: {listed[0]} (from $KUBECONFIG)")
         return found
-    usual = Path("~/.kube/config").expanduser()
+    try:
+        usual = Path("~/.kube/config").expanduser()
+    except RuntimeError:
+        return []  # this user has no home
     return [usual] if usual.is_file() else []
 
 

@@ -173,7 +173,7 @@ class Recorder:
             except (errors.Unreachable, errors.ServerError, errors.TooManyRequests) as error:
                 why = str(error)
                 await asyncio.sleep(_PAUSE * 2**attempt)
-            except errors.ApiError as error:
+            except errors.KubeError as error:
                 why = str(error)
                 break
             else:

@@ -9,12 +9,14 @@ import contextlib
 import functools
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 import aiohttp
+from aiohttp.connector import Connection
 from yarl import URL
 
 from uniteddeployment.kube import credentials
@@ -26,6 +28,8 @@ CONNECT_SECONDS = 5.0
 _USER_AGENT = "uniteddeployment"
 _READ_BUFFER = 1 << 18
 _KEEPALIVE_SECONDS = 30.0
+_GUARD: ContextVar[Callable[[], None] | None] = ContextVar("guard", default=None)
+"""The guard of the request that is being sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +131,18 @@ class AiohttpTransport:
         headers = dict(request.headers)
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
-        return await self._opened().request(
-            request.method,
-            self._url(request),
-            headers=headers,
-            data=request.body or None,
-            allow_redirects=False,
-            server_hostname=self._connection.tls_server_name or None,
-        )
+        guard = _GUARD.set(request.guard)
+        try:
+            return await self._opened().request(
+                request.method,
+                self._url(request),
+                headers=headers,
+                data=request.body or None,
+                allow_redirects=False,
+                server_hostname=self._connection.tls_server_name or None,
+            )
+        finally:
+            _GUARD.reset(guard)
 
     def _url(self, request: Request) -> URL:
         """Built from its parts, which takes a third of the time that parsing the whole does."""
@@ -148,7 +156,7 @@ class AiohttpTransport:
         if self._closed:
             raise Unreachable(self._connection.name, "this connection was closed")
         if self._session is None:
-            connector = aiohttp.TCPConnector(
+            connector = _Connector(
                 ssl=self._connection.tls_context() or False,
                 # No limit here: clients bound their requests, and a limit would let watches, which last, starve those.
                 limit=0,
@@ -178,6 +186,24 @@ class AiohttpTransport:
             raise Unreachable(self._connection.name, _why(error)) from None
         except credentials.CredentialsError as error:
             raise Unreachable(self._connection.name, str(error)) from None
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Asks the guard of the request once there is a connection: to get one takes a while, and so may a second try.
+
+    (aiohttp sends some requests again by itself when a kept connection turns out to be closed.)
+    """
+
+    async def connect(self, *args: Any, **kwargs: Any) -> Connection:
+        connection = await super().connect(*args, **kwargs)
+        guard = _GUARD.get()
+        if guard is not None:
+            try:
+                guard()
+            except BaseException:
+                connection.release()
+                raise
+        return connection
 
 
 @functools.lru_cache(maxsize=512)

@@ -6,7 +6,8 @@ import datetime as dt
 import ipaddress
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from uniteddeployment.kube import credentials, requests
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import ApiError, Unreachable
+from uniteddeployment.kube.errors import ApiError, NotLeading, Unreachable
 from uniteddeployment.kube.meta import ObjectMeta, PartialObject
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.requests import Request
@@ -174,6 +175,46 @@ async def test_a_request_arrives_as_it_was_built(server: Server) -> None:
     assert seen.headers["content-type"] == "application/apply-patch+yaml"
     assert seen.headers["authorization"] == f"Bearer {SECRET}"
     assert server.bodies == [b'{"x":1}']
+
+
+def guard_that_passes(times: int) -> tuple[Callable[[], None], list[int]]:
+    """A guard that passes so many times, and the calls."""
+    calls: list[int] = []
+
+    def guard() -> None:
+        calls.append(len(calls))
+        if len(calls) > times:
+            raise NotLeading("too late")
+
+    return guard, calls
+
+
+async def test_the_guard_is_asked_once_there_is_a_connection(server: Server) -> None:
+    """I1: a process can be frozen while it connects; nothing must be sent when it resumes."""
+    async with transport_to(connection_to(server)) as transport:
+        guard, calls = guard_that_passes(0)
+        write = replace(requests.delete(PODS, "a", "ns"), guard=guard)
+        for _ in range(2):  # over a new connection, and over a kept one
+            with pytest.raises(NotLeading):
+                await transport.send(write, timeout=5)
+            assert server.seen == []
+        assert len(calls) == 2
+        assert (await transport.send(GET, timeout=5)).status == 200
+        with pytest.raises(NotLeading):
+            await transport.send(write, timeout=5)
+        assert (await transport.send(GET, timeout=5)).status == 200
+    assert [seen.method for seen in server.seen] == ["GET", "GET"]
+
+
+async def test_the_guard_is_asked_again_before_a_second_try(server: Server) -> None:
+    """I1: a DELETE is sent again when a kept connection turns out to be closed."""
+    async with transport_to(connection_to(server)) as transport:
+        await transport.send(GET, timeout=5)
+        guard, calls = guard_that_passes(1)
+        with pytest.raises(NotLeading):
+            await transport.send(replace(requests.delete(PODS, "cut", "ns"), guard=guard), timeout=5)
+    assert len(calls) == 2
+    assert [seen.method for seen in server.seen] == ["GET", "DELETE"]
 
 
 async def test_a_server_may_live_under_a_path(server: Server) -> None:

@@ -208,6 +208,61 @@ async def test_a_refusal_is_an_answer_and_closes_the_circuit() -> None:
     assert not one.circuit.open
 
 
+async def test_each_write_asks_the_guard_and_is_not_sent_when_it_objects() -> None:
+    """I1: also the second try of a write that had to wait."""
+    answers = [Answer(429, {"retry-after": "2"}, b"")]
+    free, transport = client(lambda _: answers.pop() if answers else json_answer(thing("a", 3)))
+    asked: list[float] = []
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + 1
+
+    def guard() -> None:
+        asked.append(clock())
+        if clock() > deadline:
+            raise errors.NotLeading("too late")
+
+    one = free.guarded(guard)
+    place: dict[str, Any] = {"namespace": "ns"}
+    with pytest.raises(errors.NotLeading):
+        await one.create(PODS, {}, PartialObject, **place)
+    assert [request.method for request in transport.requests] == ["POST"]
+    assert len(asked) == 2
+    for write in (
+        one.create(PODS, {}, PartialObject, **place),
+        one.replace(PODS, "a", {}, PartialObject, **place),
+        one.merge_patch(PODS, "a", {}, PartialObject, **place),
+        one.json_patch(PODS, "a", [], PartialObject, **place),
+        one.apply(PODS, "a", {}, PartialObject, field_manager="me", **place),
+        one.scale(STATEFULSETS, "a", 1, **place),
+        one.delete(PODS, "a", **place),
+    ):
+        with pytest.raises(errors.NotLeading):
+            await write
+    assert len(transport.requests) == 1
+    await one.get(PODS, "a", PartialObject, **place)
+    await free.create(PODS, {}, PartialObject, **place)
+    assert [request.method for request in transport.requests] == ["POST", "GET", "POST"]
+    assert one.limiter is free.limiter
+    assert free.limiter.free == 32
+
+
+async def test_a_write_that_the_guard_stops_makes_room_for_the_next_probe() -> None:
+    one, transport = client(unreachable, circuit=Circuit("test", failures=1, first=1))
+    with pytest.raises(errors.Unreachable):
+        await one.get(PODS, "a", PartialObject, namespace="ns")
+    await asyncio.sleep(1)
+
+    def late(_: Request) -> Answer:
+        raise errors.NotLeading("the connection took too long")
+
+    transport.answer = late
+    with pytest.raises(errors.NotLeading):
+        await one.create(PODS, {}, PartialObject, namespace="ns")
+    transport.answer = lambda _: json_answer({})
+    await one.get(PODS, "a", PartialObject, namespace="ns")
+    assert not one.circuit.open
+
+
 async def test_metrics_are_told_of_each_request_also_of_those_without_an_answer() -> None:
     told: list[tuple[str, str, int]] = []
 

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -202,14 +203,34 @@ class TestFiles:
     ) -> None:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+        monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
         with pytest.raises(CredentialsError, match="cannot read"):
-            kubeconfig.in_cluster(folder=tmp_path)
+            kubeconfig.in_cluster()
         (tmp_path / "ca.crt").write_text("CA")
         (tmp_path / "token").write_text(SECRET)
-        connection = kubeconfig.in_cluster(folder=tmp_path)
+        connection = kubeconfig.in_cluster()
         assert connection.server == "https://[fd00::1]:443"
         assert connection.name == "in-cluster"
         assert token_of(connection) == SECRET
+
+    def test_in_a_pod_the_namespace_is_the_pods_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """That is where the shipped Role gives the right to the Lease."""
+        monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
+        monkeypatch.delenv("POD_NAMESPACE", raising=False)
+        assert kubeconfig.namespace() == "default"
+        (tmp_path / "namespace").write_text("platform\n")
+        assert kubeconfig.namespace() == "platform"
+        monkeypatch.setenv("POD_NAMESPACE", "told")
+        assert kubeconfig.namespace() == "told"
+        file = self.write(tmp_path / "config", document())
+        assert kubeconfig.namespace(file) == "default", "a kubeconfig is about another cluster than the pod's"
+
+    def test_a_user_without_a_home_is_no_obstacle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Images run under a number that no user has."""
+        monkeypatch.delenv("HOME")
+        monkeypatch.setattr("pwd.getpwuid", Mock(side_effect=KeyError))
+        with pytest.raises(CredentialsError, match="no kubeconfig"):
+            kubeconfig.load()
 
     def test_a_token_file_is_read_again_after_a_minute(self, tmp_path: Path) -> None:
         file = tmp_path / "token"

@@ -1,13 +1,17 @@
 """Leader election: at most one leader, whatever happens to requests, clocks and processes (I1)."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
+import structlog
 
 from tests.unit.kube.fakes import FakeTransport, json_answer, running, status_answer, until
+from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.clock import since_boot
 from uniteddeployment.kube.election import Elector, LostLeadership
 from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment.kube.limiter import Limiter
@@ -67,10 +71,9 @@ class LeaseServer:
     def holder(self) -> str:
         return str(self.lease["spec"]["holderIdentity"]) if self.lease else ""
 
-    def elector(self, identity: str) -> Elector:
-        return Elector(
-            Client(self.transport(identity), "test"), "system", "lead", identity, chance=lambda: 0.5, retry_period=2.0
-        )
+    def elector(self, identity: str, clock: Callable[[], float] | None = None) -> Elector:
+        client = Client(self.transport(identity), "test")
+        return Elector(client, "system", "lead", identity, chance=lambda: 0.5, retry_period=2.0, clock=clock)
 
 
 class Work:
@@ -262,3 +265,156 @@ def test_durations_that_could_overlap_are_refused() -> None:
         Elector(client, "a", "b", "c", lease_duration=10, renew_deadline=10)
     with pytest.raises(ValueError, match="must outlast"):
         Elector(client, "a", "b", "c", renew_deadline=2, retry_period=2)
+
+
+def refusing(server: LeaseServer, methods: set[str], refusal: Answer) -> None:
+    """From now on the server refuses these methods."""
+    answer = server.answer
+
+    def refuse(request: Request) -> Answer:
+        return refusal if request.method in methods else answer(request)
+
+    server.answer = refuse  # type: ignore[method-assign]  # a server that changes its mind
+
+
+FORBIDDEN = status_answer(403, "Forbidden", 'leases "lead" is forbidden: User "sa" cannot get resource "leases"')
+
+
+async def test_a_refused_lease_is_a_problem_with_the_way_out_until_it_is_granted() -> None:
+    """A candidate that may not read the Lease never leads: it has to say so."""
+    server, work = LeaseServer(), Work()
+    granted = server.answer
+    refusing(server, {"GET"}, FORBIDDEN)
+    elector = server.elector("one")
+    assert "has not been read yet" in elector.problem
+    with structlog.testing.capture_logs() as logs:
+        async with running(elector.run(lambda: work.run("one"))):
+            await asyncio.sleep(1)
+            assert 'system/lead cannot be used: leases "lead" is forbidden' in elector.problem
+            assert "allow get, create and patch of leases in the namespace system" in elector.problem
+            server.answer = granted  # type: ignore[method-assign]
+            await until(lambda: work.active)
+            assert elector.problem == ""
+    warnings = [line for line in logs if line["log_level"] == "warning"]
+    assert len(warnings) == 1
+    assert "allow get, create and patch" in warnings[0]["problem"]
+    assert any(line["event"] == "the lease can be used again" for line in logs)
+
+
+async def test_a_lease_that_may_not_be_written_is_a_problem_also_for_a_leader() -> None:
+    server, work = LeaseServer(), Work()
+    elector = server.elector("one")
+    first = asyncio.create_task(elector.run(lambda: work.run("one")))
+    await until(lambda: work.active)
+    refusing(server, {"PATCH"}, FORBIDDEN)
+    with structlog.testing.capture_logs():
+        await until(lambda: elector.problem)
+        with pytest.raises(LostLeadership):
+            await first
+
+
+async def test_a_namespace_that_does_not_exist_is_named() -> None:
+    server = LeaseServer()
+    refusing(server, {"POST"}, status_answer(404, "NotFound", 'namespaces "system" not found'))
+    elector = server.elector("one")
+    with structlog.testing.capture_logs():
+        async with running(elector.run(lambda: asyncio.sleep(0))):
+            await asyncio.sleep(1)
+            assert "create the namespace system" in elector.problem
+
+
+async def test_the_same_warning_is_given_once_a_minute() -> None:
+    server = LeaseServer()
+    refusing(server, {"GET"}, FORBIDDEN)
+    with structlog.testing.capture_logs() as logs:
+        async with running(server.elector("one").run(lambda: asyncio.sleep(0))):
+            await asyncio.sleep(150)
+    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["cannot lead"] * 3
+
+
+async def test_failures_are_a_problem_when_they_outlast_a_lease() -> None:
+    """An API server that restarts must not take every webhook out of service."""
+    server, work = LeaseServer(), Work()
+    server.answer(_create("other"))
+    elector = server.elector("one")
+    with structlog.testing.capture_logs() as logs:
+        async with running(elector.run(lambda: work.run("one"))):
+            await asyncio.sleep(1)
+            assert elector.problem == "", "to stand by is no problem"
+            server.cut.add("one")
+            await asyncio.sleep(12)
+            assert elector.problem == ""
+            await asyncio.sleep(10)
+            assert "cut off" in elector.problem
+            server.cut.clear()
+            await until(lambda: not elector.problem)
+    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["cannot lead"]
+
+
+async def test_losing_a_race_for_the_lease_is_no_problem() -> None:
+    server = LeaseServer()
+    refusing(server, {"PATCH", "POST"}, status_answer(409, "Conflict"))
+    elector = server.elector("one")
+    async with running(elector.run(lambda: asyncio.sleep(0))):
+        await asyncio.sleep(30)
+        assert elector.problem == ""
+        assert not elector.is_leader
+
+
+class Suspended:
+    """A clock that counts while the machine is suspended; the event loop's clock does not."""
+
+    def __init__(self) -> None:
+        self.away = 0.0
+
+    def __call__(self) -> float:
+        return asyncio.get_running_loop().time() + self.away
+
+
+async def test_a_leader_that_was_frozen_past_its_deadline_may_not_write_when_it_resumes() -> None:
+    """I1: it is checked at the write, since the timers of a frozen process run no earlier than its other work."""
+    server, work, clock = LeaseServer(), Work(), Suspended()
+    elector = server.elector("one", clock)
+    with pytest.raises(errors.NotLeading, match="does not hold"):
+        elector.check()
+    first = asyncio.create_task(elector.run(lambda: work.run("one")))
+    await until(lambda: work.active)
+    await asyncio.sleep(20)
+    elector.check()
+    clock.away = 11
+    with pytest.raises(errors.NotLeading, match=r"system/lead was last renewed 1\d\.\d s ago"):
+        elector.check()
+    with pytest.raises(LostLeadership):
+        await first
+    with pytest.raises(errors.NotLeading):
+        elector.check()
+
+
+async def test_a_lease_that_was_taken_before_a_freeze_does_not_make_a_leader_after_it() -> None:
+    """I1: the answer of a request from before the freeze says nothing about now."""
+    server, work, clock = LeaseServer(), Work(), Suspended()
+    server.latency = 1.0
+    elector = server.elector("one", clock)
+    async with running(elector.run(lambda: work.run("one"))):
+        await asyncio.sleep(1.5)
+        clock.away = 60
+        await asyncio.sleep(1)
+        assert work.active == set()
+        await until(lambda: work.active)
+        elector.check()
+
+
+async def test_others_wait_at_least_as_long_as_the_holder_counts() -> None:
+    """I1: a Lease has whole seconds."""
+    server, work = LeaseServer(), Work()
+    client = Client(server.transport("one"), "test")
+    elector = Elector(client, "system", "lead", "one", lease_duration=3.4, renew_deadline=3.2, retry_period=0.5)
+    async with running(elector.run(lambda: work.run("one"))):
+        await until(lambda: work.active)
+        assert server.lease is not None
+        assert server.lease["spec"]["leaseDurationSeconds"] == 4
+
+
+def test_the_clock_for_leases_counts_on() -> None:
+    first = since_boot()
+    assert since_boot() >= first > 0

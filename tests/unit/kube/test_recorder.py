@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.kube.fakes import FakeTransport, json_answer, running, status_answer, until
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.kube.errors import NotLeading, Unreachable
 from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.requests import Request
@@ -163,3 +163,22 @@ async def test_long_notes_and_names_are_cut_to_what_the_api_allows() -> None:
     assert len(body["note"].encode()) <= 1024
     assert body["note"].endswith("é...")
     assert len(body["metadata"]["name"]) <= 253
+
+
+async def test_a_process_that_does_not_lead_any_more_drops_its_events_and_goes_on() -> None:
+    """I1"""
+    transport = FakeTransport(lambda _: json_answer({}))
+    leading = False
+
+    def guard() -> None:
+        if not leading:
+            raise NotLeading("the Lease is old")
+
+    recorder = Recorder(Client(transport, "test").guarded(guard), "example.io/controller", "pod-1")
+    async with running(recorder.run()):
+        recorder.event(WEB, "Normal", "Scaled", "from 1 to 2")
+        await until(lambda: recorder.dropped == 1)
+        assert transport.requests == []
+        leading = True
+        recorder.event(WEB, "Normal", "Scaled", "from 2 to 3")
+        await until(lambda: transport.requests)

@@ -1,0 +1,37 @@
+"""When a controller process is ready: it can do its part now, or take over when it is its turn."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from uniteddeployment.controller import run
+
+
+def controller(*, synced: bool) -> Any:
+    event = asyncio.Event()
+    if synced:
+        event.set()
+    return SimpleNamespace(synced=event)
+
+
+def elector(*, leads: bool, problem: str = "") -> Any:
+    return SimpleNamespace(is_leader=leads, problem=problem)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "synced", "reason"),
+    [
+        (elector(leads=False), False, ""),
+        (elector(leads=False, problem="the Lease is refused"), False, "the Lease is refused"),
+        (elector(leads=True, problem="the Lease is refused"), True, "the Lease is refused"),
+        (elector(leads=True), False, "the caches are not in sync yet"),
+        (elector(leads=True), True, ""),
+        (None, False, "the caches are not in sync yet"),
+        (None, True, ""),
+    ],
+)
+def test_standing_by_is_ready_and_being_refused_the_lease_is_not(candidate: Any, synced: bool, reason: str) -> None:
+    """All replicas serve webhooks; one that could never lead is not counted on."""
+    assert run.not_ready(controller(synced=synced), candidate) == reason
