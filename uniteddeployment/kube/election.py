@@ -200,9 +200,7 @@ class Elector:
                 self._see(await self._write(self._seen, self._claim(self._seen.spec)))
                 return True
         try:
-            lease = await self._client.get(
-                LEASES, self._name, Lease, namespace=self._namespace, priority=Priority.VITAL
-            )
+            lease = await self._get()
         except errors.NotFound:
             self._see(await self._create())
             return True
@@ -236,6 +234,9 @@ class Elector:
             claim |= {"acquireTime": moment, "leaseTransitions": (now.lease_transitions or 0) + 1}
         return claim
 
+    async def _get(self) -> Lease:
+        return await self._client.get(LEASES, self._name, Lease, namespace=self._namespace, priority=Priority.VITAL)
+
     async def _create(self) -> Lease:
         claim = self._claim(LeaseSpec(lease_transitions=-1))
         body = {
@@ -259,9 +260,19 @@ class Elector:
             return
         try:
             async with asyncio.timeout(self._period):
-                await self._write(self._seen, {"holderIdentity": "", "leaseDurationSeconds": 1})
+                await self._give_back(self._seen)
         except (TimeoutError, errors.KubeError) as error:
             _log.info("could not give the lease back", lease=self._lease, why=str(error))
+
+    async def _give_back(self, seen: Lease) -> None:
+        released: dict[str, object] = {"holderIdentity": "", "leaseDurationSeconds": 1}
+        try:
+            await self._write(seen, released)
+        except errors.Conflict:
+            # The renewal that was cancelled just now may have arrived all the same.
+            lease = await self._get()
+            if lease.spec.holder_identity == self._identity:
+                await self._write(lease, released)
 
 
 class _Warnings:

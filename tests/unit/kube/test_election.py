@@ -235,6 +235,21 @@ async def test_the_end_and_the_failures_of_the_work_are_the_callers() -> None:
     assert server.holder == ""
 
 
+@pytest.mark.parametrize("holder", ["one", "thief"])
+async def test_the_lease_is_given_back_also_when_the_last_renewal_was_cut_short(holder: str) -> None:
+    """It may have arrived although its answer was not waited for. A Lease of another one is left alone."""
+    server = LeaseServer()
+
+    async def work() -> None:
+        assert server.lease is not None
+        server.version += 1
+        server.lease["metadata"]["resourceVersion"] = str(server.version)
+        server.lease["spec"]["holderIdentity"] = holder
+
+    await server.elector("one").run(work)
+    assert server.holder == ("" if holder == "one" else "thief")
+
+
 async def test_a_lease_that_cannot_be_given_back_is_left_to_run_out() -> None:
     server, work = LeaseServer(), Work()
     async with running(server.elector("one").run(lambda: work.run("one"))):
