@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 UD = [sys.executable, "-m", "uniteddeployment.cli"]
-START_SECONDS = 20.0
+START_SECONDS = 60.0
+"""How long a program may take to start: several of them start side by side on a busy machine."""
 
 
 @dataclass
