@@ -72,8 +72,13 @@ class World:
         return answer
 
     def start_clusters(self) -> None:
-        for cluster in self.clusters.values():
-            cluster.start()
+        for member in self.members.values():
+            member.start()
+        self.start_host()
+
+    def start_host(self) -> None:
+        """Start the host with our definitions."""
+        self.host.start()
         for definition in custom_resource_definitions():
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             self.request(self.host, "POST", path, definition)
@@ -202,6 +207,22 @@ async def world(seed: int = 1, members: int = 3, *, controller: bool = True, **c
         await made.stop_controller()
         for cluster_ in made.clusters.values():
             cluster_.stop()
+
+
+@asynccontextmanager
+async def second_host(first: World, seed: int = 2):
+    """Another host with a controller of its own that has the members of a first one registered."""
+    made = World(seed, members=0)
+    made.members = first.members
+    made.start_host()
+    await asyncio.sleep(0.1)
+    made.register()
+    made.start_controller()
+    try:
+        yield made
+    finally:
+        await made.stop_controller()
+        made.host.stop()
 
 
 def simulate(story: Callable[[], Awaitable[Any]]) -> Any:

@@ -11,7 +11,7 @@ from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.host_writes import HostWriter
 from uniteddeployment.controller.member_writes import MemberWriter
 from uniteddeployment.controller.observe import Memory
-from uniteddeployment.controller.takeover import NotAdoptable, NotReplaceable, immutable
+from uniteddeployment.controller.takeover import NotAdoptable, NotOurs, NotReplaceable, immutable
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
@@ -79,7 +79,7 @@ class Actor:
                 memory.errors[step.subset] = _explain(step, error)
                 _note_refusal(step, error, memory)
                 memory.stalled.discard(step.subset)
-                if _for_good(step, error):
+                if _for_good(error):
                     memory.stalled.add(step.subset)
                 if isinstance(error, errors.Unreachable | errors.Unauthorized):
                     member.suspect()
@@ -103,24 +103,22 @@ def _note_refusal(step: MemberStep, error: errors.KubeError, memory: Memory) -> 
     noted = (step.cluster, step.kind, step.name)
     if isinstance(step, Apply) and not step.create and immutable(error):
         memory.refused[noted] = Refusal(applied(step.body))
-    elif isinstance(step, Delete) and step.successor is not None and _for_good(step, error):
+    elif isinstance(step, Delete) and step.successor is not None and _for_good(error):
         memory.refused[noted] = Refusal(applied(step.successor), final=True)
 
 
-def _for_good(step: MemberStep, error: errors.KubeError) -> bool:
-    """Whether waiting will not mend it."""
-    if isinstance(error, NotAdoptable | NotReplaceable):
+def _for_good(error: errors.KubeError) -> bool:
+    """Whether trying again changes nothing until somebody does something."""
+    if isinstance(error, NotAdoptable | NotOurs | NotReplaceable):
         return True
-    if isinstance(error, errors.Conflict):
-        return isinstance(step, Apply) and step.create
     return isinstance(error, errors.Invalid | errors.Forbidden | errors.BadRequest | errors.Unauthorized)
 
 
 def _explain(step: MemberStep, error: errors.KubeError) -> str:
     place = where(step.cluster)
-    if isinstance(error, errors.Conflict) and isinstance(step, Apply) and step.create:
+    if isinstance(error, NotOurs):
         return (
-            f"{step.kind} {step.name} exists in {place} and is not of this UnitedDeployment; it is left alone. "
-            f"Rename the subset or remove the {step.kind} ({error})"
+            f"{step.kind} {step.name} exists in {place}: {error}, and is left alone. "
+            f"Rename the subset or remove the {step.kind}"
         )
     return f"{step.kind} {step.name} in {place}: {error}"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from uniteddeployment.controller.observe import Memory
-from uniteddeployment.controller.takeover import adopt, try_successor
+from uniteddeployment.controller.takeover import adopt, create, try_successor
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.kube import errors
@@ -37,6 +37,10 @@ class MemberWriter:
                 stored = await adopt(member, resource, subject.namespace, step)
                 member.cache.keep(step.kind, stored)
                 memory.generations[noted] = stored.metadata.generation
+            case Apply(create=True):
+                stored = await self._create(subject, member, resource, step)
+                member.cache.keep(step.kind, stored)
+                memory.generations[noted] = stored.metadata.generation
             case Apply(drift=True) | Apply(keep=(_, *_)):
                 return await self._inspect(subject, member, step, memory)
             case Apply():
@@ -62,7 +66,7 @@ class MemberWriter:
         body = drift.keeping(step.body, live, step.keep)
         changed = drift.differences(body, live, ours=names.FIELD_MANAGER)
         if changed:
-            found = await self._apply_once(subject, member, resource, replace(step, body=body))
+            found = await self._apply(subject, member, resource, replace(step, body=body))
         else:
             found = msgspec.convert(live, Workload)
         member.cache.keep(step.kind, found)
@@ -73,19 +77,20 @@ class MemberWriter:
         message = f"{step.kind} {step.name} in {where(step.cluster)}: put back {fields}"
         return (Event("Warning", "DriftRepaired", message),)
 
-    async def _apply(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
+    async def _create(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
         try:
-            return await self._apply_once(subject, member, resource, step)
+            return await create(member, resource, subject, step)
         except errors.NotFound as error:
-            if not step.create or error.details.get("kind") != NAMESPACES.plural:
+            if error.details.get("kind") != NAMESPACES.plural:
                 raise
-            # A member need not have the application's namespace; it is made and, like any namespace, left there.
-            body = {"metadata": {"name": subject.namespace, "labels": {names.LABEL_MANAGED_BY: names.MANAGER}}}
-            with contextlib.suppress(errors.AlreadyExists):
-                await member.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **body}, PartialObject)
-            return await self._apply_once(subject, member, resource, step)
+        # A member need not have the application's namespace. It is created and, like any namespace, left there.
+        body = {"metadata": {"name": subject.namespace, "labels": {names.LABEL_MANAGED_BY: names.MANAGER}}}
+        with contextlib.suppress(errors.AlreadyExists):
+            await member.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **body}, PartialObject)
+        return await create(member, resource, subject, step)
 
-    async def _apply_once(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
+    async def _apply(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
+        """Correct a workload; the uid in the body makes it fail if the object is another one by now."""
         return await member.client.apply(
             resource,
             step.name,
@@ -93,7 +98,7 @@ class MemberWriter:
             Workload,
             namespace=subject.namespace,
             field_manager=names.FIELD_MANAGER,
-            force=not step.create,
+            force=True,
         )
 
     def _assume_scaled(self, subject: Subject, member: Member, step: Scale, version: str) -> None:

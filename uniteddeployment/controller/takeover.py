@@ -1,7 +1,7 @@
-"""Writes that touch what runs already: taking over a workload, and giving one up for its successor.
+"""Writes that may meet a workload that exists: creating one, taking one over, and giving one up for its successor.
 
-Both ask the API server first, by a dry run, what would come of it: an adoption must not restart a pod, and a workload
-must not be deleted for a successor that nobody would accept.
+A creation never changes what is there. The other two ask the API server first, by a dry run, what the outcome would be:
+an adoption must not restart a pod, and a workload must not be deleted for a successor that nobody would accept.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from uniteddeployment.kube.resource import Resource
 from uniteddeployment.planning import adoption, recreate
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import Apply, Delete
+from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
 T = TypeVar("T")
@@ -20,6 +21,10 @@ T = TypeVar("T")
 
 class NotAdoptable(errors.KubeError):
     """The workload that is to be adopted is not there, is somebody else's, or is another one than is wanted."""
+
+
+class NotOurs(errors.KubeError):
+    """The name of the workload that is to be created is taken by somebody else's."""
 
 
 class NotReplaceable(errors.KubeError):
@@ -45,6 +50,25 @@ async def adopt(member: Member, resource: Resource, namespace: str, step: Apply)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
     return await _apply(member, resource, namespace, body, Workload)
+
+
+async def create(member: Member, resource: Resource, subject: Subject, step: Apply) -> Workload:
+    """Create a workload, or find that we did so before. One request. Raises NotOurs if its name is taken (I13)."""
+    try:
+        return await member.client.apply_new(
+            resource, step.name, step.body, Workload, namespace=subject.namespace, field_manager=names.FIELD_MANAGER
+        )
+    except errors.Conflict:
+        # Raises NotFound if it is gone again; the next plan then creates it.
+        found = await member.client.get(resource, step.name, Workload, namespace=subject.namespace)
+    if found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) != subject.uid:
+        owner = adoption.owner(found.metadata.annotations)
+        raise NotOurs(f"it belongs to {owner}" if owner else "it is not of this UnitedDeployment")
+    if names.LABEL_NAME in found.metadata.labels:
+        return found
+    # Our own, which no watch shows, since somebody took its labels away.
+    body = {**step.body, "metadata": {**step.body["metadata"], "uid": found.metadata.uid}}
+    return await _apply(member, resource, subject.namespace, body, Workload)
 
 
 async def try_successor(member: Member, resource: Resource, namespace: str, step: Delete) -> None:

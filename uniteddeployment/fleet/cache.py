@@ -50,6 +50,8 @@ class MemberCache:
     def workload_changed(self, kind: str, old: Workload | None, new: Workload | None) -> None:
         """A watch event. ``kind`` is given, since objects in lists do not say it."""
         if new is not None:
+            # Watch events come in order: what they show again lost our labels for a while and was never deleted.
+            self._gone.pop(new.metadata.uid, None)
             if self.keep(kind, new):
                 self._changed(_key(new.metadata))
         elif old is not None:
@@ -71,7 +73,7 @@ class MemberCache:
         return True
 
     def drop(self, kind: str, workload: Workload) -> None:
-        """It is gone. Later news of this very object is old news."""
+        """It is gone. An answer to an earlier write that comes in after this is out of date."""
         key = _key(workload.metadata)
         known = self._workloads.get(key, {})
         entry = (kind, workload.metadata.name)

@@ -27,6 +27,9 @@ REQUEST_SECONDS = 15.0
 PAGE_SIZE = 500
 _WAITS_FOR_BUSY_SERVER = 3
 _LONGEST_WAIT = 5.0
+_NO_VERSION = "1"
+"""A resourceVersion that no object has: it is that of the empty store. An API server compares it with that of an object
+which exists, and ignores it when it creates one."""
 _READING = frozenset({"get", "list", "watch"})
 
 
@@ -281,6 +284,33 @@ class Client:
             dry_run=dry_run,
         )
         return await self._read(request, type_, priority)
+
+    async def apply_new(
+        self,
+        resource: Resource,
+        name: str,
+        body: Mapping[str, Any],
+        type_: type[T],
+        *,
+        field_manager: str,
+        namespace: str | None = None,
+        priority: Priority = Priority.URGENT,
+    ) -> T:
+        """Server-side apply that only creates: raises ``Conflict`` if there is an object of that name, whoever owns it.
+
+        A plain apply merges into an object that is there whenever its owners allow it. A POST would not, but the fields
+        that it writes belong to the operation Update, and no later apply can remove them.
+        """
+        metadata = {**body["metadata"], "resourceVersion": _NO_VERSION}
+        return await self.apply(
+            resource,
+            name,
+            {**body, "metadata": metadata},
+            type_,
+            field_manager=field_manager,
+            namespace=namespace,
+            priority=priority,
+        )
 
     async def scale(
         self,

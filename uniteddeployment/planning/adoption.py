@@ -47,9 +47,9 @@ def stranger(body: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Whose the existing workload is, if it is somebody's; nothing if it may be taken."""
     metadata = found.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    owner = _owner(annotations, body["metadata"]["annotations"][names.ANNOTATION_OWNER_UID])
-    if owner:
-        return f"it belongs to {owner}"
+    other = owner(annotations, body["metadata"]["annotations"][names.ANNOTATION_OWNER_UID])
+    if other:
+        return f"it belongs to {other}"
     for reference in metadata.get("ownerReferences") or ():
         if reference.get("controller"):
             return f"it is controlled by {reference.get('kind')} {reference.get('name')}"
@@ -59,21 +59,21 @@ def stranger(body: Mapping[str, Any], found: Mapping[str, Any]) -> str:
 
 
 def taken(app: Application, view: MemberView, steps: Iterable[MemberStep]) -> str:
-    """Which workload that is to be made is there already as somebody else's, and whose; nothing if there is none.
+    """Which workload that is to be created exists already as somebody else's, and whose; nothing if there is none.
 
-    Two hosts may have the same application in one cluster. An API server does not tell them apart: both write under
-    the same name.
+    Two hosts may have the same application in one cluster. The creation would be refused as well; this saves the
+    request, and also finds a workload of another name.
     """
     wanted = {(step.kind, step.subset) for step in steps if isinstance(step, Apply) and step.create}
     for found in view.workloads if wanted else ():
-        owner = _owner(found.metadata.annotations, app.uid)
-        if owner and (found.kind, found.subset) in wanted:
-            return f"{found.kind} {found.metadata.name} belongs to {owner} and is left alone"
+        other = owner(found.metadata.annotations, app.uid)
+        if other and (found.kind, found.subset) in wanted:
+            return f"{found.kind} {found.metadata.name} belongs to {other} and is left alone"
     return ""
 
 
-def _owner(annotations: Mapping[str, str], uid: str) -> str:
-    """Whose a workload is, if it is another UnitedDeployment's than the one with this uid."""
+def owner(annotations: Mapping[str, str], uid: str = "") -> str:
+    """Which UnitedDeployment owns a workload, if it is another one than that with ``uid``."""
     known = annotations.get(names.ANNOTATION_OWNER_UID)
     if not known or known == uid:
         return ""

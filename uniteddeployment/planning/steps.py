@@ -11,7 +11,7 @@ from uniteddeployment.planning.observed import RevisionData
 class Apply:
     """Create or correct a workload by server-side apply.
 
-    A creation does not force: what exists under that name and is not ours must not be taken over (I13).
+    A creation changes nothing that exists under that name: what is not ours must not be taken over (I13).
     """
 
     cluster: str
