@@ -163,34 +163,6 @@ def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(before, 
     simulate(story)
 
 
-@pytest.mark.parametrize("writes", range(1, 9))
-@pytest.mark.parametrize(("before", "after"), [ALL_KINDS[:2], KRUISE_KINDS, (ALL_KINDS[0], ALL_KINDS[3])])
-def test_a_crash_while_one_kind_takes_the_place_of_another_leaves_nothing_behind(before, after, writes):
-    """I9"""
-
-    async def story():
-        async with kruise_world(members=2) as w:
-            shares = {"member-1": 3, "member-2": None}
-            await applied(w, on(before, shares, replicas=5), "creation")
-            sent = {name: len(transport.sent) for name, transport in w.transports.items()}
-            w.apply(on(after, shares, replicas=5))
-
-            def written():
-                news = [one for name, transport in w.transports.items() for one in transport.sent[sent[name] :]]
-                return sum(one.method != "GET" for one in news) >= writes or w.settled()
-
-            await w.until(written, what="the writes", every=0.001)
-            w.kill_controller()
-            await asyncio.sleep(1)
-            w.start_controller()
-            await w.until(lambda: w.settled() and sizes(w, *w.members) == [3, 2], what="the other kind")
-            for member in w.members.values():
-                assert not member.access.list(RESOURCES[before])
-                assert len(member.access.list(RESOURCES[after])) == 1
-
-    simulate(story)
-
-
 @pytest.mark.parametrize("after", [kind for kind in ALL_KINDS if kind != "statefulSetTemplate"])
 def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(after):
     """I6: the new kind runs no more updated pods than the partition lets it, at no moment."""

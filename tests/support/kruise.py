@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _DATA = Path(__file__).with_name("openkruise.yaml")
 
 
+@cache
 def definitions() -> list[dict[str, Any]]:
     """The CustomResourceDefinitions of CloneSets and Advanced StatefulSets."""
     return list(yaml.safe_load_all(_DATA.read_text()))

@@ -9,12 +9,14 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from random import Random
 from typing import Any
 
 import looptime
 
 from tests.support.inprocess import InProcessTransport
+from tests.support.life import Life, track_tasks
 from uniteddeployment.controller.controller import Controller
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
@@ -53,7 +55,10 @@ class World:
         self.members = {f"member-{i + 1}": made(f"member-{i + 1}") for i in range(members)}
         self.transports: dict[str, InProcessTransport] = {}
         self.controller: Controller | None = None
-        self._running: asyncio.Task[None] | None = None
+        self.life: Life | None = None
+        """The controller process that runs now."""
+        self._running: dict[Life, asyncio.Task[None]] = {}
+        track_tasks(self.loop)
 
     @property
     def clusters(self) -> dict[str, Cluster]:
@@ -79,7 +84,7 @@ class World:
     def start_host(self) -> None:
         """Start the host with our definitions."""
         self.host.start()
-        for definition in custom_resource_definitions():
+        for definition in _definitions():
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             self.request(self.host, "POST", path, definition)
 
@@ -100,35 +105,51 @@ class World:
             self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
 
     def client(self, cluster: Cluster, token: str = TOKEN) -> Client:
-        transport = InProcessTransport(cluster, token, cluster.name)
+        served = cluster if self.life is None else self.life.connected(cluster)
+        transport = InProcessTransport(served, token, cluster.name)
         self.transports[cluster.name] = transport
         return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
 
     def start_controller(self, **options: Any) -> None:
+        """Start a controller process that knows nothing of earlier ones."""
+
         def connect(connection: Connection) -> Client:
             name = connection.server.removeprefix("https://").partition(".")[0]
             token = connection.tokens.value if isinstance(connection.tokens, StaticToken) else TOKEN
             return self.client(self.members[name], token)
 
+        self.life = Life()
         client = self.client(self.host)
         recorder = Recorder(client, names.MANAGER, "test", wall=self.clock.now)
         self.controller = Controller(client, connect, recorder=recorder, now=self.clock.now, **options)
-        self._running = asyncio.create_task(self.controller.run())
+        self._running[self.life] = self.life.begin(self.controller.run())
 
     async def stop_controller(self) -> None:
-        """As a SIGTERM does."""
-        if self._running is not None:
-            self._running.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._running
-        self._running = None
-        self.controller = None
+        """As a SIGTERM does: it finishes what it is doing."""
+        if self.life is not None:
+            await self._ended(self.life, self._running.pop(self.life))
+        self.life = self.controller = None
 
     def kill_controller(self) -> None:
-        """As a SIGKILL does: whatever it was doing is not finished."""
-        if self._running is not None:
-            self._running.cancel()
-        self._running = None
+        """As a SIGKILL does: from this instant on it sends nothing and does nothing."""
+        if self.life is not None:
+            self.life.kill()
+        self.life = self.controller = None
+
+    async def stop(self) -> None:
+        """End everything that was started."""
+        await self.stop_controller()
+        for life, running in self._running.items():
+            await self._ended(life, running)
+        for cluster in self.clusters.values():
+            cluster.stop()
+
+    @staticmethod
+    async def _ended(life: Life, running: asyncio.Task[None]) -> None:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+        life.kill()
 
     def apply(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Create or replace a UnitedDeployment, as a user does."""
@@ -204,9 +225,13 @@ async def world(seed: int = 1, members: int = 3, *, controller: bool = True, **c
     try:
         yield made
     finally:
-        await made.stop_controller()
-        for cluster_ in made.clusters.values():
-            cluster_.stop()
+        await made.stop()
+
+
+@cache
+def _definitions() -> list[dict[str, Any]]:
+    """Ours, made once: a thousand worlds are made of them."""
+    return list(custom_resource_definitions())
 
 
 @asynccontextmanager
