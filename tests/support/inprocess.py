@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from uniteddeployment.embedded import http
@@ -26,6 +26,8 @@ class InProcessTransport:
         self._name = name
         self.sent: list[Request] = []
         """Every request, for tests that count them."""
+        self.before: Callable[[Request], None] = lambda _: None
+        """Called with each request just before the cluster sees it, for tests of what happens at that moment."""
 
     async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the protocol
         response = await self._ask(request, timeout)
@@ -50,6 +52,7 @@ class InProcessTransport:
         headers = {**request.headers, "authorization": f"Bearer {self._token}", "user-agent": "uniteddeployment"}
         try:
             async with asyncio.timeout(seconds):
+                self.before(request)
                 return await self._cluster.request(
                     http.Request(request.method, request.path, request.query, headers, request.body)
                 )

@@ -1,20 +1,24 @@
 """What the host shows: UnitedDeployments and revisions, from watches and from the answers to our own writes.
 
-As with members, the newest state by resource version wins, so an answer is as good as the event that follows it, and
-that event then wakes nobody up (I3).
+As with members, the newest state by resource version wins: an answer is as good as the watch event that follows it,
+and that event then queues no key (I3). So whatever an answer shows beside our own write has to queue the key itself.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 from uniteddeployment.controller.objects import REVISION_SELECTOR, UNITED_DEPLOYMENTS, Stored, StoredRevision
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
+from uniteddeployment.kube.tombstones import Tombstones, newer
 from uniteddeployment.planning.observed import Metadata, RevisionRecord
 from uniteddeployment_api import names
 
 Key = tuple[str, str]
 """(namespace, name) of a UnitedDeployment"""
+Part = Literal["status", "finalizers", "annotations"]
+"""A part of a UnitedDeployment that we write."""
 
 
 class Host:
@@ -25,6 +29,7 @@ class Host:
         self._deployments: dict[Key, Stored] = {}
         self._labels: dict[tuple[str, str], str] = {}
         self._revisions: dict[tuple[str, str], dict[str, StoredRevision]] = {}
+        self._gone = Tombstones()
         self.deployments = Reflector(
             client, UNITED_DEPLOYMENTS, Stored, on_change=self._deployment_changed, namespace=namespace
         )
@@ -65,8 +70,21 @@ class Host:
         self._labels[stored.metadata.namespace, names.label_value(stored.metadata.name)] = stored.metadata.name
         return True
 
+    def keep_answer(self, answer: Stored, written: Part) -> None:
+        """Put in the answer to a write of ours, and queue the key if it also shows a change by somebody else (I9).
+
+        An object that the watch has shown to be gone stays gone.
+        """
+        before = self._deployments.get(answer.key)
+        if before is None or before.metadata.uid != answer.metadata.uid:
+            return
+        if self.keep(answer) and _inputs(before, written) != _inputs(answer, written):
+            self._changed(answer.key, before.metadata.generation != answer.metadata.generation)
+
     def keep_revision(self, revision: StoredRevision) -> bool:
-        """Put it in unless what is here is as new; says whether it did."""
+        """Put it in unless what is here is as new, or it is known to be gone; says whether it did."""
+        if self._gone.cover(revision.metadata):
+            return False
         known = self._revisions.setdefault(_label_key(revision.metadata), {})
         here = known.get(revision.metadata.name)
         if here is not None and here.metadata.as_new_as(revision.metadata):
@@ -99,14 +117,31 @@ class Host:
             if not self.keep_revision(new):
                 return
         else:
+            self._gone.add(revision.metadata)
             known = self._revisions.get(label, {})
-            if known.pop(revision.metadata.name, None) is None:
+            here = known.get(revision.metadata.name)
+            if here is None or here.metadata.uid != revision.metadata.uid:
                 return
+            if newer(here.metadata.resource_version, revision.metadata.resource_version):
+                return
+            del known[revision.metadata.name]
             if not known:
                 del self._revisions[label]
         key = self.key_of(*label)
         if key is not None:
             self._changed(key, False)
+
+
+def _inputs(stored: Stored, written: Part) -> tuple[Any, ...]:
+    """What a plan reads of a UnitedDeployment, without the part that we have written ourselves."""
+    meta = stored.metadata
+    return (
+        meta.generation,
+        meta.deletion_timestamp,
+        None if written == "finalizers" else meta.finalizers,
+        None if written == "annotations" else meta.annotations,
+        None if written == "status" else bytes(stored.status),
+    )
 
 
 def _label_key(metadata: Metadata) -> tuple[str, str]:

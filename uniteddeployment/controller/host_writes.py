@@ -41,7 +41,7 @@ class HostWriter:
                 noted = await self._client.merge_patch(
                     UNITED_DEPLOYMENTS, subject.name, patch, Stored, namespace=subject.namespace
                 )
-                self._host.keep(noted)
+                self._host.keep_answer(noted, "annotations")
             case RemoveFinalizer():
                 await self._finalizers(subject, [one for one in subject.finalizers if one != names.FINALIZER])
             case CreateRevision():
@@ -70,7 +70,7 @@ class HostWriter:
                 raise
             return
         if names.FINALIZER in finalizers:
-            self._host.keep(answer)
+            self._host.keep_answer(answer, "finalizers")
 
     async def _patch_revision(self, subject: Subject, name: str, patch: dict[str, Any]) -> None:
         revision = await self._client.merge_patch(

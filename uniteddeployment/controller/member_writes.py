@@ -8,6 +8,7 @@ import msgspec
 
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import adopt, create, try_successor
+from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.kube import errors
@@ -20,6 +21,8 @@ from uniteddeployment.planning.status import where
 from uniteddeployment.planning.steps import Apply, Delete, DeletePod, Event, MemberStep, Release, Scale
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
+
+_SCALE_TRIES = 3
 
 
 class MemberWriter:
@@ -48,13 +51,13 @@ class MemberWriter:
                 member.cache.keep(step.kind, stored)
                 memory.generations[noted] = stored.metadata.generation
             case Scale():
-                answer = await member.client.scale(resource, step.name, step.replicas, namespace=subject.namespace)
-                memory.generations[noted] = step.generation + 1
-                self._assume_scaled(subject, member, step, answer.metadata.resource_version)
+                scaled = await self._scale(subject, member, resource, step)
+                member.cache.keep(step.kind, scaled)
+                memory.generations[noted] = scaled.metadata.generation
             case Delete():
                 await self._delete(subject, member, resource, step)
                 memory.generations.pop(noted, None)
-                member.cache.expect_deletion((subject.namespace, names.label_value(subject.name)), step.kind, step.name)
+                member.cache.expect_deletion(_app_key(subject), step.kind, step.name, step.uid)
             case Release():
                 await self._release(subject, member, resource, step)
         return ()
@@ -101,13 +104,29 @@ class MemberWriter:
             force=True,
         )
 
-    def _assume_scaled(self, subject: Subject, member: Member, step: Scale, version: str) -> None:
-        found = member.cache.workload((subject.namespace, names.label_value(subject.name)), step.kind, step.name)
-        if found is None:
-            return
-        metadata = msgspec.structs.replace(found.metadata, generation=step.generation + 1, resource_version=version)
-        spec: WorkloadSpec = msgspec.structs.replace(found.spec, replicas=step.replicas)
-        member.cache.keep(step.kind, msgspec.structs.replace(found, metadata=metadata, spec=spec))
+    async def _scale(self, subject: Subject, member: Member, resource: Resource, step: Scale) -> Workload:
+        """Scale the very object that was planned for, at the generation that it was planned at. Raises Conflict.
+
+        The answer is a Scale, which shows neither the generation nor the rest of the spec. So the write names the
+        resource version: then nothing but its own change can be in what comes of it (I9), and no namesake is scaled
+        (I13). A status write in between changes the version too; that one is looked at and scaled again.
+        """
+        found = member.cache.workload(_app_key(subject), step.kind, step.name)
+        for _ in range(_SCALE_TRIES):
+            if found is None or found.metadata.generation != step.generation:
+                break
+            version = found.metadata.resource_version
+            try:
+                answer = await member.client.scale(
+                    resource, step.name, step.replicas, namespace=subject.namespace, resource_version=version
+                )
+            except errors.Conflict:
+                looked = await member.client.get(resource, step.name, Workload, namespace=subject.namespace)
+                member.cache.keep(step.kind, looked)
+                found = looked if looked.metadata.uid == found.metadata.uid else None
+            else:
+                return _scaled(found, step.replicas, answer.metadata.resource_version)
+        raise errors.Conflict(409, "Conflict", f"{step.kind} {step.name} has changed since it was looked at")
 
     async def _delete(self, subject: Subject, member: Member, resource: Resource, step: Delete) -> None:
         await try_successor(member, resource, subject.namespace, step)
@@ -140,3 +159,16 @@ class MemberWriter:
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             patch = {"metadata": metadata}
             await member.client.merge_patch(resource, step.name, patch, PartialObject, namespace=subject.namespace)
+
+
+def _app_key(subject: Subject) -> AppKey:
+    return subject.namespace, names.label_value(subject.name)
+
+
+def _scaled(found: Workload, replicas: int, version: str) -> Workload:
+    """What a workload is once its replicas were changed, and nothing else."""
+    changed = found.spec.replicas != replicas
+    generation = found.metadata.generation + (1 if changed else 0)
+    metadata = msgspec.structs.replace(found.metadata, generation=generation, resource_version=version)
+    spec: WorkloadSpec = msgspec.structs.replace(found.spec, replicas=replicas)
+    return msgspec.structs.replace(found, metadata=metadata, spec=spec)

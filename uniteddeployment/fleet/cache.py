@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from uniteddeployment.kube.tombstones import Tombstones, newer
 from uniteddeployment.planning.observed import Metadata, Pod, PodMetadata, PodTally, Workload, tally
 from uniteddeployment_api import names
 
@@ -23,7 +24,7 @@ class MemberCache:
         self._workloads: dict[AppKey, dict[tuple[str, str], Workload]] = {}
         self._pods: dict[AppKey, dict[str, dict[str, Pod]]] = {}
         self._tallies: dict[AppKey, dict[str, PodTally]] = {}
-        self._gone: dict[str, None] = {}
+        self._gone = Tombstones()
 
     def __contains__(self, key: object) -> bool:
         """Whether an application has something here."""
@@ -51,7 +52,7 @@ class MemberCache:
         """A watch event. ``kind`` is given, since objects in lists do not say it."""
         if new is not None:
             # Watch events come in order: what they show again lost our labels for a while and was never deleted.
-            self._gone.pop(new.metadata.uid, None)
+            self._gone.discard(new.metadata)
             if self.keep(kind, new):
                 self._changed(_key(new.metadata))
         elif old is not None:
@@ -60,7 +61,7 @@ class MemberCache:
 
     def keep(self, kind: str, workload: Workload) -> bool:
         """Put it in unless what is here is as new; says whether it did."""
-        if workload.metadata.uid in self._gone:
+        if self._gone.cover(workload.metadata):
             return False
         key = _key(workload.metadata)
         entry = (kind, workload.metadata.name)
@@ -73,24 +74,25 @@ class MemberCache:
         return True
 
     def drop(self, kind: str, workload: Workload) -> None:
-        """It is gone. An answer to an earlier write that comes in after this is out of date."""
+        """It is gone as of the resource version that it has here; an answer to a write may have shown a later state."""
+        self._gone.add(workload.metadata)
         key = _key(workload.metadata)
         known = self._workloads.get(key, {})
         entry = (kind, workload.metadata.name)
         here = known.get(entry)
-        if here is not None and here.metadata.uid == workload.metadata.uid:
-            del known[entry]
-            if not known:
-                del self._workloads[key]
-        self._gone[workload.metadata.uid] = None
-        while len(self._gone) > 1000:
-            del self._gone[next(iter(self._gone))]
+        if here is None or here.metadata.uid != workload.metadata.uid:
+            return
+        if newer(here.metadata.resource_version, workload.metadata.resource_version):
+            return
+        del known[entry]
+        if not known:
+            del self._workloads[key]
 
-    def expect_deletion(self, key: AppKey, kind: str, name: str) -> None:
+    def expect_deletion(self, key: AppKey, kind: str, name: str, uid: str) -> None:
         """We have asked for its deletion, and the event that says so is on its way: nobody need ask again."""
         known = self._workloads.get(key, {})
         here = known.get((kind, name))
-        if here is not None and here.metadata.deletion_timestamp is None:
+        if here is not None and here.metadata.uid == uid and here.metadata.deletion_timestamp is None:
             metadata = msgspec.structs.replace(here.metadata, deletion_timestamp="requested")
             known[kind, name] = msgspec.structs.replace(here, metadata=metadata)
 

@@ -1,14 +1,15 @@
 """The copy of a collection that a reflector keeps, and how changes and lists go into it.
 
 No I/O and no time: what comes in are decoded events and lists, what goes out are calls of ``on_change`` with old and
-new. An object that does not decode is noted in ``malformed`` and its last good state stays, for what we knew is
-better than nothing (I8).
+new. For a deletion, ``old`` has the resource version of the deletion, as in the watch event. An object that does not
+decode is noted in ``malformed`` and its last good state stays, for what we knew is better than nothing (I8).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
+import msgspec
 import structlog
 
 from uniteddeployment.kube.meta import HasMeta
@@ -66,7 +67,7 @@ class Cache(Generic[T]):
             if event.type == DELETED:
                 old = store.pop(key, None)
                 if old is not None:
-                    tell(old, None)
+                    tell(_at(old, meta.resource_version), None)
             else:
                 old = store.get(key)
                 store[key] = new
@@ -88,7 +89,7 @@ class Cache(Generic[T]):
         """Makes the copy what the list says. The whole copy is new before the first difference is told."""
         store, fresh = self.store, snapshot.objects
         gone = [key for key in store if key not in fresh and key not in snapshot.odd]
-        told: list[tuple[T | None, T | None]] = [(store.pop(key), None) for key in gone]
+        told: list[tuple[T | None, T | None]] = [(_at(store.pop(key), snapshot.version), None) for key in gone]
         for key, new in fresh.items():
             old = store.get(key)
             if old is None or not _same(old, new):
@@ -113,6 +114,12 @@ class Cache(Generic[T]):
                 "an object cannot be read and is skipped", namespace=key[0], object=key[1], why=why, **self._what
             )
         self.malformed[key] = why
+
+
+def _at(last: T, version: str) -> T:
+    """The last state of an object with the resource version at which it was seen to be gone."""
+    metadata = msgspec.structs.replace(cast("Any", last.metadata), resource_version=version)
+    return cast("T", msgspec.structs.replace(cast("Any", last), metadata=metadata))
 
 
 def _same(old: HasMeta, new: HasMeta) -> bool:

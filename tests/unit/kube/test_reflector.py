@@ -1,7 +1,7 @@
 """The reflector: its copy is what the server has, whatever happens to streams, versions and single objects."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -48,6 +48,7 @@ class World:
         self.told: list[tuple[str, str, int]] = []
         self.states: list[bool] = []
         self.synced = 0
+        self.on_gone: Callable[[str], None] = lambda _: None
         self.reflector = Reflector(
             Client(self.transport, "test"),
             THINGS,
@@ -64,6 +65,8 @@ class World:
         one = new or old
         assert one is not None
         self.told.append((what, one.metadata.name, one.spec.size))
+        if new is None:
+            self.on_gone(one.metadata.resource_version)
 
     def on_synced(self) -> None:
         self.synced += 1
@@ -105,6 +108,22 @@ async def test_a_streaming_list_fills_the_copy_before_anything_is_told() -> None
         "timeoutSeconds": "450",
     }
     assert world.states == [True, False]
+
+
+async def test_a_deletion_is_told_with_the_version_at_which_the_object_was_seen_to_be_gone() -> None:
+    """By its watch event, or by a list without it: whoever keeps answers can tell those from before it (I9)."""
+    world = World()
+    versions: list[str] = []
+    world.on_gone = versions.append
+    feed = world.feed(thing("a", 1), thing("b", 2), version=7)
+    async with running(world.reflector.run()):
+        await world.reflector.synced.wait()
+        feed.event("DELETED", thing("a", 9))
+        await until(lambda: world.names() == ["b"])
+        world.feed(version=12)
+        feed.error(410, "Expired")
+        await until(lambda: world.names() == [])
+    assert versions == ["9", "12"]
 
 
 async def test_changes_after_the_list_are_told_from_old_to_new() -> None:

@@ -1,0 +1,99 @@
+"""What the cache of the host's own objects takes from watches and from answers (I9)."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from uniteddeployment.controller.host import Host, Part
+from uniteddeployment.controller.objects import Stored, StoredRevision
+from uniteddeployment.kube.client import Client
+from uniteddeployment.planning.observed import Metadata
+from uniteddeployment_api import names
+
+KEY = ("default", "web")
+
+
+def stored(version: int, *, status: bytes = b"{}", uid: str = "uid-1", **meta: Any) -> Stored:
+    return Stored(Metadata("web", "default", uid, str(version), **{"generation": 1, **meta}), status=Raw(status))
+
+
+def revision(version: int, uid: str = "uid-r") -> StoredRevision:
+    labels = {names.LABEL_NAME: "web"}
+    notes = {names.ANNOTATION_TEMPLATE_REVISION: "abc"}
+    return StoredRevision(Metadata("web-abc", "default", uid, str(version), labels=labels, annotations=notes), 1)
+
+
+class Cache(Host):
+    """A cache that notes which keys it queues, and whether for a user's edit."""
+
+    def __init__(self) -> None:
+        self.queued: list[tuple[tuple[str, str], bool]] = []
+        unused: Client = None  # type: ignore[assignment]  # nothing is requested here
+        super().__init__(Client(unused, "host"), lambda key, user: self.queued.append((key, user)))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def cache() -> Cache:
+    found = Cache()
+    found._deployment_changed(None, stored(5))
+    found.queued.clear()
+    return found
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "generation": {"generation": 2},
+    "deletion": {"deletion_timestamp": "2026-01-01T00:00:00Z"},
+    "finalizers": {"finalizers": ("somebody/else",)},
+    "annotations": {"annotations": {"a": "b"}},
+    "status": {"status": b'{"replicas":1}'},
+}
+
+
+@pytest.mark.parametrize("written", ["status", "finalizers", "annotations"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_answer_queues_the_key_for_all_that_it_shows_beside_our_own_write(
+    cache: Cache, written: Part, change: str
+) -> None:
+    """I9, and I3: our own write alone queues nothing."""
+    cache.keep_answer(stored(6, **CHANGES[change]), written)
+    assert cache.queued == ([] if change == written else [(KEY, change == "generation")])
+    cache.queued.clear()
+    cache._deployment_changed(stored(5), stored(6, **CHANGES[change]))
+    assert cache.queued == [], "its watch event shows nothing new"
+
+
+def test_an_answer_does_not_bring_back_an_object_that_is_gone(cache: Cache) -> None:
+    cache._deployment_changed(stored(7), None)
+    cache.keep_answer(stored(6), "status")
+    assert cache.get(KEY) is None
+
+
+def test_an_answer_about_a_namesake_that_is_gone_changes_nothing(cache: Cache) -> None:
+    cache._deployment_changed(None, stored(9, uid="uid-2"))
+    cache.keep_answer(stored(8, generation=3), "status")
+    found = cache.get(KEY)
+    assert found is not None
+    assert found.metadata.uid == "uid-2"
+
+
+def test_an_answer_about_a_revision_from_before_its_deletion_does_not_bring_it_back(cache: Cache) -> None:
+    cache._revision_changed(None, revision(5))
+    cache._revision_changed(revision(7), None)
+    cache.keep_revision(revision(6))
+    assert cache.records(KEY) == ()
+
+
+def test_a_revision_that_was_made_again_outlives_the_late_event_of_its_deletion(cache: Cache) -> None:
+    cache._revision_changed(None, revision(5))
+    cache.keep_revision(revision(8, uid="uid-new"))
+    cache._revision_changed(revision(7), None)
+    assert len(cache.records(KEY)) == 1
+
+
+def test_a_status_is_kept_as_it_was_answered(cache: Cache) -> None:
+    cache.keep_answer(stored(6, status=b'{"replicas":3}'), "status")
+    found = cache.get(KEY)
+    assert found is not None
+    assert msgspec.json.decode(found.status) == {"replicas": 3}
