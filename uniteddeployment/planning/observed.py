@@ -11,7 +11,10 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from uniteddeployment.planning import unready
+from uniteddeployment.planning.unready import ContainerStatus, Unready
 from uniteddeployment_api import names
 
 
@@ -66,6 +69,19 @@ class WorkloadSpec(Struct, rename="camel", frozen=True, gc=False):
     ordinals: Ordinals | None = None
 
 
+class WorkloadCondition(Struct, rename="camel", frozen=True, gc=False):
+    """One condition of a workload."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+_FAILURES = ("ReplicaFailure", "FailedScale")
+"""The conditions of a Deployment and of a CloneSet that cannot create pods."""
+
+
 class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
     """What is read of the status of a workload."""
 
@@ -76,6 +92,18 @@ class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
     updated_replicas: int = 0
     current_revision: str = ""
     update_revision: str = ""
+    conditions: tuple[WorkloadCondition, ...] = ()
+    """Only those that say that pods cannot be created."""
+
+    def __post_init__(self) -> None:
+        if self.conditions:
+            failures = tuple(one for one in self.conditions if one.type in _FAILURES and one.status == "True")
+            force_setattr(self, "conditions", failures)
+
+    @property
+    def failure(self) -> str:
+        """Why pods cannot be created; nothing if they can, or if the workload is of a kind that does not say."""
+        return next((unready.clip(one.message or one.reason) for one in self.conditions), "")
 
 
 class Workload(Struct, rename="camel", frozen=True, gc=False):
@@ -137,6 +165,15 @@ class PodStatus(Struct, rename="camel", frozen=True, gc=False):
 
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    """Only of containers that do not run: most do, and there are many."""
+
+    def __post_init__(self) -> None:
+        for field_ in ("init_container_statuses", "container_statuses"):
+            found = getattr(self, field_)
+            if found:
+                force_setattr(self, field_, tuple(one for one in found if not one.runs))
 
 
 class PodMetadata(Struct, rename="camel", frozen=True, gc=False):
@@ -177,12 +214,18 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
         )
 
     @property
-    def unschedulable(self) -> str:
-        """Why the scheduler found no node, or nothing."""
-        for condition in self.status.conditions:
-            if condition.type == "PodScheduled" and condition.status == "False":
-                return condition.message or condition.reason
-        return ""
+    def unready(self) -> Unready | None:
+        """Why it is not ready, as far as the cluster says."""
+        conditions = {condition.type: condition for condition in self.status.conditions}
+        scheduled, ready = conditions.get("PodScheduled"), conditions.get("Ready")
+        if scheduled is not None and scheduled.status == "False":
+            return Unready(scheduled.reason or "Unschedulable", unready.clip(scheduled.message))
+        containers = (*self.status.init_container_statuses, *self.status.container_statuses)
+        found = unready.of_containers(containers)
+        if found is not None or ready is None:
+            return found
+        begun = ready.last_transition_time
+        return unready.starting(containers, reason=ready.reason, message=ready.message, begun=begun)
 
     @property
     def unscheduled_since(self) -> str | None:
@@ -209,8 +252,8 @@ class PodTally:
     """Revision -> pods that are neither over nor going away."""
     ready: Mapping[str, int] = field(default_factory=dict)
     """Revision -> ready pods."""
-    problems: Mapping[str, int] = field(default_factory=dict)
-    """Why pods found no node -> how many."""
+    unready: tuple[Unready, ...] = ()
+    """Why pods are not ready: one entry for each that has a reason."""
     unscheduled: tuple[tuple[int, str], ...] = ()
     """For each pod that the scheduler found no node for: its ordinal, and since when."""
 
@@ -224,18 +267,13 @@ class PodTally:
             return False
         return self.total == self.living.get(revision, 0) or all(pod.revision == revision for pod in self.pods)
 
-    @property
-    def message(self) -> str:
-        """Why pods are not running, for people."""
-        return "; ".join(f"{count} unschedulable: {reason}" for reason, count in sorted(self.problems.items())[:2])
-
 
 def tally(pods: Iterable[Pod]) -> PodTally:
     """Count the pods of one subset."""
     kept = tuple(pods)
     living: Counter[str] = Counter()
     ready: Counter[str] = Counter()
-    problems: Counter[str] = Counter()
+    waiting: list[Unready] = []
     unscheduled: list[tuple[int, str]] = []
     for pod in kept:
         if pod.metadata.deletion_timestamp is not None or pod.status.phase in ("Failed", "Succeeded"):
@@ -244,11 +282,12 @@ def tally(pods: Iterable[Pod]) -> PodTally:
         living[revision] += 1
         if pod.ready:
             ready[revision] += 1
-        elif reason := pod.unschedulable:
-            problems[reason] += 1
-            if (begun := pod.unscheduled_since) is not None:
-                unscheduled.append((pod.ordinal, begun))
-    return PodTally(kept, len(kept), dict(living), dict(ready), dict(problems), tuple(sorted(unscheduled)))
+            continue
+        if (reason := pod.unready) is not None:
+            waiting.append(reason)
+        if (begun := pod.unscheduled_since) is not None:
+            unscheduled.append((pod.ordinal, begun))
+    return PodTally(kept, len(kept), dict(living), dict(ready), tuple(waiting), tuple(sorted(unscheduled)))
 
 
 NO_PODS = PodTally()

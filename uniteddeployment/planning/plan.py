@@ -12,12 +12,13 @@ from uniteddeployment.planning import division, history, ordinals, retire, statu
 from uniteddeployment.planning.history import Revisions
 from uniteddeployment.planning.kinds.base import TemplateMissing
 from uniteddeployment.planning.news import news
-from uniteddeployment.planning.observed import Observed, Reach
+from uniteddeployment.planning.observed import NO_PODS, Observed, Reach
 from uniteddeployment.planning.recreate import with_recreation
 from uniteddeployment.planning.status import Row
 from uniteddeployment.planning.steps import AddFinalizer, Event, HostStep, MemberStep, NoteOrphaning, RemoveFinalizer
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment.planning.subsets import Look, plan_subset
+from uniteddeployment.planning.unready import next_due
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +131,20 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
         ),
         events=news(subject, members, rows, verdicts, current=current),
         rows=rows,
-        again_in=divided.again_in,
+        again_in=_again_in(look, rows),
         remember=divided.remember,
     )
+
+
+def _again_in(look: Look, rows: tuple[Row, ...]) -> float | None:
+    """Until a subset takes pods again, or until pods that are starting have been so for too long."""
+    pods = [look.observed.members[row.cluster].pods.get(row.name, NO_PODS) for row in rows if _starting(row)]
+    times = [look.divided.again_in, *(next_due(one.unready, look.observed.now) for one in pods)]
+    return min((time for time in times if time is not None), default=None)
+
+
+def _starting(row: Row) -> bool:
+    return not row.settled and row.reach is Reach.READY
 
 
 def _current(subject: Subject, revisions: Revisions, rows: tuple[Row, ...]) -> str:

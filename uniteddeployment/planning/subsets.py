@@ -53,6 +53,7 @@ def plan_subset(look: Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]
         waiting=look.divided.reserved.get(subset.name, 0),
         covered=look.divided.covered.get(subset.name, 0),
         schedulable=look.divided.conditions.get(subset.name),
+        now=observed.now,
     )
     if not view.known:
         return _unseen(look.subject, demand), ()

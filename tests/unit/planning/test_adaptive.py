@@ -330,8 +330,8 @@ def test_no_pod_that_has_a_node_goes_because_another_has_none(subsets, kind):
         kept = one.pods(app, f"s{index}")
         if kind == "statefulSetTemplate":
             running = max(
-                (place + 1 for place, pod in enumerate(kept[: one.given]) if not pod.unschedulable), default=0
+                (place + 1 for place, pod in enumerate(kept[: one.given]) if pod.unscheduled_since is None), default=0
             )
         else:
-            running = min(one.given, sum(not pod.unschedulable for pod in kept))
+            running = min(one.given, sum(pod.unscheduled_since is None for pod in kept))
         assert result.replicas[f"s{index}"] >= running

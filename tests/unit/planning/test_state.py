@@ -13,7 +13,7 @@ SIZES = {"member-1": 4, "member-2": 2, "member-3": 2}
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 
 
-def shown(updated=None, ready=None, *, reach=None, status=None, **changes):
+def shown(updated=None, ready=None, *, reach=None, **changes):
     """The status of an application with so many updated pods in each subset, which came from app:1."""
     old = make.application(make.manifest())
     app = make.application(make.manifest(**{"image": "app:2", **changes}), generation=2)
@@ -27,7 +27,7 @@ def shown(updated=None, ready=None, *, reach=None, status=None, **changes):
         if name == reach:
             views[name] = replace(views[name], reach=Reach.OFFLINE, detail="no answer")
     seen = make.observed(views, revisions=(make.record(old), make.record(app, 2)))
-    before = {"currentRevision": old.revision_name, "updatedRevision": app.revision_name, **(status or {})}
+    before = {"currentRevision": old.revision_name, "updatedRevision": app.revision_name}
     return plan(make.subject(app, status=before), seen).status
 
 
@@ -81,6 +81,20 @@ def test_a_spec_that_is_refused_is_stalled_and_the_condition_stalled_says_why():
     conditions = {one["type"]: one for one in plan(subject, make.observed()).status["conditions"]}
     assert conditions["Ready"]["reason"] == "Stalled"
     assert conditions["Stalled"]["reason"] == "InvalidSpec"
+
+
+@pytest.mark.parametrize(
+    ("ready", "changes", "expected"),
+    [
+        (None, {}, ("Ready", "False")),
+        (1, {}, ("Progressing", "True")),
+        (1, {"paused": True}, ("Paused", "False")),
+        (1, {"reach": "member-2"}, ("Progressing", "True")),
+    ],
+)
+def test_reconciling_speaks_the_same_words(ready, changes, expected):
+    conditions = {one["type"]: one for one in shown(ready=ready, **changes)["conditions"]}
+    assert (conditions["Reconciling"]["reason"], conditions["Reconciling"]["status"]) == expected
 
 
 def test_the_state_of_the_whole_is_the_first_of_its_parts():

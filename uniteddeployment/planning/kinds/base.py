@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from uniteddeployment.planning import workload
+from uniteddeployment.planning import unready, workload
 from uniteddeployment.planning.adoption import NO_CLAIM, Claim
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import NO_PODS, MemberView, PodTally, RevisionData, Workload
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
 from uniteddeployment.planning.workload import Rendered
 from uniteddeployment_api import Subset, names
+from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class Demand:
     """How many of the replicas wait for a node, to have stand-ins elsewhere."""
     covered: int = 0
     """How many of those do have stand-ins, and so need not run."""
+    now: str = ""
+    """When the clusters were looked at."""
     schedulable: Mapping[str, Any] | None = None
     """The condition that says whether the subset takes pods, with the strategy Adaptive."""
 
@@ -127,6 +130,16 @@ class Demand:
         why = f"take over the {self.app.kind} that is there, at revision {revision}"
         step = self.apply(self.render(revision), None, why, replicas=self.replicas, adopt=True)
         return SubsetPlan((step,), Counts(), "", settled=False, message=f"waits for {self.app.kind} {self.claim.name}")
+
+    @property
+    def why_not_ready(self) -> str:
+        """What keeps pods from being ready or from being created, in brackets; nothing if nothing is known."""
+        parts = [unready.summary(self.pods.unready, self.now)]
+        parts += [found.status.failure for found in self.mine]
+        if self.app.workload_kind.template in ORDINAL_TEMPLATES:
+            parts += [_not_created(found) for found in self.mine]
+        told = "; ".join(part for part in parts if part)
+        return f" ({told})" if told else ""
 
     @property
     def pods(self) -> PodTally:
@@ -204,6 +217,18 @@ class SubsetPlan:
     """What is being waited for, when not settled."""
     note: str = ""
     """What people should know of it although nothing is being waited for."""
+
+
+def _not_created(found: Workload) -> str:
+    """What to say of a StatefulSet that makes no further pods although all it has are available.
+
+    Its controller creates pods before it writes that status, so the creation was refused. It says why in Events only.
+    """
+    status = found.status
+    missing = found.spec.replicas - status.replicas
+    if not found.observed or missing <= 0 or status.available_replicas < status.replicas:
+        return ""
+    return f"{missing} not created: see the Events of {found.kind} {found.metadata.name}"
 
 
 def owned(app: Application, found: Workload) -> bool:

@@ -113,10 +113,9 @@ def _counts(demand: Demand, found: dict[str, Workload]) -> Counts:
 def _progress(demand: Demand, found: dict[str, Workload], goal: dict[str, int], counts: Counts) -> str:
     if not all(workload.observed for workload in found.values()):
         return "until its controller has seen the change"
-    why = demand.pods.message
-    suffix = f" ({why})" if why else ""
+    why = demand.why_not_ready
     if counts.updated_ready < goal[demand.target] - demand.covered:
-        return f"{counts.updated_ready} of {goal[demand.target]} pods updated and ready{suffix}"
+        return f"{counts.updated_ready} of {goal[demand.target]} pods updated and ready{why}"
     if counts.ready < demand.replicas - demand.covered or counts.observed != demand.replicas:
-        return f"{counts.ready} of {demand.replicas} pods ready{suffix}"
+        return f"{counts.ready} of {demand.replicas} pods ready{why}"
     return ""

@@ -205,15 +205,14 @@ def _progress(demand: Demand, found: Workload, counts: Counts, partition: int) -
     """What is still to come in the cluster, or nothing."""
     if not found.observed:
         return "until its controller has seen the change"
-    why = demand.pods.message
-    suffix = f" ({why})" if why else ""
+    why = demand.why_not_ready
     if counts.observed != demand.replicas or counts.ready < demand.replicas - demand.covered:
-        return f"{counts.ready} of {demand.replicas} pods ready{suffix}"
+        return f"{counts.ready} of {demand.replicas} pods ready{why}"
     wanted = demand.replicas - demand.partition
     if demand.stable in (None, demand.target):
         wanted = demand.replicas
     elif partition > demand.partition:
         wanted = 0  # pods above the asked-for partition are held back by canaries below it
     if counts.updated_ready < wanted - demand.covered:
-        return f"{counts.updated_ready} of {wanted} pods updated and ready{suffix}"
+        return f"{counts.updated_ready} of {wanted} pods updated and ready{why}"
     return ""
