@@ -35,7 +35,7 @@ _log = structlog.get_logger(__name__)
 
 USER, ROUTINE = 1, 0
 """Priorities in the queue: what a person has just changed goes before the resync of ten thousand."""
-SYNC_SECONDS = 15.0
+SYNC_SECONDS = 5.0
 """How long a start waits for members to be reached; the dead ones are then worked around."""
 DRAIN_SECONDS = 20.0
 """How long a stop waits for what is being worked on; kubelets kill after 30."""
@@ -148,6 +148,8 @@ class Controller:
             self.queue.forget(key)
             return
         wanted = await self._plan(subject)
+        if wanted.early and wanted.remember:
+            return  # it is queued again when all its clusters have been looked at
         if wanted.remember:
             # What is decided now cannot be seen again once it is acted on: it is acted on when status has it (I9).
             self._tell(subject, _news(None, wanted))
@@ -164,9 +166,13 @@ class Controller:
             if subject is None:
                 return
         left = await self._plan(subject) if wanted.writes else wanted
-        self._tell(subject, [*outcome.events, *_news(wanted, left)])
-        pause = self._reporter.pause(subject, left)
-        written = bool(pause) or await self._reporter.status(subject, left)
+        pause, written = 0.0, True
+        if left.early:
+            self._tell(subject, outcome.events)
+        else:
+            self._tell(subject, [*outcome.events, *_news(wanted, left)])
+            pause = self._reporter.pause(subject, left)
+            written = bool(pause) or await self._reporter.status(subject, left)
         if pause:
             self.queue.add_after(key, pause)
         if left.again_in is not None:

@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import HOST, Application
-from uniteddeployment.planning.observed import MemberView, Observed, Reach, Refusal, RevisionData
+from uniteddeployment.planning.observed import MemberView, Observed, Reach, Refusal, RevisionData, Workload
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
@@ -27,7 +27,7 @@ class Memory:
     refused: dict[tuple[str, str, str], Refusal] = field(default_factory=dict)
     """(cluster, kind, name) -> what was refused because it cannot be changed."""
     seeded: set[str] = field(default_factory=set)
-    """Clusters whose generations were looked up in status since this process started."""
+    """Subsets whose generations were looked up in status since this process started."""
     clusters: frozenset[str] = frozenset()
     """Clusters that it has or should have something in."""
 
@@ -64,8 +64,8 @@ class Observer:
     def observe(self, subject: Subject) -> Observed:
         memory = self.memory(subject)
         members = self._members(subject)
-        for cluster, view in members.items():
-            if view.reach is Reach.READY and cluster not in memory.seeded:
+        for view in members.values():
+            if view.known:
                 _seed(subject, view, memory)
         self._note_clusters((subject.namespace, subject.name), memory, frozenset(members))
         return Observed(
@@ -123,13 +123,17 @@ class Observer:
 
 
 def _seed(subject: Subject, view: MemberView, memory: Memory) -> None:
-    """After a restart: what status says of the generations that our writes got in a cluster."""
-    memory.seeded.add(view.name)
+    """Take over from status which generations the last process's writes got, once its workloads can be seen."""
     for subset, entry in subject.subset_statuses().items():
-        if (entry.get("cluster") or HOST) != view.name:
+        kind = str(entry.get("workload") or "").partition("/")[0]
+        if subset in memory.seeded or (entry.get("cluster") or HOST) != view.name or kind in view.unread:
             continue
-        found = [workload for workload in view.workloads if workload.subset == subset]
-        if sum(workload.metadata.generation for workload in found) == entry.get("observedGeneration", 0):
-            for workload in found:
-                noted = (view.name, workload.kind, workload.metadata.name)
-                memory.generations.setdefault(noted, workload.metadata.generation)
+        memory.seeded.add(subset)
+        found = [one for one in view.workloads if (one.subset, one.kind) == (subset, kind) and _owned(subject, one)]
+        if sum(one.metadata.generation for one in found) == entry.get("observedGeneration", 0):
+            for one in found:
+                memory.generations.setdefault((view.name, one.kind, one.metadata.name), one.metadata.generation)
+
+
+def _owned(subject: Subject, found: Workload) -> bool:
+    return found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) == subject.uid

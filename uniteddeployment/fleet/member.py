@@ -29,6 +29,8 @@ _log = structlog.get_logger(__name__)
 
 PROBE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+UNDECIDED_SECONDS = 15.0
+"""How long a cluster may take to show everything before that counts as trouble, and is told."""
 CONNECTING, READING = "connecting", "reading what runs there"
 
 
@@ -73,6 +75,9 @@ class Member:
         self.detail = CONNECTING
         self.last_contact: str | None = None
         self.facts = Facts()
+        self.undecided = True
+        """Whether it is too early to say how it stands: it has not shown everything yet, and nothing has failed."""
+        self._begun = asyncio.get_running_loop().time()
         self._turned = turned
         self._now = now
         self.unserved: Mapping[str, str] = {}
@@ -124,6 +129,7 @@ class Member:
             pods=self.cache.pods(key),
             unserved=self.unserved,
             unread=self.unread,
+            undecided=self.undecided,
         )
 
     def suspect(self) -> None:
@@ -181,16 +187,23 @@ class Member:
     async def _look(self) -> None:
         problem = await self._probe()
         synced = all(reflector.settled for reflector in self._reflectors)
+        decided = problem is not None or synced or self._in_trouble()
         if problem is None:
             self.refused.clear()
             self.last_contact = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
             if synced:
-                self._turn(Reach.READY, "")
+                self._turn(Reach.READY, "", decided)
             else:
                 errors = [reflector.last_error for reflector in self._reflectors if reflector.last_error]
-                self._turn(Reach.PENDING, errors[0] if errors else READING)
+                self._turn(Reach.PENDING, errors[0] if errors else READING, decided)
         else:
-            self._turn(Reach.OFFLINE if synced else Reach.PENDING, problem)
+            self._turn(Reach.OFFLINE if synced else Reach.PENDING, problem, decided)
+
+    def _in_trouble(self) -> bool:
+        """Whether a watch without which nothing is known has failed, or has taken too long to show everything."""
+        if any(reflector.last_error and not reflector.settled for reflector in self._reflectors):
+            return True
+        return asyncio.get_running_loop().time() - self._begun >= UNDECIDED_SECONDS
 
     async def _probe(self) -> str | None:
         """None if it answers and knows us, else what is wrong."""
@@ -219,8 +232,11 @@ class Member:
             return None
         return f"it answers {error.status} {error.reason}"
 
-    def _turn(self, reach: Reach, detail: str) -> None:
+    def _turn(self, reach: Reach, detail: str, decided: bool) -> None:
+        """Notes how it stands. What is decided once stays so, whatever it then is."""
         unserved, unread = self._closed() if reach is Reach.READY else (self.unserved, self.unread)
-        if (reach, detail, unserved, unread) != (self.reach, self.detail, self.unserved, self.unread):
-            self.reach, self.detail, self.unserved, self.unread = reach, detail, unserved, unread
+        undecided = self.undecided and not decided
+        state = (reach, detail, unserved, unread, undecided)
+        if state != (self.reach, self.detail, self.unserved, self.unread, self.undecided):
+            self.reach, self.detail, self.unserved, self.unread, self.undecided = state
             self._turned(self)

@@ -16,7 +16,7 @@ import structlog
 from uniteddeployment.fleet import clusters
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
-from uniteddeployment.fleet.member import CONNECTING, READING, Member
+from uniteddeployment.fleet.member import CONNECTING, Member
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError
 from uniteddeployment.kube.errors import KubeError, NotFound
@@ -54,11 +54,8 @@ class _Entry:
     member: Member | None = None
     reach: Reach = Reach.PENDING
     detail: str = CONNECTING
-
-    @property
-    def fresh(self) -> bool:
-        """Whether it is too early to say anything about it."""
-        return self.reach is Reach.PENDING and self.detail in (CONNECTING, READING)
+    undecided: bool = True
+    """Whether it is too early to say how it stands."""
 
 
 class Fleet:
@@ -103,7 +100,7 @@ class Fleet:
     @property
     def settled(self) -> bool:
         """Whether each member has been reached or found out of reach."""
-        return self.synced and not any(entry.fresh for entry in self._entries.values())
+        return self.synced and not any(entry.undecided for entry in self._entries.values())
 
     async def wait_synced(self) -> None:
         while not self.synced:
@@ -143,7 +140,7 @@ class Fleet:
         entry = self._entries.get(cluster)
         if entry is None:
             return MemberView(cluster, Reach.UNKNOWN, "there is no Cluster object of this name")
-        return MemberView(cluster, entry.reach, entry.detail)
+        return MemberView(cluster, entry.reach, entry.detail, undecided=entry.undecided)
 
     async def run(self) -> None:
         """Keep all members connected until cancelled."""
@@ -223,23 +220,23 @@ class Fleet:
     def _member_turned(self, member: Member) -> None:
         entry = self._entries.get(member.name)
         if entry is not None:
-            entry.reach, entry.detail = member.reach, member.detail
+            entry.reach, entry.detail, entry.undecided = member.reach, member.detail, member.undecided
         self._stirred.set()
         self._turned(member.name)
         if entry is not None and self._tasks is not None:
             self._tasks.create_task(self._report(entry))
 
     async def _say(self, entry: _Entry, reach: Reach, detail: str) -> None:
-        entry.reach, entry.detail = reach, detail
+        entry.reach, entry.detail, entry.undecided = reach, detail, False
         self._stirred.set()
         self._turned(entry.cluster.key)
         await self._report(entry)
 
     async def _report(self, entry: _Entry) -> None:
         """Write the Cluster's status. A failure is not retried: the next change of state says it again."""
-        if self._read_only:
-            return
         cluster = entry.cluster
+        if self._read_only or (entry.undecided and cluster.status):
+            return
         status = self._status(entry)
         if {**status, "lastProbeTime": None} == {**cluster.status, "lastProbeTime": None}:
             return

@@ -323,6 +323,8 @@ class MemberView:
     """Kinds of workloads that cannot be had there -> why, for people."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """Kinds of workloads whose objects could not be read yet -> why, for people."""
+    undecided: bool = False
+    """Whether it is too early to say how it stands: this process has just begun to look, and nothing has failed."""
 
     @property
     def known(self) -> bool:

@@ -5,7 +5,7 @@ division, partitions, each subset by its kind, what is left over, status.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uniteddeployment.planning import division, history, ordinals, retire, status
@@ -41,6 +41,8 @@ class Plan:
     missing: frozenset[str] = frozenset()
     again_in: float | None = None
     """Seconds after which to plan again, although nothing may have happened until then."""
+    early: bool = False
+    """A cluster of it is being looked at for the first time: status and Events wait until it is known how it stands."""
     remember: bool = False
     """The status has to be stored, and planned from, before anything is done: it holds what will not be seen again."""
 
@@ -52,6 +54,11 @@ class Plan:
 
 def plan(subject: Subject, observed: Observed) -> Plan:
     """Decide everything for one UnitedDeployment."""
+    early = any(view.undecided for view in observed.members.values())
+    return replace(_plan(subject, observed), early=early)
+
+
+def _plan(subject: Subject, observed: Observed) -> Plan:
     if subject.deleting:
         return _farewell(subject, observed)
     app = subject.app

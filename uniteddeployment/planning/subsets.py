@@ -115,7 +115,8 @@ def _unseen(subject: Subject, demand: Demand) -> Row:
     message = f"{status.where(demand.cluster)}: {view.detail}" if view.detail else f"{demand.cluster} is {view.reach}"
     counts = status.carried(subject, demand.subset.name)
     planned = SubsetPlan((), counts, entry.get("workload", "").partition("/")[2], settled=False, message=message)
-    return _row(demand, planned, stalled=missing, last_observed=view.last_contact or entry.get("lastObservedTime"))
+    row = _row(demand, planned, stalled=missing, last_observed=view.last_contact or entry.get("lastObservedTime"))
+    return replace(row, generation=entry.get("observedGeneration", 0))
 
 
 def _row(

@@ -1,0 +1,197 @@
+"""The snapshot that a plan is made from: which clusters are in it, and what is known of the last process's writes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support import planning as make
+from uniteddeployment.controller.observe import Observer
+from uniteddeployment.fleet.cache import AppKey, MemberCache
+from uniteddeployment.fleet.clusters import ClusterObject
+from uniteddeployment.planning.observed import MemberView, Metadata, Reach, Workload
+from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.subject import Subject
+from uniteddeployment_api import names
+
+CLUSTER = "default/member-1"
+NOTED = (CLUSTER, "StatefulSet", "web-member-1")
+APP = make.application(make.manifest())
+
+
+class Revisions:
+    """A host that keeps no revisions."""
+
+    def records(self, _key: tuple[str, str]) -> tuple[()]:
+        return ()
+
+
+class Member:
+    """A member whose cache has something of some applications."""
+
+    def __init__(self, name: str, has: set[AppKey]) -> None:
+        self.name = name
+        self.cache: MemberCache | set[AppKey] = has
+
+
+class Clusters:
+    """A fleet with ready-made views; clusters without one are not there."""
+
+    def __init__(self, *views: MemberView, labels: Mapping[str, dict[str, str]] | None = None) -> None:
+        self.views = {view.name: view for view in views}
+        self.has: dict[str, set[AppKey]] = {}
+        self._labels = labels or {}
+
+    def members(self) -> Iterator[Member]:
+        return (Member(name, self.has.get(name, set())) for name in self.views)
+
+    def view(self, cluster: str, _key: AppKey) -> MemberView:
+        return self.views.get(cluster) or MemberView(cluster, Reach.UNKNOWN)
+
+    def cluster(self, cluster: str) -> ClusterObject | None:
+        namespace, _, name = cluster.partition("/")
+        return ClusterObject(Metadata(name, namespace, labels=self._labels.get(cluster, {})))
+
+
+def observer(clusters: Clusters) -> Observer:
+    return Observer(Revisions(), clusters, lambda: datetime(2026, 1, 1, tzinfo=UTC))  # type: ignore[arg-type]  # stand-ins
+
+
+def subject(**entry: Any) -> Subject:
+    """One whose status knows that the StatefulSet in member-1 was at generation 3 after our last write."""
+    known = {"name": "member-1", "cluster": CLUSTER, "workload": "StatefulSet/web-member-1", "observedGeneration": 3}
+    return make.subject(APP, status={"subsetStatuses": [{**known, **entry}]})
+
+
+def found(generation: int = 3, **more: Any) -> Workload:
+    return replace_metadata(make.stateful_set(APP, "member-1", replicas=4, generation=generation), **more)
+
+
+def replace_metadata(workload: Workload, **more: Any) -> Workload:
+    return msgspec.structs.replace(workload, metadata=msgspec.structs.replace(workload.metadata, **more))
+
+
+@pytest.mark.parametrize("reach", [Reach.READY, Reach.OFFLINE])
+def test_a_generation_that_status_knows_of_is_taken_over(reach: Reach) -> None:
+    """I3: a restart does not look at each workload again."""
+    clusters = Clusters(make.view("member-1", found(), reach=reach))
+    assert observer(clusters).observe(subject()).generations == {NOTED: 3}
+
+
+STRANGERS: dict[str, Workload] = {
+    "changed since": found(generation=4),
+    "another application's": found(annotations={names.ANNOTATION_OWNER_UID: "uid-other"}),
+    "another subset's": found(labels={names.LABEL_SUBSET: "member-2"}),
+}
+
+
+@pytest.mark.parametrize("case", STRANGERS)
+def test_a_workload_that_is_not_what_status_speaks_of_has_to_be_looked_at(case: str) -> None:
+    """I9: somebody may have changed it while no controller ran."""
+    clusters = Clusters(make.view("member-1", STRANGERS[case]))
+    assert observer(clusters).observe(subject()).generations == {}
+
+
+def test_a_workload_of_another_kind_does_not_count() -> None:
+    """While a subset changes its kind, two workloads run it; status speaks of one."""
+    old = msgspec.structs.replace(found(generation=2, name="web-member-1-abc"), kind="Deployment")
+    clusters = Clusters(make.view("member-1", found(), old))
+    assert observer(clusters).observe(subject()).generations == {NOTED: 3}
+
+
+def test_nothing_is_taken_over_before_the_workloads_can_be_seen() -> None:
+    """I9: an empty cache would look as if there was nothing."""
+    for early in (
+        MemberView(CLUSTER, Reach.PENDING),
+        MemberView(CLUSTER, Reach.READY, unread={"StatefulSet": "cannot be read"}),
+    ):
+        clusters = Clusters(early)
+        seen = observer(clusters)
+        assert seen.observe(subject()).generations == {}
+        clusters.views[CLUSTER] = make.view("member-1", found())
+        assert seen.observe(subject()).generations == {NOTED: 3}
+
+
+def test_status_is_asked_only_once() -> None:
+    """I9: later it repeats what this process wrote, also when somebody else has changed the workload since."""
+    clusters = Clusters(make.view("member-1", found(generation=4)))
+    seen = observer(clusters)
+    seen.observe(subject())
+    assert seen.observe(subject(observedGeneration=4)).generations == {}
+
+
+def test_what_this_process_wrote_goes_before_what_status_says() -> None:
+    clusters = Clusters(make.view("member-1", found(generation=3)))
+    seen = observer(clusters)
+    seen.memory(subject()).generations[NOTED] = 7
+    assert seen.observe(subject()).generations == {NOTED: 7}
+
+
+def test_a_namesake_begins_with_no_memory() -> None:
+    """I9: what was noted of an application that is gone says nothing about the next one of that name."""
+    clusters = Clusters(make.view("member-1", found()))
+    seen = observer(clusters)
+    seen.observe(subject())
+    assert seen.observe(replace(subject(), uid="uid-next", status={})).generations == {}
+
+
+def test_the_clusters_looked_at_are_those_of_the_topology_of_status_and_where_something_was_seen() -> None:
+    """I7: nothing that may be left in a cluster is overlooked."""
+    clusters = Clusters(*(MemberView(f"default/{name}", Reach.READY) for name in ("member-1", "old", "stray", "idle")))
+    clusters.has["default/stray"] = {("default", "web")}
+    seen = observer(clusters)
+    observed = seen.observe(subject(cluster="default/old"))
+    members = {f"default/{name}" for name in ("member-1", "member-2", "member-3", "old", "stray")}
+    assert set(observed.members) == members
+    assert all(seen.in_cluster(name) == {("default", "web")} for name in members)
+    assert not seen.in_cluster("default/idle")
+
+
+def test_a_cluster_that_is_left_is_not_remembered() -> None:
+    clusters = Clusters(MemberView("default/old", Reach.READY))
+    seen = observer(clusters)
+    seen.observe(subject(cluster="default/old"))
+    seen.observe(subject())
+    assert not seen.in_cluster("default/old")
+    seen.forget(("default", "web"))
+    assert not seen.in_cluster(CLUSTER)
+
+
+REGISTRIES: dict[str, dict[str, Any]] = {
+    "namespaces": {"namespaces": ["elsewhere"]},
+    "selector": {"selector": {"tier": "gold"}},
+}
+
+
+@pytest.mark.parametrize("rule", REGISTRIES)
+def test_a_cluster_that_the_registry_query_leaves_out_is_seen_and_not_written_to(rule: str) -> None:
+    """I13: what runs there is still shown."""
+    document = make.manifest()
+    document["spec"]["topology"]["clusterRegistry"] = REGISTRIES[rule]
+    app = make.application(document)
+    clusters = Clusters(make.view("member-1", found()))
+    view = observer(clusters).observe(make.subject(app)).members[CLUSTER]
+    assert (view.reach, len(view.workloads)) == (Reach.UNKNOWN, 1)
+    assert rule in view.detail
+    going = replace(make.subject(app), deleting=True)
+    assert observer(clusters).observe(going).members[CLUSTER].reach is Reach.READY
+
+
+@pytest.mark.parametrize("rule", [{"namespaces": ["default"]}, {"selector": {"tier": "gold"}}])
+def test_a_cluster_that_the_registry_query_takes_in_is_as_it_is(rule: dict[str, Any]) -> None:
+    document = make.manifest()
+    document["spec"]["topology"]["clusterRegistry"] = rule
+    clusters = Clusters(make.view("member-1"), labels={CLUSTER: {"tier": "gold"}})
+    view = observer(clusters).observe(make.subject(make.application(document))).members[CLUSTER]
+    assert view.reach is Reach.READY
+
+
+def test_a_plan_says_when_it_is_too_early_for_status() -> None:
+    """I3, I8: "not known yet" is told only when that is how it stays."""
+    early = MemberView("default/member-2", Reach.PENDING, "connecting", undecided=True)
+    assert plan(make.subject(APP), make.observed({"member-2": early})).early
+    decided = replace(early, undecided=False)
+    assert not plan(make.subject(APP), make.observed({"member-2": decided})).early
