@@ -65,7 +65,8 @@ def _plan(subject: Subject, observed: Observed) -> Plan:
     if app is None:
         problems = "; ".join(f"{error.path}: {error.message}" for error in subject.errors)
         verdicts = status.refused("InvalidSpec", problems)
-        return Plan(status=status.with_conditions(subject, verdicts, observed.now))
+        stored = status.with_conditions(subject, verdicts, observed.now)
+        return Plan(before=_finalizer(subject, observed, writing=False), status=stored)
     revisions = history.revisions(subject, app, observed)
     ranges = ordinals.ranges(subject, app, observed)
     look = Look(subject, app, observed, revisions, division.divide(subject, app, observed, ranges), ranges)
@@ -89,6 +90,14 @@ def _farewell(subject: Subject, observed: Observed) -> Plan:
     before: tuple[HostStep, ...] = (NoteOrphaning(),) if subject.orphan and not subject.noted_orphan else ()
     stored = status.with_conditions(subject, status.deleting(cleanup.waiting), observed.now)
     return Plan(before=before, members=members, status=stored)
+
+
+def _finalizer(subject: Subject, observed: Observed, *, writing: bool) -> tuple[HostStep, ...]:
+    """Keep our finalizer on what has, or is about to get, workloads. Whoever removed it may delete the object next."""
+    had = any(entry.get("workload") for entry in subject.subset_statuses().values())
+    if subject.guarded or not (writing or had or retire.any_left(subject, observed)):
+        return ()
+    return (AddFinalizer(),)
 
 
 def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> Plan:
@@ -121,9 +130,8 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
         leftovers=leftovers,
         writing=bool(members),
     )
-    before: tuple[HostStep, ...] = () if subject.guarded or paused or not members else (AddFinalizer(),)
     return Plan(
-        before=before,
+        before=_finalizer(subject, observed, writing=bool(members)),
         members=members,
         host=() if paused else revisions.steps,
         status=status.build(

@@ -49,6 +49,11 @@ def everything(subject: Subject, observed: Observed) -> Cleanup:
     return Cleanup(tuple(steps), f"{doing} {', '.join(sorted(left))}" if left else "")
 
 
+def any_left(subject: Subject, observed: Observed) -> bool:
+    """Whether any cluster shows a workload of the application."""
+    return any(_owned(subject.uid, view) for view in observed.members.values())
+
+
 def leftovers(
     app: Application,
     observed: Observed,

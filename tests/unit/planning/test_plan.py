@@ -1,5 +1,7 @@
 """The plan: what is written where, and what status says of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support import planning as make
@@ -218,3 +220,14 @@ def test_a_workload_of_somebody_else_is_never_written_to():
     assert "default/member-1" not in result.members
     assert "belongs to the UnitedDeployment default/web (uid uid-of-another-host)" in result.rows[0].message
     assert result.rows[0].stalled
+
+
+def test_the_finalizer_comes_back_also_when_the_spec_cannot_be_read():
+    """I11: what runs keeps running, and has to be found when the application is deleted."""
+    app = make.application(make.manifest())
+    entry = {"name": "member-1", "cluster": "default/member-1", "workload": "StatefulSet/web-member-1"}
+    guarded = make.subject(app, status={"subsetStatuses": [entry]})
+    unreadable = replace(guarded, app=None, finalizers=())
+    assert plan(unreadable, make.observed()).before == (AddFinalizer(),)
+    assert plan(replace(unreadable, status={}), make.observed()).before == ()
+    assert plan(replace(guarded, app=None), make.observed()).before == ()
