@@ -141,6 +141,7 @@ def _as_dict(document: Mapping[str, Any], result: Plan) -> dict[str, Any]:
     steps = [step for steps in result.members.values() for step in steps]
     return {
         "name": document["metadata"]["name"],
+        "deletionPolicy": _deletion_policy(document),
         "subsets": [
             {
                 "name": row.name,
@@ -165,6 +166,10 @@ def _as_dict(document: Mapping[str, Any], result: Plan) -> dict[str, Any]:
     }
 
 
+def _deletion_policy(document: Mapping[str, Any]) -> str:
+    return str((document.get("spec") or {}).get("deletionPolicy") or "Delete")
+
+
 def _show(document: Mapping[str, Any], result: Plan) -> None:
     console = printing.console()
     console.print(f"{names.UNITED_DEPLOYMENT_KIND} {document['metadata']['name']}")
@@ -173,6 +178,8 @@ def _show(document: Mapping[str, Any], result: Plan) -> None:
     for row in result.rows:
         table.add_row(row.name, place(row.cluster), str(row.replicas), str(row.partition), row.reason or row.message)
     console.print(table)
+    if _deletion_policy(document) == names.ORPHAN_POLICY:
+        console.print("\nIts workloads stay when it is deleted (spec.deletionPolicy: Orphan).")
     if not result.writes:
         console.print("\nNothing to do.")
         return

@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from uniteddeployment.controller.objects import FullRevision, RevisionContent, StoredRevision
-from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
+from uniteddeployment.controller.objects import FullRevision, RevisionContent, RevisionMetadata, StoredRevision
+from uniteddeployment.planning.observed import RevisionData, RevisionRecord
 
 
 class Kept(Struct, rename="camel", frozen=True):
     """A ControllerRevision with its metadata and its data."""
 
-    metadata: Metadata
+    metadata: RevisionMetadata
     revision: int = 0
     data: RevisionContent = field(default_factory=RevisionContent)
 

@@ -185,7 +185,9 @@ class Controller:
 
     def _subject(self, key: Key) -> Subject | None:
         stored = self.host.get(key)
-        return self._parser.subject(stored) if stored is not None else None
+        if stored is None:
+            return None
+        return self._parser.subject(stored, orphaning=self.host.orphaning(stored.metadata.uid))
 
     async def _plan(self, subject: Subject) -> Plan:
         """The plan on what is seen now; loads old templates if it asks for them."""

@@ -7,7 +7,13 @@ and that event then queues no key (I3). So whatever an answer shows beside our o
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from uniteddeployment.controller.objects import REVISION_SELECTOR, UNITED_DEPLOYMENTS, Stored, StoredRevision
+from uniteddeployment.controller.objects import (
+    ORPHAN_FINALIZER,
+    REVISION_SELECTOR,
+    UNITED_DEPLOYMENTS,
+    Stored,
+    StoredRevision,
+)
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
@@ -30,8 +36,17 @@ class Host:
         self._labels: dict[tuple[str, str], str] = {}
         self._revisions: dict[tuple[str, str], dict[str, StoredRevision]] = {}
         self._gone = Tombstones()
+        self._orphaning: set[str] = set()
+        """The uids of those that were seen being deleted with ``--cascade=orphan``."""
+        self._checked: set[str] = set()
+        """The uids of those whose revisions were read from the API server since they are being deleted."""
         self.deployments = Reflector(
-            client, UNITED_DEPLOYMENTS, Stored, on_change=self._deployment_changed, namespace=namespace
+            client,
+            UNITED_DEPLOYMENTS,
+            Stored,
+            on_change=self._deployment_changed,
+            on_seen=self._note_orphaning,
+            namespace=namespace,
         )
         self.revisions = Reflector(
             client,
@@ -49,6 +64,18 @@ class Host:
     def get(self, key: Key) -> Stored | None:
         return self._deployments.get(key)
 
+    def orphaning(self, uid: str) -> bool:
+        """Whether its deletion asked for the workloads to stay, by any state of it that was ever seen."""
+        return uid in self._orphaning
+
+    def orphaning_checked(self, uid: str) -> bool:
+        """Whether its revisions were read from the API server since it is being deleted."""
+        return uid in self._checked
+
+    def orphaning_was_checked(self, uid: str) -> None:
+        """Its revisions in the cache are as new as its deletion."""
+        self._checked.add(uid)
+
     def keys(self) -> Iterable[Key]:
         return self._deployments.keys()
 
@@ -63,6 +90,7 @@ class Host:
 
     def keep(self, stored: Stored) -> bool:
         """Put it in unless what is here is as new; says whether it did."""
+        self._note_orphaning(stored)
         known = self._deployments.get(stored.key)
         if known is not None and known.metadata.as_new_as(stored.metadata):
             return False
@@ -95,6 +123,11 @@ class Host:
     def drop_revision(self, key: Key, name: str) -> None:
         self._revisions.get((key[0], names.label_value(key[1])), {}).pop(name, None)
 
+    def _note_orphaning(self, stored: Stored) -> None:
+        """The garbage collector removes its finalizer within milliseconds, so no state may be overlooked."""
+        if stored.metadata.deletion_timestamp is not None and ORPHAN_FINALIZER in stored.metadata.finalizers:
+            self._orphaning.add(stored.metadata.uid)
+
     def _deployment_changed(self, old: Stored | None, new: Stored | None) -> None:
         if new is not None:
             before = self._deployments.get(new.key)
@@ -102,6 +135,8 @@ class Host:
                 edited = before is None or before.metadata.generation != new.metadata.generation
                 self._changed(new.key, edited and old is not None)
         elif old is not None:
+            self._orphaning.discard(old.metadata.uid)
+            self._checked.discard(old.metadata.uid)
             known = self._deployments.get(old.key)
             if known is not None and known.metadata.uid == old.metadata.uid:
                 del self._deployments[old.key]

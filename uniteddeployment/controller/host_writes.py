@@ -6,17 +6,25 @@ from typing import Any
 import msgspec
 
 from uniteddeployment.controller.host import Host
-from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored, StoredRevision, revision_content
+from uniteddeployment.controller.objects import (
+    REVISION_SELECTOR,
+    UNITED_DEPLOYMENTS,
+    Stored,
+    StoredRevision,
+    revision_content,
+)
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment.planning.steps import (
     AddFinalizer,
+    CheckOrphaning,
     CreateRevision,
     DeleteRevision,
     HostStep,
     NoteCause,
     NoteOrphaning,
+    OwnRevision,
     RemoveFinalizer,
     RenumberRevision,
 )
@@ -37,17 +45,21 @@ class HostWriter:
             case AddFinalizer():
                 await self._finalizers(subject, [*subject.finalizers, names.FINALIZER])
             case NoteOrphaning():
-                patch = {"metadata": {"annotations": {names.ANNOTATION_ORPHAN: names.ORPHAN}}}
+                patch = {"metadata": {"uid": subject.uid, "annotations": {names.ANNOTATION_ORPHAN: names.ORPHAN}}}
                 noted = await self._client.merge_patch(
                     UNITED_DEPLOYMENTS, subject.name, patch, Stored, namespace=subject.namespace
                 )
                 self._host.keep_answer(noted, "annotations")
+            case CheckOrphaning():
+                await self._check_orphaning(subject)
             case RemoveFinalizer():
                 await self._finalizers(subject, [one for one in subject.finalizers if one != names.FINALIZER])
             case CreateRevision():
                 await self._create_revision(subject, step)
             case RenumberRevision():
                 await self._patch_revision(subject, step.name, {"revision": step.number})
+            case OwnRevision():
+                await self._own_revision(subject, step.name)
             case NoteCause():
                 patch = {"metadata": {"annotations": {names.ANNOTATION_CHANGE_CAUSE: step.cause}}}
                 await self._patch_revision(subject, step.name, patch)
@@ -71,6 +83,21 @@ class HostWriter:
             return
         if names.FINALIZER in finalizers:
             self._host.keep_answer(answer, "finalizers")
+
+    async def _own_revision(self, subject: Subject, name: str) -> None:
+        """Not if the application is being deleted by now: then the missing reference says that its workloads stay."""
+        live = await self._client.get(UNITED_DEPLOYMENTS, subject.name, Stored, namespace=subject.namespace)
+        if live.metadata.deletion_timestamp is None and live.metadata.uid == subject.uid:
+            await self._patch_revision(subject, name, {"metadata": {"ownerReferences": [_owner(subject)]}})
+
+    async def _check_orphaning(self, subject: Subject) -> None:
+        selector = f"{REVISION_SELECTOR}={names.label_value(subject.name)}"
+        found = await self._client.list_all(
+            CONTROLLERREVISIONS, StoredRevision, namespace=subject.namespace, label_selector=selector
+        )
+        for revision in found:
+            self._host.keep_revision(revision)
+        self._host.orphaning_was_checked(subject.uid)
 
     async def _patch_revision(self, subject: Subject, name: str, patch: dict[str, Any]) -> None:
         revision = await self._client.merge_patch(
@@ -99,16 +126,7 @@ class HostWriter:
                     ),
                     **({names.ANNOTATION_CHANGE_CAUSE: step.cause} if step.cause else {}),
                 },
-                "ownerReferences": [
-                    {
-                        "apiVersion": names.API_VERSION,
-                        "kind": names.UNITED_DEPLOYMENT_KIND,
-                        "name": subject.name,
-                        "uid": subject.uid,
-                        "controller": True,
-                        "blockOwnerDeletion": False,
-                    }
-                ],
+                "ownerReferences": [_owner(subject)],
             },
             "data": revision_content(step.data),
             "revision": step.number,
@@ -118,3 +136,14 @@ class HostWriter:
         except errors.AlreadyExists:
             made = await self._client.get(CONTROLLERREVISIONS, step.name, StoredRevision, namespace=subject.namespace)
         self._host.keep_revision(made)
+
+
+def _owner(subject: Subject) -> dict[str, Any]:
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.UNITED_DEPLOYMENT_KIND,
+        "name": subject.name,
+        "uid": subject.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }

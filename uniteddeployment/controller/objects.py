@@ -16,7 +16,8 @@ from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
 REVISION_SELECTOR = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}"
 ORPHAN_FINALIZER = "orphan"
-"""Kubernetes' mark of ``--cascade=orphan``; its garbage collector takes it away when it has done its part."""
+"""Kubernetes' mark of ``--cascade=orphan``. Its garbage collector removes the owner references of what the object owns
+on the host, and then this finalizer, within milliseconds."""
 _EMPTY = Raw(b"{}")
 
 
@@ -37,10 +38,22 @@ class Stored(Struct, rename="camel", frozen=True, gc=False):
         return self.metadata.namespace, self.metadata.name
 
 
+class OwnerReference(Struct, frozen=True, gc=False):
+    """What is read of an owner reference."""
+
+    uid: str = ""
+
+
+class RevisionMetadata(Metadata, rename="camel", frozen=True, gc=False):
+    """The metadata of a ControllerRevision."""
+
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
 class StoredRevision(Struct, rename="camel", frozen=True, gc=False):
     """A ControllerRevision of ours without its data."""
 
-    metadata: Metadata
+    metadata: RevisionMetadata
     revision: int = 0
 
     def record(self) -> RevisionRecord | None:
@@ -57,6 +70,7 @@ class StoredRevision(Struct, rename="camel", frozen=True, gc=False):
             template_hash=template,
             patched=msgspec.json.decode(patched, type=dict[str, str]) if patched else {},
             cause=annotations.get(names.ANNOTATION_CHANGE_CAUSE, ""),
+            owned=bool(self.metadata.owner_references),
         )
 
 
@@ -94,8 +108,11 @@ class Parser:
     def __init__(self, size: int = 512) -> None:
         self._parsed: LRUCache[tuple[str, int], tuple[Application | None, tuple[FieldError, ...]]] = LRUCache(size)
 
-    def subject(self, stored: Stored) -> Subject:
-        """What the planner plans for. Errors that leave the application servable do not stand in the way."""
+    def subject(self, stored: Stored, *, orphaning: bool = False) -> Subject:
+        """What the planner plans for. Errors that leave the application servable do not stand in the way.
+
+        ``orphaning`` says that an earlier state of it asked for its workloads to stay.
+        """
         meta = stored.metadata
         memo = (meta.uid, meta.generation)
         known = self._parsed.get(memo)
@@ -111,10 +128,23 @@ class Parser:
             errors=errors,
             finalizers=meta.finalizers,
             deleting=meta.deletion_timestamp is not None,
-            orphan=ORPHAN_FINALIZER in meta.finalizers or names.ANNOTATION_ORPHAN in meta.annotations,
+            orphan=orphaning or ORPHAN_FINALIZER in meta.finalizers or names.ANNOTATION_ORPHAN in meta.annotations,
+            keeps_workloads=_deletion_policy(stored) == names.ORPHAN_POLICY,
             annotations=meta.annotations,
             status=msgspec.json.decode(stored.status, type=dict[str, Any]),
         )
+
+
+class _DeletionPolicy(Struct, rename="camel", frozen=True):
+    deletion_policy: str = ""
+
+
+def _deletion_policy(stored: Stored) -> str:
+    """Read on its own, since it counts also when the rest of the spec cannot be worked on."""
+    try:
+        return msgspec.json.decode(stored.spec, type=_DeletionPolicy).deletion_policy
+    except msgspec.ValidationError:
+        return ""
 
 
 def parse(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]:

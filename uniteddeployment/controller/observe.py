@@ -77,6 +77,7 @@ class Observer:
             errors=memory.errors,
             stalled=frozenset(memory.stalled),
             refused=memory.refused,
+            orphaning_checked=self._host.orphaning_checked(subject.uid),
         )
 
     def _members(self, subject: Subject) -> dict[str, MemberView]:

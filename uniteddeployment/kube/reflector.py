@@ -23,7 +23,7 @@ from uniteddeployment.kube.cache import Cache, Snapshot
 from uniteddeployment.kube.client import PAGE_SIZE, Client
 from uniteddeployment.kube.meta import HasMeta
 from uniteddeployment.kube.resource import Resource
-from uniteddeployment.kube.watch import Bookmark, Changes, Failure, Found, Key, Odd, WatchDecoder
+from uniteddeployment.kube.watch import Bookmark, Change, Changes, Failure, Found, Key, Odd, WatchDecoder
 
 T = TypeVar("T", bound=HasMeta)
 
@@ -43,7 +43,9 @@ _log = structlog.get_logger(__name__)
 class Reflector(Generic[T]):
     """One collection of one API server, as typed structs. ``run`` does the work until it is cancelled.
 
-    ``store`` is the copy: read it at will, write it never. ``synced`` is set once the first list is complete.
+    ``store`` is the copy: read it at will, write it never. ``on_seen`` is called with every state of every object that
+    comes in, before ``on_change``, which leaves out the states that a list or a later change has replaced already.
+    ``synced`` is set once the first list is complete.
     An ``optional`` resource is one that a server need not have: it is asked for again after minutes only, ``refusal``
     says so meanwhile, and ``on_synced`` is also called for the first answer that is none.
     """
@@ -55,6 +57,7 @@ class Reflector(Generic[T]):
         type_: type[T],
         *,
         on_change: Callable[[T | None, T | None], None],
+        on_seen: Callable[[T], None] | None = None,
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
@@ -74,6 +77,7 @@ class Reflector(Generic[T]):
         self.relists = 0
         self._names = {"cluster": client.name, "resource": resource.plural}
         self._cache: Cache[T] = Cache(on_change, self._names)
+        self._on_seen = on_seen
         self._client = client
         self._resource = resource
         self._type = type_
@@ -186,6 +190,8 @@ class Reflector(Generic[T]):
             self._heard()
             snapshot.version = page.resource_version
             for item in page.items:
+                if self._on_seen is not None:
+                    self._on_seen(item)
                 snapshot.objects[item.metadata.namespace, item.metadata.name] = item
             for skipped in page.skipped:
                 snapshot.odd[skipped.namespace, skipped.name] = skipped.why
@@ -221,6 +227,7 @@ class Reflector(Generic[T]):
         for position, item in enumerate(found):
             match item:
                 case Changes(events):
+                    self._see(events)
                     for event in events:
                         initial.take(event)
                 case Odd(type=kind, key=key, why=why):
@@ -241,6 +248,7 @@ class Reflector(Generic[T]):
         for item in found:
             match item:
                 case Changes(events):
+                    self._see(events)
                     self._cache.take(events)
                     self._version = events[-1].object.metadata.resource_version or self._version
                 case Bookmark(resource_version=version):
@@ -250,6 +258,11 @@ class Reflector(Generic[T]):
                     self._cache.skip(kind, key, why)
                 case Failure(error):
                     raise error
+
+    def _see(self, events: list[Change[T]]) -> None:
+        if self._on_seen is not None:
+            for event in events:
+                self._on_seen(event.object)
 
     def _listed(self, snapshot: Snapshot[T]) -> None:
         """The list is complete: the copy becomes what it says, and the watch goes on from there."""

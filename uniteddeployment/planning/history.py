@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from uniteddeployment.planning import revision
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import Observed, Reach, RevisionData, RevisionRecord
-from uniteddeployment.planning.steps import CreateRevision, DeleteRevision, HostStep, NoteCause, RenumberRevision
+from uniteddeployment.planning.steps import (
+    CreateRevision,
+    DeleteRevision,
+    HostStep,
+    NoteCause,
+    OwnRevision,
+    RenumberRevision,
+)
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
@@ -46,12 +53,22 @@ def revisions(subject: Subject, app: Application, observed: Observed) -> Revisio
         )
     elif record.number < newest:
         steps.append(RenumberRevision(name, newest + 1, f"an earlier template again (was revision {record.number})"))
+    steps += [OwnRevision(one.name) for one in observed.revisions if not one.owned]
     if record is not None and cause and cause != record.cause:
         steps.append(NoteCause(name, cause))
     current_name = subject.status.get("currentRevision") or ""
     current = next((one for one in observed.revisions if one.name == current_name), None)
     steps += _trim(app, observed, {name, current_name})
     return Revisions(name, current, tuple(steps))
+
+
+def orphaned(observed: Observed) -> bool:
+    """Whether the garbage collector has made orphans of the revisions of an application that is being deleted.
+
+    This shows that the deletion was ``--cascade=orphan`` also to a controller that was down at that time. While an
+    application lives, its revisions get their owner reference back (:class:`OwnRevision`).
+    """
+    return any(not one.owned for one in observed.revisions)
 
 
 def forgotten(subject: Subject, observed: Observed) -> tuple[HostStep, ...]:

@@ -345,6 +345,8 @@ class RevisionRecord:
     """Subset -> hash, for the subsets that had a patch."""
     cause: str = ""
     """Why the template was changed, as somebody noted it."""
+    owned: bool = True
+    """Whether it has an owner reference."""
 
     def of_subset(self, subset: str) -> str:
         return self.patched.get(subset, self.template_hash)
@@ -367,6 +369,8 @@ class Observed:
     """Subset -> why the last write for it failed, for people."""
     stalled: frozenset[str] = frozenset()
     """Subsets whose last write was refused for good: waiting will not mend it."""
+    orphaning_checked: bool = False
+    """Whether the revisions were read since the application is being deleted."""
     refused: Mapping[tuple[str, str, str], "Refusal"] = field(default_factory=dict)
     """(cluster, kind, name) -> what was refused there because it changes what cannot be changed."""
 

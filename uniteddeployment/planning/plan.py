@@ -15,7 +15,15 @@ from uniteddeployment.planning.news import news
 from uniteddeployment.planning.observed import NO_PODS, Observed, Reach
 from uniteddeployment.planning.recreate import with_recreation
 from uniteddeployment.planning.status import Row
-from uniteddeployment.planning.steps import AddFinalizer, Event, HostStep, MemberStep, NoteOrphaning, RemoveFinalizer
+from uniteddeployment.planning.steps import (
+    AddFinalizer,
+    CheckOrphaning,
+    Event,
+    HostStep,
+    MemberStep,
+    NoteOrphaning,
+    RemoveFinalizer,
+)
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment.planning.subsets import Look, plan_subset
 from uniteddeployment.planning.unready import next_due
@@ -81,13 +89,19 @@ def _plan(subject: Subject, observed: Observed) -> Plan:
 def _farewell(subject: Subject, observed: Observed) -> Plan:
     if not subject.guarded:
         return Plan()
+    if subject.keeps_workloads or history.orphaned(observed):
+        subject = replace(subject, orphan=True)
     cleanup = retire.everything(subject, observed)
     members: dict[str, tuple[MemberStep, ...]] = {}
     for step in cleanup.steps:
         members[step.cluster] = (*members.get(step.cluster, ()), step)
     if not cleanup.waiting:
         return Plan(host=history.forgotten(subject, observed), after=(RemoveFinalizer(),))
-    before: tuple[HostStep, ...] = (NoteOrphaning(),) if subject.orphan and not subject.noted_orphan else ()
+    before: tuple[HostStep, ...] = ()
+    if subject.orphan:
+        before = () if subject.noted_orphan else (NoteOrphaning(),)
+    elif members and not observed.orphaning_checked:
+        before, members = (CheckOrphaning(),), {}
     stored = status.with_conditions(subject, status.deleting(cleanup.waiting), observed.now)
     return Plan(before=before, members=members, status=stored)
 

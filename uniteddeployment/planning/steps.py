@@ -96,9 +96,17 @@ class AddFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class NoteOrphaning:
-    """Remember on the object that its workloads are to stay: Kubernetes' own mark of that goes away at any moment."""
+    """Write on the object that its workloads are to stay. Kubernetes removes its own mark within milliseconds."""
 
     why: str = "it is deleted with --cascade=orphan: its workloads are to stay"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOrphaning:
+    """Read the revisions from the API server before anything is deleted: those in the cache may be older than the
+    deletion, and would still have the owner that ``--cascade=orphan`` takes from them."""
+
+    why: str = "make sure that its deletion does not ask for its workloads to stay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +141,14 @@ class RenumberRevision:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnRevision:
+    """Give a revision the owner reference to its UnitedDeployment that it has lost."""
+
+    name: str
+    why: str = "a revision without owner is what --cascade=orphan leaves behind"
+
+
+@dataclass(frozen=True, slots=True)
 class NoteCause:
     """Somebody said afterwards why the template was changed."""
 
@@ -150,7 +166,15 @@ class DeleteRevision:
 
 
 HostStep = (
-    AddFinalizer | NoteOrphaning | RemoveFinalizer | CreateRevision | RenumberRevision | NoteCause | DeleteRevision
+    AddFinalizer
+    | NoteOrphaning
+    | CheckOrphaning
+    | RemoveFinalizer
+    | CreateRevision
+    | RenumberRevision
+    | OwnRevision
+    | NoteCause
+    | DeleteRevision
 )
 
 

@@ -23,7 +23,9 @@ class Subject:
     finalizers: tuple[str, ...] = ()
     deleting: bool = False
     orphan: bool = False
-    """Whether its workloads are to stay when it goes."""
+    """Whether its deletion asks for its workloads to stay."""
+    keeps_workloads: bool = False
+    """Whether its spec asks for the same (spec.deletionPolicy)."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
     """As it is stored."""
@@ -35,8 +37,8 @@ class Subject:
 
     @property
     def noted_orphan(self) -> bool:
-        """Whether it is written down that its workloads are to stay."""
-        return names.ANNOTATION_ORPHAN in self.annotations
+        """Whether the object itself says that its workloads are to stay, now and after a restart."""
+        return self.keeps_workloads or names.ANNOTATION_ORPHAN in self.annotations
 
     @property
     def ignored(self) -> tuple[str, ...]:

@@ -214,6 +214,9 @@ class UnitedDeploymentSpec(Model):
         10
     )
     """How many revisions that nothing runs any more are kept, to go back to."""
+    deletion_policy: Literal["Delete", "Orphan"] = "Delete"
+    """What happens to the workloads when the UnitedDeployment is deleted. Delete: they are deleted with their pods,
+    unless the deletion itself asks to orphan them. Orphan: they stay in any case, and belong to nobody."""
 
 
 class UnitedDeployment(Model):

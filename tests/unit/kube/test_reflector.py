@@ -384,3 +384,28 @@ async def test_selectors_and_namespace_go_to_the_server() -> None:
     assert request.path == "/apis/example.io/v1/namespaces/prod/things"
     assert ("labelSelector", "a=b") in request.query
     assert ("fieldSelector", "metadata.name=x") in request.query
+
+
+async def test_every_state_is_seen_also_those_that_are_replaced_before_the_list_is_complete() -> None:
+    """I9: some states last for milliseconds and mean something; ``on_change`` tells the last one of a list only."""
+    seen: list[tuple[str, int]] = []
+    world = World(on_seen=lambda one: seen.append((one.metadata.name, one.spec.size)))
+    feed = world.feed(thing("a", 1, size=1))
+    feed.event("MODIFIED", thing("a", 2, size=2)).bookmark(2, initial_end=True)
+    feed.event("MODIFIED", thing("a", 3, size=3), thing("a", 4, size=4)).event("DELETED", thing("a", 5, size=5))
+    async with running(world.reflector.run()):
+        await until(lambda: len(seen) == 5)
+    assert seen == [("a", size) for size in range(1, 6)]
+    assert world.told == [("added", "a", 2), ("changed", "a", 3), ("changed", "a", 4), ("deleted", "a", 4)]
+
+
+async def test_pages_are_seen_as_well() -> None:
+    """I9: also where the server has no streaming lists."""
+    seen: list[str] = []
+    world = World(on_seen=lambda one: seen.append(one.metadata.name))
+    world.transport.feeds.append(Feed(400, {"kind": "Status", "code": 400, "reason": "BadRequest"}))
+    page = {"metadata": {"resourceVersion": "7"}, "items": [thing("a", 1), thing("b", 2)]}
+    world.transport.answer = lambda _: json_answer(page)
+    async with running(world.reflector.run()):
+        await until(lambda: world.synced)
+    assert seen == ["a", "b"]

@@ -7,7 +7,17 @@ import pytest
 from tests.support import planning as make
 from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.plan import plan
-from uniteddeployment.planning.steps import AddFinalizer, Apply, CreateRevision, Delete, RemoveFinalizer, Scale
+from uniteddeployment.planning.steps import (
+    AddFinalizer,
+    Apply,
+    CheckOrphaning,
+    CreateRevision,
+    Delete,
+    NoteOrphaning,
+    Release,
+    RemoveFinalizer,
+    Scale,
+)
 from uniteddeployment_api import names
 
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
@@ -172,14 +182,37 @@ def test_deleting_removes_the_workloads_everywhere_and_then_the_finalizer():
     """What is in an unreachable member is waited for."""
     app, _, seen, status = settled()
     going = make.subject(app, status=status)
-    going = type(going)(**{**{f: getattr(going, f) for f in going.__slots__}, "deleting": True})
-    result = plan(going, seen)
+    going = replace(going, deleting=True)
+    result = plan(going, replace(seen, orphaning_checked=True))
     assert all(isinstance(step, Delete) for steps in result.members.values() for step in steps)
     assert len(result.members) == 3
     assert not result.after
     lost = make.observed({"member-1": make.view("member-1", reach=Reach.OFFLINE)})
     assert not plan(going, lost).after
     assert plan(going, make.observed()).after == (RemoveFinalizer(),)
+
+
+def test_nothing_is_deleted_before_the_revisions_were_read_since_the_deletion():
+    """I7: the cache may be older than ``--cascade=orphan``, which shows in the revisions for good."""
+    app, _, seen, status = settled()
+    going = replace(make.subject(app, status=status), deleting=True)
+    first = plan(going, seen)
+    assert (first.before, first.members) == ((CheckOrphaning(),), {})
+    orphaned = replace(seen, revisions=tuple(replace(one, owned=False) for one in seen.revisions))
+    for checked in (True, False):
+        kept = plan(going, replace(orphaned, orphaning_checked=checked))
+        assert kept.before == (NoteOrphaning(),)
+        assert all(isinstance(step, Release) for steps in kept.members.values() for step in steps)
+        assert len(kept.members) == 3
+
+
+def test_what_the_spec_keeps_needs_no_note_on_the_object():
+    """I7: spec.deletionPolicy says it now and after a restart."""
+    app, _, seen, status = settled()
+    going = replace(make.subject(app, status=status), deleting=True, keeps_workloads=True)
+    result = plan(going, seen)
+    assert result.before == ()
+    assert all(isinstance(step, Release) for steps in result.members.values() for step in steps)
 
 
 def test_a_removed_subset_goes_when_the_others_are_ready():
