@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from uniteddeployment.controller.host import Host, Part
-from uniteddeployment.controller.objects import Stored, StoredRevision
+from uniteddeployment.controller.objects import RevisionMetadata, Stored, StoredRevision
 from uniteddeployment.kube.client import Client
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment_api import names
@@ -22,7 +22,9 @@ def stored(version: int, *, status: bytes = b"{}", uid: str = "uid-1", **meta: A
 def revision(version: int, uid: str = "uid-r") -> StoredRevision:
     labels = {names.LABEL_NAME: "web"}
     notes = {names.ANNOTATION_TEMPLATE_REVISION: "abc"}
-    return StoredRevision(Metadata("web-abc", "default", uid, str(version), labels=labels, annotations=notes), 1)
+    return StoredRevision(
+        RevisionMetadata("web-abc", "default", uid, str(version), labels=labels, annotations=notes), 1
+    )
 
 
 class Cache(Host):

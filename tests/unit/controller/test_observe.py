@@ -28,6 +28,9 @@ class Revisions:
     def records(self, _key: tuple[str, str]) -> tuple[()]:
         return ()
 
+    def orphaning_checked(self, _uid: str) -> bool:
+        return False
+
 
 class Member:
     """A member whose cache has something of some applications."""
