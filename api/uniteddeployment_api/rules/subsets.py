@@ -47,18 +47,11 @@ SUBSET_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="nodes-immutable",
         at="spec.topology.subsets[]",
-        cel=immutable("nodeSelectorTerm"),
-        field_path=".nodeSelectorTerm",
+        cel=f"{immutable('nodeSelectorTerm')} && {immutable('tolerations')}",
         change=True,
-        message="the nodes of a subset may not be changed; add a subset with another name instead",
-    ),
-    Rule(
-        name="tolerations-immutable",
-        at="spec.topology.subsets[]",
-        cel=immutable("tolerations"),
-        field_path=".tolerations",
-        change=True,
-        message="the tolerations of a subset may not be changed; add a subset with another name instead",
+        message=(
+            "nodeSelectorTerm and tolerations of a subset may not be changed; add a subset with another name instead"
+        ),
     ),
     Rule(
         name="node-term-values",
@@ -94,12 +87,9 @@ SUBSET_RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         name="patch-protected",
-        at=_SUBSET,
-        cel=(
-            "!has(self.patch) || !has(self.patch.spec) || "
-            "(!has(self.patch.spec.replicas) && !has(self.patch.spec.selector))"
-        ),
-        field_path=".patch.spec",
+        at=f"{_SUBSET}.patch",
+        cel="!has(self.spec) || (!has(self.spec.replicas) && !has(self.spec.selector))",
+        field_path=".spec",
         message=PROTECTED_MESSAGE,
     ),
     Rule(name="patch-applies", at=_SUBSET, field_path=".patch", message="the patch cannot be applied"),

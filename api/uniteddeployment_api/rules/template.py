@@ -6,41 +6,21 @@ from typing import Final
 from uniteddeployment_api.rules.base import Rule
 from uniteddeployment_api.v1alpha1.template import CLONE_SET_TEMPLATE, ORDINAL_TEMPLATES, TEMPLATES
 
-_OWN_LABELS: Final = "uniteddeployment.io/"
+_PARTITIONS: Final = dict.fromkeys(ORDINAL_TEMPLATES, ".updateStrategy.rollingUpdate.partition") | {
+    CLONE_SET_TEMPLATE: ".updateStrategy.partition"
+}
 
 
-def _labels(template: str) -> str:
-    return f"self.template.{template}.spec.template.metadata.labels"
-
-
-def _labels_match(template: str) -> str:
-    """CEL: matchLabels are among the labels of the template's pods."""
-    labels = _labels(template)
-    return (
-        f"!has(self.template.{template}) || !has(self.selector.matchLabels) || "
-        f"self.selector.matchLabels.all(k, k in {labels} && {labels}[k] == self.selector.matchLabels[k])"
-    )
-
-
-def _expressions_match(template: str) -> str:
-    """CEL: the labels of the template's pods satisfy matchExpressions."""
-    labels = _labels(template)
-    return (
-        f"!has(self.template.{template}) || !has(self.selector.matchExpressions) || "
-        "self.selector.matchExpressions.all(e, "
-        # Which operators have values is another rule.
-        "e.operator in ['In', 'NotIn'] != (has(e.values) && e.values.size() > 0) || ("
-        f"e.operator == 'In' ? e.key in {labels} && e.values.exists(v, v == {labels}[e.key]) : "
-        f"e.operator == 'NotIn' ? !(e.key in {labels}) || !e.values.exists(v, v == {labels}[e.key]) : "
-        f"(e.key in {labels}) == (e.operator == 'Exists')))"
-    )
+def _labels() -> str:
+    """CEL: the labels of the pods of whichever template there is; without one, labels that match."""
+    cases = (f"has(self.template.{name}) ? self.template.{name}.spec.template.metadata.labels : " for name in TEMPLATES)
+    return "".join(cases) + "self.selector.matchLabels"
 
 
 def _by_template() -> Iterator[Rule]:
     """What is said of each of the four templates."""
     for template in TEMPLATES:
         spec = f"spec.template.{template}.spec"
-        labels = f".template.{template}.spec.template.metadata.labels"
         yield Rule(
             name="template-has-no-replicas",
             at=spec,
@@ -48,29 +28,13 @@ def _by_template() -> Iterator[Rule]:
             field_path=".replicas",
             message="leave it out here: the number of pods is spec.replicas, divided as spec.topology says",
         )
-        if template in (*ORDINAL_TEMPLATES, CLONE_SET_TEMPLATE):
-            steps = ["updateStrategy", *([] if template == CLONE_SET_TEMPLATE else ["rollingUpdate"]), "partition"]
+        if template in _PARTITIONS:
             yield Rule(
                 name="template-has-no-partition",
                 at=spec,
-                cel=" || ".join(f"!has(self.{'.'.join(steps[: n + 1])})" for n in range(len(steps))),
-                field_path=f".{'.'.join(steps)}",
+                field_path=_PARTITIONS[template],
                 message="leave it out here: partitions are set in spec.updateStrategy.manualUpdate",
             )
-        yield Rule(
-            name="selector-matches-labels",
-            at="spec",
-            cel=_labels_match(template),
-            field_path=labels,
-            message="the labels of the pod template have to include everything in spec.selector.matchLabels",
-        )
-        yield Rule(
-            name="selector-matches-expressions",
-            at="spec",
-            cel=_expressions_match(template),
-            field_path=labels,
-            message="the labels of the pod template have to satisfy everything in spec.selector.matchExpressions",
-        )
 
 
 TEMPLATE_RULES: Final[tuple[Rule, ...]] = (
@@ -115,11 +79,26 @@ TEMPLATE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="selector-not-ours",
         at="spec.selector",
-        cel=f"!has(self.matchLabels) || self.matchLabels.all(k, !k.startsWith('{_OWN_LABELS}'))",
         field_path=".matchLabels",
         message="labels of uniteddeployment.io are set by the controller, differently in each subset",
     ),
     *_by_template(),
+    Rule(
+        name="selector-matches-labels",
+        at="spec",
+        cel=(
+            f"!has(self.selector.matchLabels) || [{_labels()}].all(labels, "
+            "self.selector.matchLabels.all(k, k in labels && labels[k] == self.selector.matchLabels[k]))"
+        ),
+        field_path=".template",
+        message="the labels of the pod template have to include everything in spec.selector.matchLabels",
+    ),
+    Rule(
+        name="selector-matches-expressions",
+        at="spec",
+        field_path=".template",
+        message="the labels of the pod template have to satisfy everything in spec.selector.matchExpressions",
+    ),
     Rule(
         name="pod-template",
         at="spec.template",

@@ -4,17 +4,9 @@ from typing import Final
 
 from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND
 from uniteddeployment_api.rules.base import Rule
-from uniteddeployment_api.rules.cel import DISJOINT, KEPT, SUBSETS, hundredths, number, rounded, total
+from uniteddeployment_api.rules.cel import SUBSETS, number
 
-_ORDINALS = f"!({DISJOINT}) || "
-_ORDINALS_STAY = f"!({DISJOINT}) || !has(oldSelf.ordinals) || oldSelf.ordinals != 'Disjoint' || "
-_ADAPTIVE = "has(self.scheduleStrategy) && has(self.scheduleStrategy.type) && self.scheduleStrategy.type == 'Adaptive'"
-_ADAPTIVE_FIELDS = "self.topology.scheduleStrategy.adaptive"
-_NO_RESERVATION = (
-    "!has(self.topology.scheduleStrategy) || !has(self.topology.scheduleStrategy.adaptive) || "
-    f"!has({_ADAPTIVE_FIELDS}.reserveUnschedulablePods) || !{_ADAPTIVE_FIELDS}.reserveUnschedulablePods"
-)
-_BY_ORDINAL = "has(self.template.statefulSetTemplate) || has(self.template.advancedStatefulSetTemplate)"
+_ADAPTIVE = "has(self.scheduleStrategy.type) && self.scheduleStrategy.type == 'Adaptive'"
 
 SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
@@ -32,10 +24,6 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="min-not-above-max",
         at="spec.topology.subsets[]",
-        cel=(
-            "!has(self.minReplicas) || !has(self.maxReplicas) || type(self.minReplicas) != int || "
-            "type(self.maxReplicas) != int || int(self.minReplicas) <= int(self.maxReplicas)"
-        ),
         field_path=".minReplicas",
         message="minReplicas may not be larger than maxReplicas",
     ),
@@ -59,26 +47,14 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="shares-within-total",
         at="spec",
-        cel=(
-            f"({KEPT}) || !has(self.replicas) || "
-            f"{total(hundredths('s.replicas'))} <= self.replicas * 100 || "
-            f"{total(rounded('s.replicas'))} <= self.replicas"
-        ),
         field_path=".topology.subsets",
-        optional_old_self=True,
         feasibility=True,
         message="the fixed shares of the subsets add up to more than spec.replicas: lower a share or raise the total",
     ),
     Rule(
         name="shares-reach-total",
         at="spec",
-        cel=(
-            f"({KEPT}) || !has(self.replicas) || {SUBSETS}.size() == 0 || {SUBSETS}.exists(s, !has(s.replicas)) || "
-            f"{total(hundredths('s.replicas'))} >= self.replicas * 100 || "
-            f"{total(rounded('s.replicas'))} >= self.replicas"
-        ),
         field_path=".topology.subsets",
-        optional_old_self=True,
         feasibility=True,
         message=(
             "every subset has a fixed share and they add up to less than spec.replicas: "
@@ -90,7 +66,7 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
         at="spec",
         cel=(
             "!has(self.updateStrategy.manualUpdate) || !has(self.updateStrategy.manualUpdate.partitions) || "
-            f"self.updateStrategy.manualUpdate.partitions.all(k, {SUBSETS}.exists(s, s.name == k))"
+            f"[{SUBSETS}.map(s, s.name)].all(names, self.updateStrategy.manualUpdate.partitions.all(k, k in names))"
         ),
         field_path=".updateStrategy.manualUpdate.partitions",
         message="every key has to be the name of a subset",
@@ -98,13 +74,7 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="bounds-consistent",
         at="spec",
-        cel=(
-            f"({KEPT}) || !has(self.replicas) || {SUBSETS}.all(s, !has(s.minReplicas) || !has(s.maxReplicas) || "
-            "(type(s.minReplicas) == int && type(s.maxReplicas) == int) || "
-            f"{rounded('s.minReplicas')} <= {rounded('s.maxReplicas')})"
-        ),
         field_path=".topology.subsets",
-        optional_old_self=True,
         feasibility=True,
         message="with this total, minReplicas is larger than maxReplicas",
     ),
@@ -114,11 +84,6 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="cluster-type",
         at="spec.topology.clusterRegistry",
-        cel=(
-            "!has(self.clusterType) || "
-            f"(!has(self.clusterType.apiVersion) || self.clusterType.apiVersion == '{API_VERSION}') && "
-            f"(!has(self.clusterType.kind) || self.clusterType.kind == '{CLUSTER_KIND}')"
-        ),
         field_path=".clusterType",
         message=f"clusters are objects of the kind {CLUSTER_KIND} of {API_VERSION}",
     ),
@@ -132,63 +97,42 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="reservation-kind",
         at="spec",
-        cel=f"!({_BY_ORDINAL}) || {_NO_RESERVATION}",
         field_path=".topology.scheduleStrategy.adaptive.reserveUnschedulablePods",
         message="pods with ordinals have no stand-ins: reserveUnschedulablePods is for Deployments and CloneSets",
     ),
     Rule(
         name="ordinals-kind",
         at="spec",
-        cel=f"!has(self.topology.ordinals) || self.topology.ordinals != 'Disjoint' || {_BY_ORDINAL}",
         field_path=".topology.ordinals",
         message="only pods of StatefulSets have ordinals",
     ),
     Rule(
         name="ordinals-size",
         at="spec.topology",
-        cel=f"{_ORDINALS}has(self.ordinalBlock) || self.subsets.all(s, {number('s.maxReplicas', -1)} >= 0)",
         field_path=".ordinalBlock",
         message="Disjoint ordinals need a size for each subset: a whole number as its maxReplicas, or ordinalBlock",
     ),
     Rule(
         name="ordinals-fit",
         at="spec.topology",
-        cel=(
-            f"{_ORDINALS}!has(self.ordinalBlock) || self.subsets.all(s, {number('s.maxReplicas', -1)} >= 0 || "
-            f"{number('s.replicas', 0)} <= self.ordinalBlock && {number('s.minReplicas', 0)} <= self.ordinalBlock)"
-        ),
         field_path=".ordinalBlock",
         message="a subset has more pods of its own than ordinalBlock gives it ordinals",
     ),
     Rule(
-        name="ordinals-mode-immutable",
-        at="spec.topology",
-        cel="has(self.ordinals) == has(oldSelf.ordinals) && (!has(self.ordinals) || self.ordinals == oldSelf.ordinals)",
-        field_path=".ordinals",
-        change=True,
-        message="ordinals may not be changed: the pods would get other identities",
-    ),
-    Rule(
-        name="ordinals-block-immutable",
+        name="ordinals-immutable",
         at="spec.topology",
         cel=(
-            f"{_ORDINALS_STAY}!has(oldSelf.ordinalBlock) || "
-            "has(self.ordinalBlock) && self.ordinalBlock == oldSelf.ordinalBlock"
+            "has(self.ordinals) || has(oldSelf.ordinals) ? has(self.ordinals) && has(oldSelf.ordinals) && "
+            "self.ordinals == oldSelf.ordinals && (self.ordinals != 'Disjoint' || "
+            "(!has(oldSelf.ordinalBlock) || has(self.ordinalBlock) && self.ordinalBlock == oldSelf.ordinalBlock) && "
+            "oldSelf.subsets.all(o, self.subsets.all(s, s.name != o.name || "
+            f"{number('s.maxReplicas', -1)} == {number('o.maxReplicas', -1)}))) : true"
         ),
-        field_path=".ordinalBlock",
         change=True,
-        message="ordinalBlock may not be changed while ordinals are Disjoint: the ranges would move",
-    ),
-    Rule(
-        name="ordinals-size-immutable",
-        at="spec.topology",
-        cel=(
-            f"{_ORDINALS_STAY}oldSelf.subsets.all(o, self.subsets.all(s, s.name != o.name || "
-            f"{number('s.maxReplicas', -1)} == {number('o.maxReplicas', -1)}))"
+        message=(
+            "ordinals may not be changed, nor ordinalBlock and maxReplicas while ordinals are Disjoint: "
+            "the pods would get other identities"
         ),
-        field_path=".subsets",
-        change=True,
-        message="maxReplicas may not be changed while ordinals are Disjoint: the range of the subset would",
     ),
     Rule(
         name="ordinals-order-immutable",
@@ -200,7 +144,6 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="adopted-keeps-ordinals",
         at="spec.topology",
-        cel=f"{_ORDINALS}self.subsets.all(s, !has(s.adopt))",
         field_path=".ordinals",
         message="Disjoint ordinals would give the pods of an adopted workload other names",
     ),

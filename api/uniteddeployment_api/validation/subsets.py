@@ -29,7 +29,7 @@ def _unchanged(seen: Seen) -> Iterator[FieldError]:
         if old.node_selector_term != subset.node_selector_term:
             yield broken("nodes-immutable", f"{SUBSETS}[{index}].nodeSelectorTerm")
         if old.tolerations != subset.tolerations:
-            yield broken("tolerations-immutable", f"{SUBSETS}[{index}].tolerations")
+            yield broken("nodes-immutable", f"{SUBSETS}[{index}].tolerations")
 
 
 def _node_terms(seen: Seen) -> Iterator[FieldError]:

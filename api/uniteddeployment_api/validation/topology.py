@@ -106,16 +106,16 @@ def _ordinals_stay(seen: Seen) -> Iterator[FieldError]:
         return
     new, old = seen.ud.spec.topology, seen.old.spec.topology
     if new.ordinals != old.ordinals:
-        yield broken("ordinals-mode-immutable", f"{_TOPOLOGY}.ordinals")
+        yield broken("ordinals-immutable", f"{_TOPOLOGY}.ordinals")
     if new.ordinals != "Disjoint" or old.ordinals != "Disjoint":
         return
     if old.ordinal_block is not None and new.ordinal_block != old.ordinal_block:
-        yield broken("ordinals-block-immutable", f"{_TOPOLOGY}.ordinalBlock")
+        yield broken("ordinals-immutable", f"{_TOPOLOGY}.ordinalBlock")
     before = {subset.name: subset for subset in old.subsets}
     for index, subset in enumerate(new.subsets):
         known = before.get(subset.name)
         if known is not None and _own_size(known) != _own_size(subset):
-            yield broken("ordinals-size-immutable", f"{SUBSETS}[{index}].maxReplicas")
+            yield broken("ordinals-immutable", f"{SUBSETS}[{index}].maxReplicas")
     kept = [subset.name for subset in new.subsets if subset.name in before]
     now = {subset.name for subset in new.subsets}
     if kept != [name for name in before if name in now] or kept != [s.name for s in new.subsets[: len(kept)]]:
