@@ -24,12 +24,15 @@ def resolve_shares(total: int, shares: Sequence[Share], current: Sequence[int]) 
     if rounded > total:
         problem = ""
         if sum_exact > total * 100:
-            problem = f"fixed shares add up to {rounded} of {total} replicas: each is cut in proportion"
+            problem = f"spec.topology.subsets: fixed shares add up to {rounded} of {total} replicas: each is cut in proportion"
         lows = dict.fromkeys(fixed, 0)
         highs = {index: wanted[index] or 0 for index in fixed}
     elif rounded < total and len(fixed) == len(shares) and fixed:
         if sum_exact < total * 100:
-            return wanted, f"fixed shares add up to {rounded} of {total} replicas: no subset takes the rest"
+            return (
+                wanted,
+                f"spec.topology.subsets: fixed shares add up to {rounded} of {total} replicas: no subset takes the rest",
+            )
         problem = ""
         lows = {index: wanted[index] or 0 for index in fixed}
         highs = dict.fromkeys(fixed, total)
