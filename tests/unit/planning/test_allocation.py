@@ -68,7 +68,7 @@ def test_shares_that_do_not_fit_are_placed_as_close_as_can_be(
 def test_shares_that_exceed_the_total_are_a_problem_that_is_told() -> None:
     """I11"""
     assert divide(3, {"share": 2}, {"share": 2}).problem == (
-        "fixed shares add up to 4 of 3 replicas: each is cut in proportion"
+        "spec.topology.subsets: fixed shares add up to 4 of 3 replicas: each is cut in proportion"
     )
 
 
@@ -77,7 +77,8 @@ def test_shares_that_do_not_reach_the_total_leave_pods_unplaced_with_the_reason(
     allocation = divide(10, {"share": 1}, {"share": "71%"})
     assert numbers(allocation) == [1, 7]
     assert allocation.unplaced == 2
-    assert allocation.problem == "fixed shares add up to 8 of 10 replicas: no subset takes the rest"
+    sums = "spec.topology.subsets: fixed shares add up to 8 of 10 replicas"
+    assert allocation.problem == f"{sums}: no subset takes the rest"
 
 
 def test_no_subsets_leave_everything_unplaced() -> None:

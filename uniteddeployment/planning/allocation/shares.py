@@ -19,20 +19,18 @@ def resolve_shares(total: int, shares: Sequence[Share], current: Sequence[int]) 
     wanted = [None if share is None else scaled(share, total) for share in shares]
     fixed = [index for index, number in enumerate(wanted) if number is not None]
     rounded = sum(wanted[index] or 0 for index in fixed)
+    sums = f"spec.topology.subsets: fixed shares add up to {rounded} of {total} replicas"
     exact = {index: _hundredths(shares[index], total) for index in fixed}
     sum_exact = sum(exact.values())
     if rounded > total:
         problem = ""
         if sum_exact > total * 100:
-            problem = f"spec.topology.subsets: fixed shares add up to {rounded} of {total} replicas: each is cut in proportion"
+            problem = f"{sums}: each is cut in proportion"
         lows = dict.fromkeys(fixed, 0)
         highs = {index: wanted[index] or 0 for index in fixed}
     elif rounded < total and len(fixed) == len(shares) and fixed:
         if sum_exact < total * 100:
-            return (
-                wanted,
-                f"spec.topology.subsets: fixed shares add up to {rounded} of {total} replicas: no subset takes the rest",
-            )
+            return wanted, f"{sums}: no subset takes the rest"
         problem = ""
         lows = {index: wanted[index] or 0 for index in fixed}
         highs = dict.fromkeys(fixed, total)
