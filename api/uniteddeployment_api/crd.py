@@ -168,6 +168,8 @@ def _validation(entry: Rule) -> dict[str, Any]:
     validation: dict[str, Any] = {"rule": entry.cel, "message": entry.message}
     if entry.field_path:
         validation["fieldPath"] = entry.field_path
+    if entry.optional_old_self:
+        validation["optionalOldSelf"] = True
     return validation
 
 

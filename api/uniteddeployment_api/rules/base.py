@@ -14,6 +14,8 @@ class Rule:
     cel: str = ""
     field_path: str = ""
     """Where the error is reported, relative to ``at``."""
+    optional_old_self: bool = False
+    """The expression is also evaluated at creation, with ``oldSelf`` an optional value."""
     schema: bool = False
     """The schema of the CRD says it (also) without an expression."""
     change: bool = False

@@ -4,7 +4,7 @@ from typing import Final
 
 from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND
 from uniteddeployment_api.rules.base import Rule
-from uniteddeployment_api.rules.cel import SUBSETS, number
+from uniteddeployment_api.rules.cel import KEPT, SUBSETS, hundredths, number, rounded, total
 
 _ADAPTIVE = "has(self.scheduleStrategy.type) && self.scheduleStrategy.type == 'Adaptive'"
 
@@ -47,7 +47,12 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="shares-within-total",
         at="spec",
+        cel=(
+            f"!has(self.replicas) || {total(rounded('s.replicas'))} <= self.replicas || ({KEPT}) || "
+            f"{total(hundredths('s.replicas'))} <= self.replicas * 100"
+        ),
         field_path=".topology.subsets",
+        optional_old_self=True,
         feasibility=True,
         message="the fixed shares of the subsets add up to more than spec.replicas: lower a share or raise the total",
     ),
