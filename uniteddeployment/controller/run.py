@@ -58,7 +58,6 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
         stack.push_async_callback(client.close)
         await check(client)
         identity = _identity()
-        _log.info("starting", identity=identity)
         elector = _elector(client, settings, identity)
 
         def fenced(one: Client) -> Client:
@@ -81,6 +80,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
             from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf costs 30 MB; only who asks pays
 
             await stack.enter_async_context(shell.admission(connection, client, settings))
+        _log.info("started", identity=identity)
         work = partial(elector.run, controller.run) if settings.leader_election else controller.run
         await _until(stop, asyncio.create_task(work()), controller, elector if settings.leader_election else None)
 
