@@ -1,0 +1,109 @@
+"""Two controllers and one Lease: a leader is frozen in the middle of its work, and resumes when another one leads."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import structlog
+
+from tests.support.freezing import Frozen, outside, simulate
+from tests.support.inprocess import InProcessTransport
+from tests.support.planning import manifest
+from tests.support.world import TOKEN, World, world
+from uniteddeployment.controller.controller import Controller
+from uniteddeployment.embedded import http
+from uniteddeployment.embedded.cluster import Cluster
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.election import Elector, LostLeadership
+from uniteddeployment.kube.recorder import Recorder
+from uniteddeployment_api import names
+
+APPLICATIONS = [f"web-{number}" for number in range(5)]
+
+
+class Wire(InProcessTransport):
+    """The server goes on when the process that asked is frozen; what it was sent before that counts."""
+
+    async def _ask(self, request: Any, seconds: float) -> http.Response:
+        return await outside(super()._ask(request, seconds))
+
+
+class Candidate:
+    """A controller process, wired as ``run.serve`` does it."""
+
+    def __init__(self, w: World, identity: str) -> None:
+        self.process = Frozen()
+        self.transports: list[InProcessTransport] = []
+        self._world = w
+        client = self._client(w.host)
+        self.elector = Elector(client, "default", "lead", identity)
+        recorder = Recorder(self._fenced(client), names.MANAGER, identity, wall=w.clock.now)
+        self.controller = Controller(
+            self._fenced(client), self._connect, workers=16, recorder=recorder, now=w.clock.now
+        )
+        self.task = self.process.start(self.elector.run(self.controller.run))
+
+    def _fenced(self, client: Client) -> Client:
+        return client.guarded(self.elector.check)
+
+    def _client(self, cluster: Cluster) -> Client:
+        transport = Wire(cluster, TOKEN, cluster.name)
+        self.transports.append(transport)
+        return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
+
+    def _connect(self, connection: Connection) -> Client:
+        name = connection.server.removeprefix("https://").partition(".")[0]
+        return self._fenced(self._client(self._world.members[name]))
+
+    def writes(self) -> int:
+        """Everything that it sent and that is no question, to any cluster; the Lease included."""
+        return sum(not request.reads for transport in self.transports for request in transport.sent)
+
+
+def applications(image: str) -> list[dict[str, Any]]:
+    documents = [manifest(image=image) for _ in APPLICATIONS]
+    for document, name in zip(documents, APPLICATIONS, strict=True):
+        document["metadata"]["name"] = name
+    return documents
+
+
+@pytest.mark.parametrize("moment", [0.02, 0.06, 0.15])
+def test_a_leader_that_was_frozen_past_its_lease_writes_nothing_when_it_resumes(moment: float) -> None:
+    """I1: not one write, to the host or to a member, however much it was in the middle of."""
+
+    async def story() -> None:
+        with structlog.testing.capture_logs():
+            async with world(controller=False) as w:
+                for cluster in w.clusters.values():
+                    cluster.faults.set(latency=0.02, jitter=0.02)
+                first = Candidate(w, "first")
+                await w.until(lambda: first.elector.is_leader, what="the first one leads")
+                second = Candidate(w, "second")
+                for document in applications("app:1"):
+                    w.apply(document)
+                await w.until(lambda: all(map(w.settled, APPLICATIONS)), what="creation", every=0.5)
+
+                for document in applications("app:2"):
+                    w.apply(document)
+                await asyncio.sleep(moment)
+                first.process.freeze()
+                before = first.writes()
+                await w.until(lambda: second.elector.is_leader, what="the second one leads", every=0.5)
+                for document in applications("app:3"):
+                    w.apply(document)
+                await w.until(lambda: all(map(w.settled, APPLICATIONS)), what="the next version", every=0.5)
+                assert first.writes() == before, "it is frozen"
+                assert not first.task.done()
+
+                first.process.resume()
+                with pytest.raises(LostLeadership):
+                    await first.task
+                assert first.writes() == before
+                assert all(set(w.images(member)) == {"app:3"} for member in w.members)
+                second.task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await second.task
+
+    simulate(story)
