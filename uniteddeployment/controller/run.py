@@ -6,7 +6,7 @@ import gc
 import secrets
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 import structlog
@@ -53,22 +53,21 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
     _tune_collector()
     registry = CollectorRegistry()
     metrics = Metrics(registry)
-    client = _client(connection, metrics, "host")
+    unguarded = _client(connection, metrics, "host")
     async with contextlib.AsyncExitStack() as stack:
-        stack.push_async_callback(client.close)
-        await check(client)
+        stack.push_async_callback(unguarded.close)
+        await check(unguarded)
         identity = _identity()
-        elector = _elector(client, settings, identity)
-
-        def fenced(one: Client) -> Client:
-            """Without a Lease to lose, no write has to ask."""
-            return one.guarded(elector.check) if settings.leader_election else one
-
-        recorder = Recorder(fenced(client), names.MANAGER, identity)
+        elector = _elector(unguarded, settings, identity)
+        guard = elector.check if settings.leader_election else None
+        # The Lease and the webhooks' certificate are for those who do not lead, too; their writes name a version.
+        client = _client(connection, metrics, "host", guard)
+        stack.push_async_callback(client.close)
+        recorder = Recorder(client, names.MANAGER, identity)
         queue = metrics.queue(names.MANAGER)
         controller = Controller(
-            fenced(client),
-            lambda member: fenced(_client(member, metrics, member.name)),
+            client,
+            lambda member: _client(member, metrics, member.name, guard),
             workers=settings.workers,
             namespace=settings.namespace,
             recorder=recorder,
@@ -79,7 +78,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
         if settings.admission:
             from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf costs 30 MB; only who asks pays
 
-            await stack.enter_async_context(shell.admission(connection, client, settings))
+            await stack.enter_async_context(shell.admission(connection, unguarded, settings))
         _log.info("started", identity=identity)
         work = partial(elector.run, controller.run) if settings.leader_election else controller.run
         await _until(stop, asyncio.create_task(work()), controller, elector if settings.leader_election else None)
@@ -166,8 +165,9 @@ def not_ready(controller: Controller, elector: Elector | None) -> str:
     return ""
 
 
-def _client(connection: Connection, metrics: Metrics, name: str) -> Client:
-    return Client(AiohttpTransport(connection), name, field_manager=names.FIELD_MANAGER, metrics=metrics.client(name))
+def _client(connection: Connection, metrics: Metrics, name: str, guard: Callable[[], None] | None = None) -> Client:
+    transport = AiohttpTransport(connection, guard=guard)
+    return Client(transport, name, field_manager=names.FIELD_MANAGER, metrics=metrics.client(name), guard=guard)
 
 
 async def check(client: Client) -> None:

@@ -7,10 +7,9 @@ where they are seen and paced.
 
 import asyncio
 import contextlib
-import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from uniteddeployment.kube import errors, requests
@@ -69,7 +68,11 @@ class ClientMetrics(Protocol):
 
 
 class Client:
-    """Speaks to one API server. ``name`` is how messages and metrics call it."""
+    """Speaks to one API server. ``name`` is how messages and metrics call it.
+
+    ``guard`` is called before each write, also before the second try of one that had to wait; it raises ``NotLeading``
+    to keep the write from being sent.
+    """
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class Client:
         timeout: float = REQUEST_SECONDS,
         field_manager: str | None = None,
         metrics: ClientMetrics | None = None,
+        guard: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self.stats = Stats()
@@ -90,16 +94,7 @@ class Client:
         self._timeout = timeout
         self._field_manager = field_manager
         self._metrics = metrics
-        self._guard: Callable[[], None] | None = None
-
-    def guarded(self, guard: Callable[[], None]) -> "Client":
-        """The same client for somebody whose writes must ask ``guard`` first, each right before it is sent.
-
-        It raises to keep a write from being sent. Connection, limits and counters are shared; closing one closes both.
-        """
-        client = copy.copy(self)
-        client._guard = guard  # noqa: SLF001  # a copy of ourselves
-        return client
+        self._guard = guard
 
     async def close(self) -> None:
         """Closes the transport."""
@@ -358,8 +353,6 @@ class Client:
         timeout: float | None = None,  # noqa: ASYNC109  # handed to the transport
     ) -> Answer:
         """Sends any request and gives its answer if it is a success; raises the typed error if not."""
-        if self._guard is not None and not request.reads:
-            request = replace(request, guard=self._guard)
         await self.limiter.acquire(priority)
         try:
             return await self._until_not_busy(request, timeout or self._timeout)
@@ -386,8 +379,8 @@ class Client:
     async def _until_not_busy(self, request: Request, timeout: float) -> Answer:  # noqa: ASYNC109  # handed on
         attempt = 0
         while True:
-            if request.guard is not None:
-                request.guard()
+            if self._guard is not None and not request.reads:
+                self._guard()
             with self._observed(request) as report:
                 answer = await self._transport.send(request, timeout=timeout)
                 report(answer.status)

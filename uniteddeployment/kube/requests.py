@@ -5,7 +5,7 @@ turns an answer into a struct or raises the typed error; ``read_page`` does the 
 object, so that one odd object never hides the others.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -28,8 +28,7 @@ _WRITE: Mapping[str, str] = {"accept": JSON, "content-type": JSON}
 class Request:
     """One request. ``path`` is not percent-encoded and has no query; header names are in lower case.
 
-    ``verb`` and ``resource`` are Kubernetes' names for what is asked; they are for counting and never sent. ``guard``,
-    if there is one, is called right before the request is sent; it raises to keep it from being sent.
+    ``verb`` and ``resource`` are Kubernetes' names for what is asked; they are for counting and never sent.
     """
 
     method: str
@@ -39,7 +38,6 @@ class Request:
     body: bytes = b""
     verb: str = ""
     resource: str = ""
-    guard: Callable[[], None] | None = field(default=None, compare=False)
 
     @property
     def reads(self) -> bool:

@@ -7,7 +7,6 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from uniteddeployment.kube import credentials, requests
+from uniteddeployment.kube import transport as transport_module
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import ApiError, NotLeading, Unreachable
 from uniteddeployment.kube.meta import ObjectMeta, PartialObject
@@ -177,44 +177,53 @@ async def test_a_request_arrives_as_it_was_built(server: Server) -> None:
     assert server.bodies == [b'{"x":1}']
 
 
-def guard_that_passes(times: int) -> tuple[Callable[[], None], list[int]]:
-    """A guard that passes so many times, and the calls."""
-    calls: list[int] = []
+async def test_a_guarded_connection_sends_nothing_once_the_guard_objects(server: Server) -> None:
+    """I1: a request waits in buffers on its way out; a process can be frozen meanwhile and must not send it then."""
+    leading = True
 
     def guard() -> None:
-        calls.append(len(calls))
-        if len(calls) > times:
+        if not leading:
             raise NotLeading("too late")
 
-    return guard, calls
-
-
-async def test_the_guard_is_asked_once_there_is_a_connection(server: Server) -> None:
-    """I1: a process can be frozen while it connects; nothing must be sent when it resumes."""
-    async with transport_to(connection_to(server)) as transport:
-        guard, calls = guard_that_passes(0)
-        write = replace(requests.delete(PODS, "a", "ns"), guard=guard)
-        for _ in range(2):  # over a new connection, and over a kept one
-            with pytest.raises(NotLeading):
-                await transport.send(write, timeout=5)
-            assert server.seen == []
-        assert len(calls) == 2
+    transport = AiohttpTransport(connection_to(server), connect_timeout=2, guard=guard)
+    try:
+        leading = False
+        with pytest.raises(NotLeading):  # over a new connection
+            await transport.send(requests.delete(PODS, "a", "ns"), timeout=5)
+        leading = True
         assert (await transport.send(GET, timeout=5)).status == 200
-        with pytest.raises(NotLeading):
-            await transport.send(write, timeout=5)
+        leading = False
+        with pytest.raises(NotLeading):  # over a kept one
+            await transport.send(requests.delete(PODS, "a", "ns"), timeout=5)
+        leading = True
         assert (await transport.send(GET, timeout=5)).status == 200
+    finally:
+        await transport.close()
     assert [seen.method for seen in server.seen] == ["GET", "GET"]
 
 
-async def test_the_guard_is_asked_again_before_a_second_try(server: Server) -> None:
-    """I1: a DELETE is sent again when a kept connection turns out to be closed."""
-    async with transport_to(connection_to(server)) as transport:
-        await transport.send(GET, timeout=5)
-        guard, calls = guard_that_passes(1)
-        with pytest.raises(NotLeading):
-            await transport.send(replace(requests.delete(PODS, "cut", "ns"), guard=guard), timeout=5)
-    assert len(calls) == 2
-    assert [seen.method for seen in server.seen] == ["GET", "DELETE"]
+@pytest.mark.parametrize("send", [lambda one: one.send(b"x"), lambda one: one.sendmsg([b"x", b"y"])])
+def test_every_way_to_send_asks_the_guard(send: Callable[[socket.socket], int]) -> None:
+    """I1: event loops send what the network could not take at once in another way."""
+
+    def guard() -> None:
+        raise NotLeading("too late")
+
+    address = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))
+    with (
+        transport_module._socket(address, guard=guard) as made,
+        pytest.raises(ConnectionAbortedError, match="too late"),
+    ):
+        send(made)
+
+
+async def test_a_connection_that_breaks_while_the_guard_is_content_is_no_more_than_that(server: Server) -> None:
+    transport = AiohttpTransport(connection_to(server), guard=lambda: None)
+    try:
+        with pytest.raises(Unreachable, match="closed the connection"):
+            await transport.send(Request("POST", "/x/cut"), timeout=5)
+    finally:
+        await transport.close()
 
 
 async def test_a_server_may_live_under_a_path(server: Server) -> None:

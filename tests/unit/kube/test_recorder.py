@@ -174,7 +174,7 @@ async def test_a_process_that_does_not_lead_any_more_drops_its_events_and_goes_o
         if not leading:
             raise NotLeading("the Lease is old")
 
-    recorder = Recorder(Client(transport, "test").guarded(guard), "example.io/controller", "pod-1")
+    recorder = Recorder(Client(transport, "test", guard=guard), "example.io/controller", "pod-1")
     async with running(recorder.run()):
         recorder.event(WEB, "Normal", "Scaled", "from 1 to 2")
         await until(lambda: recorder.dropped == 1)

@@ -1,0 +1,88 @@
+"""Two controller processes and one Lease: the leader is stopped for longer than its Lease lasts, and goes on."""
+
+import signal
+import subprocess
+from typing import Any
+
+import yaml
+
+from tests.support.applications import application
+from tests.support.kubectl import kubectl
+from tests.support.site import COMMAND_SECONDS, Controller, Site
+
+APPLICATIONS = [f"web-{number}" for number in range(8)]
+
+
+def manifests(image: str) -> str:
+    documents = []
+    for name in APPLICATIONS:
+        document = application(image=image, replicas=3)
+        document["metadata"]["name"] = name
+        documents.append(document)
+    return yaml.safe_dump_all(documents)
+
+
+def wait_settled(site: Site, generation: int) -> None:
+    """Until all applications are seen as they are, and ready."""
+    site.wait(f"jsonpath={{.status.observedGeneration}}={generation}", "ud", "--all")
+    site.wait("Ready", "ud", "--all")
+    site.wait("Reconciling=False", "ud", "--all")
+
+
+def stop_in_the_middle(site: Site, controller: subprocess.Popen[bytes], image: str) -> None:
+    """Apply a new version of all applications, and stop the controller when it has seen some of them."""
+    file = site.folder / "next.yaml"
+    file.write_text(manifests(image))
+    command = [kubectl(), "apply", "-f", str(file)]
+    with subprocess.Popen(command, env=site.environment, stdout=subprocess.PIPE, text=True) as applying:
+        assert applying.stdout is not None
+        for _ in range(len(APPLICATIONS) // 2):
+            assert applying.stdout.readline()
+        controller.send_signal(signal.SIGSTOP)
+        applying.communicate(timeout=COMMAND_SECONDS)
+
+
+def versions(site: Site, first: Controller) -> dict[str, str]:
+    """What was written last of everything that a controller writes, in all clusters; of Events only the first one's."""
+    found: dict[str, str] = {}
+    places = [("host", "ud,controllerrevisions,events.events.k8s.io")]
+    for context, kinds in places + [(member, "sts,controllerrevisions") for member in site.fleet.members]:
+        for one in site.get(kinds, "--context", context)["items"]:
+            if one["kind"] != "Event" or one["reportingInstance"] == first.identity:
+                found[f"{context}/{one['kind']}/{one['metadata']['name']}"] = one["metadata"]["resourceVersion"]
+    return found
+
+
+def at_rest(site: Site, first: Controller) -> dict[str, str]:
+    """The versions when nobody writes any more."""
+    seen: list[Any] = [None, versions(site, first)]
+
+    def same() -> bool:
+        seen[:] = [seen[1], versions(site, first)]
+        return seen[0] == seen[1]
+
+    site.until(same, "nobody writes any more")
+    return dict(seen[1])
+
+
+def test_a_leader_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on(site: Site) -> None:
+    """I1: what it was about to write belongs to an old version by now."""
+    site.fleet.needs_pods()
+    with site.controller("--lease-seconds", "3") as first, site.controller("--lease-seconds", "3") as second:
+        site.kubectl("apply", "-f", "-", stdin=manifests("app:1"))
+        wait_settled(site, 1)
+        stop_in_the_middle(site, first.process.popen, "app:2")
+        try:
+
+            def holder() -> str:
+                return str(site.get("lease", "uniteddeployment-controller")["spec"].get("holderIdentity", ""))
+
+            site.until(lambda: holder() == second.identity, "the other one leads")
+            site.kubectl("apply", "-f", "-", stdin=manifests("app:3"))
+            wait_settled(site, 3)
+            before = at_rest(site, first)
+        finally:
+            first.process.popen.send_signal(signal.SIGCONT)
+        assert first.process.popen.wait(COMMAND_SECONDS) == 1
+        assert "lost the leadership" in first.process.log.read_text()
+        assert versions(site, first) == before
