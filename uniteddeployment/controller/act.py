@@ -7,18 +7,18 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from uniteddeployment.controller.failures import failure, is_final
 from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.host_writes import HostWriter
-from uniteddeployment.controller.member_writes import MemberWriter
+from uniteddeployment.controller.member_writes import MemberWriter, Written
 from uniteddeployment.controller.observe import Memory
-from uniteddeployment.controller.takeover import NotAdoptable, NotOurs, NotReplaceable, immutable
+from uniteddeployment.controller.takeover import immutable
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
 from uniteddeployment.planning.observed import Refusal
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.recreate import applied
-from uniteddeployment.planning.status import where
 from uniteddeployment.planning.steps import Apply, Delete, Event, HostStep, MemberStep
 from uniteddeployment.planning.subject import Subject
 
@@ -29,6 +29,9 @@ class Outcome:
 
     failed: bool = False
     done: list[MemberStep] = field(default_factory=list)
+    """The steps that changed something."""
+    untold: list[MemberStep] = field(default_factory=list)
+    """Those of them that no Event speaks of."""
     host_error: str = ""
     events: list[Event] = field(default_factory=list)
 
@@ -72,22 +75,18 @@ class Actor:
             if step.subset in broken:
                 continue  # a later write may rely on the earlier one
             try:
-                outcome.events += await self._members.write(subject, member, step, memory)
+                written = await self._members.write(subject, member, step, memory)
             except errors.KubeError as error:
                 broken.add(step.subset)
                 outcome.failed = True
-                memory.errors[step.subset] = _explain(step, error)
+                now = asyncio.get_running_loop().time()
+                before = memory.failures.get(step.subset)
+                memory.failures[step.subset] = failure(before, step, error, subject.generation, now)
                 _note_refusal(step, error, memory)
-                memory.stalled.discard(step.subset)
-                if _for_good(error):
-                    memory.stalled.add(step.subset)
                 if isinstance(error, errors.Unreachable | errors.Unauthorized):
                     member.suspect()
             else:
-                outcome.done.append(step)
-                memory.errors.pop(step.subset, None)
-                memory.stalled.discard(step.subset)
-                memory.refused.pop((step.cluster, step.kind, step.name), None)
+                _note_success(step, written, memory, outcome)
 
     async def _guarded_host_step(self, subject: Subject, step: HostStep, outcome: Outcome) -> None:
         """A failure on the host must not cancel what goes on in members."""
@@ -98,27 +97,20 @@ class Actor:
             outcome.host_error = str(error)
 
 
+def _note_success(step: MemberStep, written: Written, memory: Memory, outcome: Outcome) -> None:
+    memory.failures.pop(step.subset, None)
+    memory.refused.pop((step.cluster, step.kind, step.name), None)
+    if written.changed:
+        outcome.done.append(step)
+        if not written.events:
+            outcome.untold.append(step)
+    outcome.events += written.events
+
+
 def _note_refusal(step: MemberStep, error: errors.KubeError, memory: Memory) -> None:
     """Remember a change that cannot be made to what is there, for one that may be recreated."""
     noted = (step.cluster, step.kind, step.name)
     if isinstance(step, Apply) and not step.create and immutable(error):
         memory.refused[noted] = Refusal(applied(step.body))
-    elif isinstance(step, Delete) and step.successor is not None and _for_good(error):
+    elif isinstance(step, Delete) and step.successor is not None and is_final(error):
         memory.refused[noted] = Refusal(applied(step.successor), final=True)
-
-
-def _for_good(error: errors.KubeError) -> bool:
-    """Whether trying again changes nothing until somebody does something."""
-    if isinstance(error, NotAdoptable | NotOurs | NotReplaceable):
-        return True
-    return isinstance(error, errors.Invalid | errors.Forbidden | errors.BadRequest | errors.Unauthorized)
-
-
-def _explain(step: MemberStep, error: errors.KubeError) -> str:
-    place = where(step.cluster)
-    if isinstance(error, NotOurs):
-        return (
-            f"{step.kind} {step.name} exists in {place}: {error}, and is left alone. "
-            f"Rename the subset or remove the {step.kind}"
-        )
-    return f"{step.kind} {step.name} in {place}: {error}"

@@ -26,6 +26,7 @@ from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucke
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment.kube.workqueue import ShutDown, WorkQueue
+from uniteddeployment.planning.news import changes
 from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment.planning.steps import Event
 from uniteddeployment.planning.subject import Subject
@@ -152,7 +153,7 @@ class Controller:
             return  # it is queued again when all its clusters have been looked at
         if wanted.remember:
             # What is decided now cannot be seen again once it is acted on: it is acted on when status has it (I9).
-            self._tell(subject, _news(None, wanted))
+            self._tell(subject, wanted.events)
             await self._reporter.status(subject, wanted)
             self.queue.add_rate_limited(key)
             return
@@ -167,10 +168,9 @@ class Controller:
                 return
         left = await self._plan(subject) if wanted.writes else wanted
         pause, written = 0.0, True
-        if left.early:
-            self._tell(subject, outcome.events)
-        else:
-            self._tell(subject, [*outcome.events, *_news(wanted, left)])
+        self._tell(subject, [*changes(outcome.untold), *outcome.events])
+        if not left.early:
+            self._tell(subject, left.events)
             pause = self._reporter.pause(subject, left)
             written = bool(pause) or await self._reporter.status(subject, left)
         if pause:
@@ -227,9 +227,3 @@ class Controller:
     def _cluster_turned(self, cluster: str) -> None:
         for key in self._observer.in_cluster(cluster):
             self.queue.add(key)
-
-
-def _news(wanted: Plan | None, left: Plan) -> list[Event]:
-    """What was done, from the plan that was carried out, and what it came to, from the look after it."""
-    done = [event for event in wanted.events if event.reason == "Reconciled"] if wanted else []
-    return [*done, *(event for event in left.events if event.reason != "Reconciled")]

@@ -1,7 +1,7 @@
 """Writes in a member: each step of a plan as a request, its answer into the caches at once (I9)."""
 
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -25,14 +25,24 @@ from uniteddeployment_api import names
 _SCALE_TRIES = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of a step that was carried out."""
+
+    changed: bool = True
+    """Whether anything was changed."""
+    events: tuple[Event, ...] = ()
+    """What people should be told instead of the step itself."""
+
+
 class MemberWriter:
     """Carries out member steps. Raises KubeError."""
 
-    async def write(self, subject: Subject, member: Member, step: MemberStep, memory: Memory) -> tuple[Event, ...]:
-        """Carry out one step; gives what people should be told beside the step itself."""
+    async def write(self, subject: Subject, member: Member, step: MemberStep, memory: Memory) -> Written:
+        """Carry out one step."""
         if isinstance(step, DeletePod):
             await self._delete_pod(subject, member, step)
-            return ()
+            return Written()
         resource = RESOURCES[step.kind]
         noted = (step.cluster, step.kind, step.name)
         match step:
@@ -60,9 +70,9 @@ class MemberWriter:
                 member.cache.expect_deletion(_app_key(subject), step.kind, step.name, step.uid)
             case Release():
                 await self._release(subject, member, resource, step)
-        return ()
+        return Written()
 
-    async def _inspect(self, subject: Subject, member: Member, step: Apply, memory: Memory) -> tuple[Event, ...]:
+    async def _inspect(self, subject: Subject, member: Member, step: Apply, memory: Memory) -> Written:
         """Put back what somebody else changed in our fields and say so; nothing if it was none of them."""
         resource = RESOURCES[step.kind]
         live = await member.client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
@@ -71,14 +81,14 @@ class MemberWriter:
         if changed:
             found = await self._apply(subject, member, resource, replace(step, body=body))
         else:
-            found = msgspec.convert(live, Workload)
+            found = _decoded(live, step)
         member.cache.keep(step.kind, found)
         memory.generations[step.cluster, step.kind, step.name] = found.metadata.generation
         if not step.drift or not changed:
-            return ()
+            return Written(changed=bool(changed))
         fields = ", ".join(str(one) for one in changed[:5])
         message = f"{step.kind} {step.name} in {where(step.cluster)}: put back {fields}"
-        return (Event("Warning", "DriftRepaired", message),)
+        return Written(events=(Event("Warning", "DriftRepaired", message),))
 
     async def _create(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
         try:
@@ -163,6 +173,13 @@ class MemberWriter:
 
 def _app_key(subject: Subject) -> AppKey:
     return subject.namespace, names.label_value(subject.name)
+
+
+def _decoded(live: dict[str, Any], step: Apply) -> Workload:
+    try:
+        return msgspec.convert(live, Workload)
+    except msgspec.ValidationError as error:
+        raise errors.Malformed(200, "Malformed", f"{step.kind} {step.name} is not as expected: {error}") from None
 
 
 def _scaled(found: Workload, replicas: int, version: str) -> Workload:

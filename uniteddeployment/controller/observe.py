@@ -6,6 +6,7 @@ from datetime import datetime
 
 from cachetools import LRUCache
 
+from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import HOST, Application
@@ -21,9 +22,8 @@ class Memory:
     uid: str = ""
     generations: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """(cluster, kind, name) -> generation that our last write got."""
-    errors: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
     """Subset -> why its last write failed."""
-    stalled: set[str] = field(default_factory=set)
     refused: dict[tuple[str, str, str], Refusal] = field(default_factory=dict)
     """(cluster, kind, name) -> what was refused because it cannot be changed."""
     seeded: set[str] = field(default_factory=set)
@@ -68,14 +68,15 @@ class Observer:
             if view.known:
                 _seed(subject, view, memory)
         self._note_clusters((subject.namespace, subject.name), memory, frozenset(members))
+        failures = {name: one for name, one in memory.failures.items() if one.generation == subject.generation}
         return Observed(
             now=self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
             members=members,
             revisions=self._host.records((subject.namespace, subject.name)),
             templates=self._templates(subject),
             generations=memory.generations,
-            errors=memory.errors,
-            stalled=frozenset(memory.stalled),
+            errors={name: one.message for name, one in failures.items()},
+            stalled=frozenset(name for name, one in failures.items() if one.stalled),
             refused=memory.refused,
             orphaning_checked=self._host.orphaning_checked(subject.uid),
         )

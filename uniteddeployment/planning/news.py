@@ -1,37 +1,49 @@
 """What of a plan people would want to know: its Events."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from uniteddeployment.planning import adaptive, status
+from uniteddeployment.planning.state import State
 from uniteddeployment.planning.status import Row
 from uniteddeployment.planning.steps import Event, MemberStep
 from uniteddeployment.planning.subject import Subject
 
+_TOLD = 10
+"""How many changes one Event lists."""
+
+
+def changes(done: Sequence[MemberStep]) -> tuple[Event, ...]:
+    """The Event that says what was changed in members; none if nothing was."""
+    if not done:
+        return ()
+    said = "; ".join(f"{status.where(step.cluster)}: {step.kind} {step.name}: {step.why}" for step in done[:_TOLD])
+    more = f"; and {len(done) - _TOLD} more" if len(done) > _TOLD else ""
+    return (Event("Normal", "Reconciled", said + more),)
+
 
 def news(
-    subject: Subject,
-    members: Mapping[str, tuple[MemberStep, ...]],
-    rows: tuple[Row, ...],
-    verdicts: tuple[status.Verdict, ...],
-    *,
-    current: str,
+    subject: Subject, rows: tuple[Row, ...], *, unplaced: int, why_unplaced: str, current: str
 ) -> tuple[Event, ...]:
-    """What was done, what turned, and what came to its end."""
-    events = []
-    steps = [step for steps in members.values() for step in steps]
-    if steps:
-        changes = "; ".join(f"{status.where(step.cluster)}: {step.kind} {step.name}: {step.why}" for step in steps[:10])
-        more = f"; and {len(steps) - 10} more" if len(steps) > 10 else ""
-        events.append(Event("Normal", "Reconciled", changes + more))
-    stored = {one["type"]: one for one in subject.status.get("conditions") or ()}
-    for verdict in verdicts:
-        before = stored.get(verdict.type) or {}
-        if verdict.type == status.STALLED and verdict.status == "True" and before.get("message") != verdict.message:
-            events.append(Event("Warning", verdict.reason, verdict.message))
-    events += _turns(subject, rows)
+    """What is not in status yet: subsets that need somebody to act, replicas without a place, the end of a rollout."""
+    events = [*_stalls(subject, rows), *_turns(subject, rows)]
+    stored = {one["type"]: one["status"] for one in subject.status.get("conditions") or ()}
+    told = stored.get(status.STALLED) == "True" and subject.status.get("unplacedReplicas") == unplaced
+    if why_unplaced and not told:
+        events.append(Event("Warning", "Blocked", status.misplaced(rows, unplaced, why_unplaced)))
     if current and current != subject.status.get("currentRevision"):
         events.append(Event("Normal", "RolloutCompleted", f"every pod is ready at {current}"))
     return tuple(events)
+
+
+def _stalls(subject: Subject, rows: tuple[Row, ...]) -> list[Event]:
+    """A warning for each subset that is Stalled, unless status says so already."""
+    entries = subject.subset_statuses()
+    told = {name: entry.get("reason") for name, entry in entries.items() if entry.get("state") == State.STALLED}
+    return [
+        Event("Warning", "SubsetStalled", f"{row.name}: {row.message}")
+        for row in rows
+        if row.stalled and told.get(row.name) != row.message
+    ]
 
 
 def _turns(subject: Subject, rows: tuple[Row, ...]) -> list[Event]:

@@ -158,7 +158,7 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
             updated=revisions.updated,
             now=observed.now,
         ),
-        events=news(subject, members, rows, verdicts, current=current),
+        events=news(subject, rows, unplaced=divided.unplaced, why_unplaced=divided.why_unplaced, current=current),
         rows=rows,
         again_in=_again_in(look, rows),
         remember=divided.remember,

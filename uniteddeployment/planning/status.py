@@ -141,10 +141,11 @@ def verdicts(
     stalled = [f"{row.name}: {row.message}" for row in rows if row.stalled]
     unseen = [f"{row.name}: {row.message}" for row in rows if row.reach is not Reach.READY and not row.stalled]
     waiting = [f"{row.name}: {row.message}" for row in rows if not row.settled and row.reach is Reach.READY]
+    problem = misplaced(rows, unplaced, why_unplaced)
     if unplaced:
-        stalled.insert(0, f"{unplaced} of {total + unplaced} replicas have no place: {why_unplaced}")
+        stalled.insert(0, problem)
     # Somebody has to correct shares that do not fit, but the application is served as closely as it can be.
-    misfit = [why_unplaced] if why_unplaced and not unplaced else []
+    misfit = [problem] if problem and not unplaced else []
     progress = f"{ready_pods} of {total + unplaced} pods ready"
     progress += f", {covered} more wait to be scheduled" if covered else ""
     busy = bool(waiting or leftovers or writing) and not app.model.spec.paused
@@ -169,6 +170,14 @@ def verdicts(
         ),
         Verdict(STALLED, "True" if blocked else "False", "Blocked" if blocked else "AsExpected", "; ".join(blocked)),
     )
+
+
+def misplaced(rows: Sequence[Row], unplaced: int, why: str) -> str:
+    """What is wrong with the division of the replicas; nothing if all of them have their place."""
+    if not unplaced:
+        return why
+    total = sum(row.replicas - row.covered for row in rows) + unplaced
+    return f"{unplaced} of {total} replicas have no place: {why}"
 
 
 def refused(reason: str, message: str) -> tuple[Verdict, ...]:

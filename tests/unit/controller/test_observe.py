@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.clusters import ClusterObject
@@ -198,3 +199,13 @@ def test_a_plan_says_when_it_is_too_early_for_status() -> None:
     assert plan(make.subject(APP), make.observed({"member-2": early})).early
     decided = replace(early, undecided=False)
     assert not plan(make.subject(APP), make.observed({"member-2": decided})).early
+
+
+def test_a_failed_write_is_told_only_of_the_generation_that_it_was_for() -> None:
+    """I8: what an edit has corrected is not told any more while the write of the correction is on its way."""
+    seen = observer(Clusters(make.view("member-1")))
+    seen.memory(subject()).failures["member-1"] = Failure("member-1: refused", 1, 0.0, stalled=True)
+    observed = seen.observe(subject())
+    assert (observed.errors, observed.stalled) == ({"member-1": "member-1: refused"}, frozenset({"member-1"}))
+    observed = seen.observe(replace(subject(), generation=2))
+    assert (observed.errors, observed.stalled) == ({}, frozenset())

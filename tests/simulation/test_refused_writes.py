@@ -1,0 +1,144 @@
+"""Writes that a member refuses: who is told, what of, and when."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.planning import manifest
+from tests.support.watchdog import workloads
+from tests.support.world import World, simulate, world
+
+KIND = "statefulSetTemplate"
+
+
+def container(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["spec"]["template"][KIND]["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def mistyped(document: dict[str, Any]) -> None:
+    container(document)["comand"] = ["run"]
+
+
+def number_for_string(document: dict[str, Any]) -> None:
+    container(document)["env"] = [{"name": "SIZE", "value": 5}]
+
+
+def invalid(document: dict[str, Any]) -> None:
+    container(document)["imagePullPolicy"] = "Sometimes"
+
+
+MISTAKES: dict[Callable[[dict[str, Any]], None], str] = {
+    mistyped: "comand: field not declared in schema",
+    number_for_string: "value: expected string",
+    invalid: "imagePullPolicy: Unsupported value",
+}
+
+
+def quota(w: World, member: str, count: int) -> None:
+    body = {"metadata": {"name": "few"}, "spec": {"hard": {"count/statefulsets.apps": str(count)}}}
+    w.request(w.members[member], "POST", "/api/v1/namespaces/default/resourcequotas", body)
+
+
+def events(w: World, type_: str) -> list[str]:
+    return [one["message"] for one in w.host.access.list("events") if one["type"] == type_]
+
+
+def condition(w: World, type_: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in w.status()["conditions"] if one["type"] == type_)
+    return found
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_template_that_no_member_takes_is_stalled_with_their_words_and_no_event_says_that_it_was_created(
+    mistake: Callable[[dict[str, Any]], None],
+) -> None:
+    """I11: a warning for each subset; nothing is called done before it is."""
+
+    async def story() -> None:
+        async with world() as w:
+            bad = manifest()
+            mistake(bad)
+            w.apply(bad)
+            await w.until(lambda: w.condition("Stalled") == "True", seconds=15, what="the condition")
+            assert MISTAKES[mistake] in condition(w, "Stalled")["message"]
+            assert all(MISTAKES[mistake] in one["reason"] for one in w.status()["subsetStatuses"])
+            await asyncio.sleep(60)
+            warnings = events(w, "Warning")
+            assert len(warnings) == 3
+            assert {text.partition(":")[0] for text in warnings} == set(w.members)
+            assert all(MISTAKES[mistake] in text for text in warnings)
+            assert events(w, "Normal") == []
+            w.apply(manifest())
+            await w.until(w.settled, seconds=90, what="the corrected template")
+            assert w.condition("Stalled") == "False"
+            assert any("create" in text for text in events(w, "Normal"))
+
+    simulate(story)
+
+
+def test_a_quota_stalls_the_subset_that_it_concerns_and_no_other_one() -> None:
+    """I10: and it goes on by itself when there is room."""
+
+    async def story() -> None:
+        async with world() as w:
+            quota(w, "member-2", 0)
+            await asyncio.sleep(5)
+            w.apply(manifest())
+            await w.until(lambda: w.condition("Stalled") == "True", seconds=15, what="the condition")
+            states = [one["state"] for one in w.status()["subsetStatuses"]]
+            assert states[1] == "Stalled"
+            assert "Stalled" not in (states[0], states[2])
+            await w.until(lambda: len(w.pods("member-1")) == 4 and len(w.pods("member-3")) == 2, what="the others")
+            (warning,) = events(w, "Warning")
+            assert warning.startswith("member-2: ")
+            assert "exceeded quota" in warning
+            created = " ".join(events(w, "Normal"))
+            assert "web-member-1" in created
+            assert "web-member-2" not in created
+            w.request(w.members["member-2"], "DELETE", "/api/v1/namespaces/default/resourcequotas/few")
+            await w.until(w.settled, seconds=90, what="the subset")
+            assert "web-member-2" in " ".join(events(w, "Normal"))
+
+    simulate(story)
+
+
+def test_a_long_refusal_is_cut() -> None:
+    """I16: what a member says ends up in status and Events, whatever its length."""
+
+    async def story() -> None:
+        async with world(members=1) as w:
+            document = manifest(shares={"member-1": None})
+            container(document)["imagePullPolicy"] = "x" * 3000
+            w.apply(document)
+            await w.until(lambda: w.condition("Stalled") == "True", seconds=15, what="the condition")
+            (entry,) = w.status()["subsetStatuses"]
+            assert 300 < len(entry["reason"]) < 700
+
+    simulate(story)
+
+
+def test_a_look_that_finds_nothing_changed_is_no_event() -> None:
+    """I3: the status of the last write was lost, so its workload is looked at once more."""
+
+    async def story() -> None:
+        async with world() as w:
+            w.apply(manifest())
+            await w.until(w.settled, what="creation")
+            await asyncio.sleep(5)
+            told = events(w, "Normal")
+            await w.stop_controller()
+            stored = w.ud()
+            entries = [{**one, "observedGeneration": 0} for one in stored["status"]["subsetStatuses"]]
+            path = "/apis/uniteddeployment.io/v1alpha1/namespaces/default/uniteddeployments/web/status"
+            w.request(w.host, "PUT", path, {**stored, "status": {**stored["status"], "subsetStatuses": entries}})
+            w.start_controller()
+            await asyncio.sleep(30)
+            assert [one["observedGeneration"] for one in w.status()["subsetStatuses"]] == [1, 1, 1]
+            assert events(w, "Normal") == told
+            assert events(w, "Warning") == []
+            assert len(workloads(w, "member-1")) == 1
+
+    simulate(story)

@@ -1,0 +1,95 @@
+"""What a failed write says about its subset: the member's words, and whether somebody has to act.
+
+Every failed write is tried again, with growing pauses. The difference is how long it may fail before the subset is
+Stalled: what the member refused for what it is stays refused until somebody acts, while a busy server recovers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from uniteddeployment.controller.takeover import NotAdoptable, NotOurs, NotReplaceable
+from uniteddeployment.kube import errors
+from uniteddeployment.planning.status import where
+from uniteddeployment.planning.steps import MemberStep
+
+LONGEST_MESSAGE = 500
+"""Characters of a member's answer that go into status and Events."""
+
+AT_ONCE = 0.0
+UNEXPLAINED_SECONDS = 5.0
+TRANSIENT_SECONDS = 60.0
+
+PATIENCE: Mapping[int, float] = {
+    400: AT_ONCE,  # it cannot be decoded, or admission refuses it
+    401: AT_ONCE,  # our credentials
+    403: AT_ONCE,  # our rights, a quota, or admission
+    405: AT_ONCE,
+    406: AT_ONCE,
+    413: AT_ONCE,  # too large
+    415: AT_ONCE,
+    422: AT_ONCE,  # a rule is broken
+}
+"""HTTP status -> seconds that it may go on before the subset is Stalled. All others, such as 409, 429 and 5xx, and no
+answer at all are transient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why the last write of a subset failed. It is forgotten when one succeeds."""
+
+    message: str
+    """For people, with the member's words."""
+    generation: int
+    """The generation of the UnitedDeployment that it was written for: another one may well not fail."""
+    since: float
+    """When the first of the failures in a row was, in the loop's time."""
+    stalled: bool
+    """Whether somebody has to act."""
+
+
+def failure(before: Failure | None, step: MemberStep, error: errors.KubeError, generation: int, now: float) -> Failure:
+    """The failure of a step after the one ``before``, if that was the last write of the subset."""
+    if before is not None and before.generation != generation:
+        before = None
+    since = before.since if before is not None else now
+    # A subset that is Stalled is so until a write succeeds, whatever the next one fails of.
+    stalled = (before is not None and before.stalled) or now - since >= patience(error)
+    return Failure(_message(step, error), generation, since, stalled)
+
+
+def patience(error: errors.KubeError) -> float:
+    """Seconds that writes may fail like this before somebody is asked to act."""
+    if isinstance(error, NotAdoptable | NotOurs | NotReplaceable):
+        return AT_ONCE
+    if not isinstance(error, errors.ApiError) or _is_terminating(error):
+        return TRANSIENT_SECONDS
+    if error.status == 500 and not error.reason:
+        # An error that the server did not foresee. Server-side apply answers so when a body does not fit the schema,
+        # and etcd when it has no leader: only time tells them apart.
+        return UNEXPLAINED_SECONDS
+    return PATIENCE.get(error.status, TRANSIENT_SECONDS)
+
+
+def is_final(error: errors.KubeError) -> bool:
+    """Whether the same write is refused until somebody acts."""
+    return patience(error) == AT_ONCE
+
+
+def _is_terminating(error: errors.ApiError) -> bool:
+    """Whether the namespace is being deleted: it goes, and can be created again after that."""
+    return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
+
+
+def _message(step: MemberStep, error: errors.KubeError) -> str:
+    place = where(step.cluster)
+    text = _cut(str(error))
+    if isinstance(error, NotOurs):
+        return (
+            f"{step.kind} {step.name} exists in {place}: {text}, and is left alone. "
+            f"Rename the subset or remove the {step.kind}"
+        )
+    return f"{step.kind} {step.name} in {place}: {text}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 3]}..."
