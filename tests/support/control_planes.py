@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from tests.support import audit
+from tests.support.audit import Asked
 from tests.support.kubectl import kubectl
 from tests.support.processes import Process, ud
 
@@ -33,10 +35,34 @@ class ControlPlane:
     process: Process | None = None
     runs_pods: bool = True
     """Whether workloads get pods here, and pods get ready."""
+    audit_log: Path | None = None
+    """Where its API server writes audit events, if it is one of ours."""
 
     @property
     def server(self) -> str:
         return str(self.config["clusters"][0]["cluster"]["server"])
+
+    def requests(self) -> list[Asked]:
+        """Every request that it was sent so far, whoever sent it."""
+        assert self.audit_log is not None, f"{self.name} is not ours, and keeps no audit log for us"
+        return audit.read(self.audit_log)
+
+    def as_service_account(self, namespace: str, name: str, folder: Path) -> dict[str, Any]:
+        """A kubeconfig for a ServiceAccount that is there: its rights are those of RBAC and nothing else."""
+        file = folder / f"{self.name}-admin.kubeconfig"
+        write(file, self.config)
+        command = [kubectl(), "create", "token", name, "--namespace", namespace, "--duration", "1h"]
+        env = {**os.environ, "KUBECONFIG": str(file)}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        user = {"name": name, "user": {"token": done.stdout.strip()}}
+        context = {"cluster": self.config["clusters"][0]["name"], "user": name, "namespace": namespace}
+        return {
+            **self.config,
+            "users": [user],
+            "contexts": [{"name": self.name, "context": context}],
+            "current-context": self.name,
+        }
 
     def stop_answering(self) -> None:
         """As when the network swallows every packet: connections stay open and nothing comes back."""
@@ -81,19 +107,29 @@ def all_embedded(names: list[str], folder: Path) -> Iterator[list[ControlPlane]]
         processes = {}
         for name in names:
             options = ["--kubeconfig", str(_file(folder, name)), "--ready-after", str(READY_AFTER)]
+            options += ["--audit-log", str(_audit_log(folder, name))]
             processes[name] = stack.enter_context(ud("embedded", *options, log=folder / f"{name}.log"))
             # A stopped process would not hear that it is to end.
             stack.callback(_continue, processes[name])
         for process in processes.values():
             process.wait_for("export KUBECONFIG")
         yield [
-            ControlPlane(name, yaml.safe_load(_file(folder, name).read_text()), process)
+            ControlPlane(
+                name,
+                yaml.safe_load(_file(folder, name).read_text()),
+                process,
+                audit_log=_audit_log(folder, name),
+            )
             for name, process in processes.items()
         ]
 
 
 def _file(folder: Path, name: str) -> Path:
     return folder / f"{name}.kubeconfig"
+
+
+def _audit_log(folder: Path, name: str) -> Path:
+    return folder / f"{name}.audit"
 
 
 def _continue(process: Process) -> None:

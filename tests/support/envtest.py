@@ -33,6 +33,13 @@ START_SECONDS = 90.0
 STOP_SECONDS = 2.0
 TAIL = 4000
 
+AUDIT_POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata}]
+"""
+
 _OFF = (
     "horizontal-pod-autoscaler-controller",  # there are no metrics
     "root-ca-certificate-publisher-controller",  # would put a ConfigMap into each namespace
@@ -125,6 +132,10 @@ def apiserver_command(program: Path, files: Files) -> list[str]:
         "--disable-admission-plugins=ServiceAccount",
         # Nobody reaches this server by the Service `kubernetes`, and loopback addresses are no endpoints.
         "--endpoint-reconciler-type=none",
+        f"--audit-policy-file={files / 'audit-policy.yaml'}",
+        f"--audit-log-path={files / 'audit.log'}",
+        # A test that looks for a request must find it as soon as it was answered.
+        "--audit-log-mode=blocking",
     ]
 
 
@@ -182,7 +193,8 @@ def _started(name: str, folder: Path, binaries: Binaries) -> Iterator[tuple[Cont
         _process(etcd_command(binaries.etcd, files), files / "etcd.log"),
         _process(apiserver_command(binaries.apiserver, files), files / "kube-apiserver.log") as server,
     ):
-        yield ControlPlane(name, config, server, runs_pods=binaries.controller_manager is not None), files
+        pods = binaries.controller_manager is not None
+        yield ControlPlane(name, config, server, runs_pods=pods, audit_log=files / "audit.log"), files
 
 
 def _enter_helpers(stack: ExitStack, files: Files, binaries: Binaries) -> None:
@@ -209,6 +221,7 @@ def _write_files(name: str, files: Files) -> dict[str, object]:
         "service-account.crt": accounts.certificate,
         "service-account.key": accounts.key,
         "tokens.csv": f"{token},admin,admin,system:masters\n".encode(),
+        "audit-policy.yaml": AUDIT_POLICY.encode(),
     }
     for file, content in secret_files.items():
         (files / file).touch(mode=0o600)

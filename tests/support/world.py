@@ -76,6 +76,12 @@ class World:
         assert response.status < 300, answer
         return answer
 
+    def token_of(self, cluster: Cluster, namespace: str, name: str, seconds: int = 3600) -> str:
+        """A token of a ServiceAccount that is there: its rights are those of RBAC and nothing else."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        answer = self.request(cluster, "POST", path, {"spec": {"expirationSeconds": seconds}})
+        return str(answer["status"]["token"])
+
     def start_clusters(self) -> None:
         for member in self.members.values():
             member.start()

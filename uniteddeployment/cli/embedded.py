@@ -11,6 +11,7 @@ import typer
 
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.embedded import kubeconfig, server
+from uniteddeployment.embedded.auth.audit import AuditLog
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.crd.lifecycle import LifecycleController
@@ -38,6 +39,8 @@ class Options:
     """Seconds until a pod is ready."""
     controllers: bool = True
     """Whether anything happens to what is stored: pods made, scheduled and run."""
+    audit_log: Path | None = None
+    """Each request is appended to this file, as an event of ``audit.k8s.io/v1``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Served:
     cluster: Cluster
     server: RunningServer
     token: str
+    audit_log: AuditLog | None = None
 
     @property
     def context(self) -> Context:
@@ -55,6 +59,8 @@ class Served:
     async def close(self) -> None:
         self.cluster.stop()
         await self.server.close()
+        if self.audit_log is not None:
+            self.audit_log.close()
 
 
 async def serve(options: Options) -> Served:
@@ -64,6 +70,7 @@ async def serve(options: Options) -> Served:
             parse(quantity)
         except QuantityError:
             raise CommandError(f"{quantity!r} is not a quantity such as 8, 500m or 32Gi", USAGE) from None
+    audit_log = _audit_log(options.audit_log)
     token = options.token or secrets.token_urlsafe(24)
     cluster = Cluster(
         options.name,
@@ -78,12 +85,24 @@ async def serve(options: Options) -> Served:
         # Establishing definitions is the API server's own work, not that of a controller manager.
         controllers=True if options.controllers else (LifecycleController,),
     )
+    if audit_log is not None:
+        cluster.audit.append(audit_log)
     try:
         running = await server.start(cluster, port=options.port)
     except OSError as error:
         raise CommandError(f"port {options.port} cannot be used: {error.strerror}; choose another --port") from None
     cluster.start()
-    return Served(cluster, running, token)
+    return Served(cluster, running, token, audit_log)
+
+
+def _audit_log(path: Path | None) -> AuditLog | None:
+    """Open the file for audit events. Raises CommandError when it cannot be written."""
+    if path is None:
+        return None
+    try:
+        return AuditLog(path)
+    except OSError as error:
+        raise CommandError(f"--audit-log {path}: {error.strerror}", USAGE) from None
 
 
 def main(options: Options) -> None:

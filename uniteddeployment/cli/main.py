@@ -63,6 +63,7 @@ def embedded(
     kubeconfig: Annotated[Path | None, typer.Option(help="Write a kubeconfig to this file.")] = None,
     ready_after: Annotated[float, typer.Option(min=0, help="Seconds until a pod is ready.")] = 0.0,
     controllers: Annotated[bool, typer.Option(help="Without them objects are only stored: no pods, no status.")] = True,
+    audit_log: Annotated[Path | None, typer.Option(help="Append an audit event for each request to this file.")] = None,
 ) -> None:
     """Serve one embedded cluster in the foreground: a test bed, not a place to run applications."""
     from uniteddeployment.cli import embedded as command  # noqa: PLC0415
@@ -77,6 +78,7 @@ def embedded(
         kubeconfig,
         ready_after=ready_after,
         controllers=controllers,
+        audit_log=audit_log,
     )
     command.main(options)
 

@@ -11,6 +11,9 @@ from typing import Final
 
 from uniteddeployment.embedded import builtin
 from uniteddeployment.embedded.access import Access
+from uniteddeployment.embedded.auth import bootstrap
+from uniteddeployment.embedded.auth.audit import Auditor
+from uniteddeployment.embedded.auth.security import Security
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller
 from uniteddeployment.embedded.controllers.defaults import default_controllers
@@ -65,7 +68,9 @@ class Cluster:
         self.access: Access = LocalAccess(self.core)
         self.faults = Faults(clock, self._fork())
         self.tokens: dict[str, Identity] = dict(tokens or {})
-        self._dispatcher = Dispatcher(self.core, self.tokens)
+        self.audit: list[Auditor] = []
+        """Called with each request, once its answer is known."""
+        self._dispatcher = Dispatcher(self.core, Security(self.core, self.tokens), self.audit)
         self._controllers = self._chosen(controllers)
         self._create_basics(nodes, zones, cpu=cpu, memory=memory, ready_after=ready_after)
 
@@ -82,6 +87,7 @@ class Cluster:
     def _create_basics(self, nodes: int, zones: Sequence[str], *, cpu: str, memory: str, ready_after: float) -> None:
         for namespace in NAMESPACES:
             self.access.create("namespaces", {"metadata": {"name": namespace}}, manager=MANAGER)
+        bootstrap.create(self.core)
         for i in range(nodes):
             zone = zones[i % len(zones)] if zones else ""
             node = node_object(f"{self.name}-node-{i + 1}", zone=zone, cpu=cpu, memory=memory, ready_after=ready_after)

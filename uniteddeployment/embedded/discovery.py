@@ -27,6 +27,7 @@ _PARTICULAR: Final[dict[str, tuple[Sub, ...]]] = {
         ("eviction", ("policy", "v1", "Eviction"), ("create",)),
         ("log", ("", "", "Pod"), ("get",)),
     ),
+    "serviceaccounts": (("token", ("authentication.k8s.io", "v1", "TokenRequest"), ("create",)),),
 }
 """Subresources beside status and scale."""
 

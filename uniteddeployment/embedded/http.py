@@ -7,11 +7,15 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: the user that a token or a client certificate stands for."""
+    """Who asks: the user that a token or a client certificate stands for.
+
+    ``extra`` has what else an authenticator knows: pairs of a key and its values.
+    """
 
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

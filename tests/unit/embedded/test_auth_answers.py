@@ -38,8 +38,9 @@ def test_a_client_certificate_is_a_user_with_groups() -> None:
     subject = ((("organizationName", "team"),), (("organizationName", "ops"),), (("commonName", "jane"),))
     assert identity_of({"subject": subject}) == Identity("jane", ("team", "ops"))
     assert identity_of({}) is None
-    request = Request("GET", CONFIGMAPS, peer=Identity("jane"))
-    assert Api().cluster.handle(request).status == 200
+    api = Api()
+    assert api.cluster.handle(Request("GET", CONFIGMAPS, peer=Identity("jane"))).status == 403
+    assert api.cluster.handle(Request("GET", CONFIGMAPS, peer=Identity("jane", ("system:masters",)))).status == 200
 
 
 def test_users_may_ask_who_they_are_and_what_they_may() -> None:

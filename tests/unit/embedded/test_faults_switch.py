@@ -20,7 +20,14 @@ pytestmark = pytest.mark.looptime
 
 def make(seed: int = 1) -> Cluster:
     clock = LoopClock(asyncio.get_running_loop())
-    return Cluster("f", clock=clock, random=Random(seed), nodes=0, controllers=False, tokens={TOKEN: Identity("admin")})
+    return Cluster(
+        "f",
+        clock=clock,
+        random=Random(seed),
+        nodes=0,
+        controllers=False,
+        tokens={TOKEN: Identity("admin", ("system:masters",))},
+    )
 
 
 def now() -> float:

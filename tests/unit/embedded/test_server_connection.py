@@ -43,7 +43,14 @@ class Wire(asyncio.Transport):
 
 def connect() -> tuple[Cluster, Connection, Wire]:
     clock = LoopClock(asyncio.get_running_loop())
-    cluster = Cluster("c", clock=clock, random=Random(1), nodes=0, controllers=False, tokens={TOKEN: Identity("admin")})
+    cluster = Cluster(
+        "c",
+        clock=clock,
+        random=Random(1),
+        nodes=0,
+        controllers=False,
+        tokens={TOKEN: Identity("admin", ("system:masters",))},
+    )
     connection, wire = Connection(Connections(cluster)), Wire()
     connection.connection_made(wire)
     return cluster, connection, wire

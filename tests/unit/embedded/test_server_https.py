@@ -26,7 +26,14 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[Cluster, server.RunningServer]]:
     clock = LoopClock(asyncio.get_running_loop())
-    cluster = Cluster("s", clock=clock, random=Random(1), nodes=0, controllers=False, tokens={TOKEN: Identity("admin")})
+    cluster = Cluster(
+        "s",
+        clock=clock,
+        random=Random(1),
+        nodes=0,
+        controllers=False,
+        tokens={TOKEN: Identity("admin", ("system:masters",))},
+    )
     running = await server.start(cluster)
     try:
         yield cluster, running

@@ -1,5 +1,6 @@
 """Which controllers a cluster runs unless it is told otherwise."""
 
+from uniteddeployment.embedded.controllers.aggregation import ClusterRoleAggregation
 from uniteddeployment.embedded.controllers.base import Controller
 from uniteddeployment.embedded.controllers.deployment import DeploymentController
 from uniteddeployment.embedded.controllers.disruption import DisruptionController
@@ -26,6 +27,7 @@ def default_controllers() -> tuple[type[Controller], ...]:
     return (
         LifecycleController,
         NamespaceLifecycle,
+        ClusterRoleAggregation,
         GarbageCollector,
         Kubelets,
         NodeLifecycle,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from uniteddeployment.embedded.core import Call
+from uniteddeployment.embedded.core import Call, Gate
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.http import Request
 from uniteddeployment.embedded.requests import negotiate, options
@@ -31,10 +31,11 @@ def wrong_method() -> StatusError:
 class Context:
     """A request together with where its path leads and what its query and headers say."""
 
-    __slots__ = ("accepted", "address", "dry_runs", "query", "request", "resource", "route")
+    __slots__ = ("accepted", "address", "dry_runs", "gate", "query", "request", "resource", "route")
 
-    def __init__(self, request: Request, found: Route, query: Mapping[str, str]) -> None:
+    def __init__(self, request: Request, found: Route, query: Mapping[str, str], gate: Gate | None = None) -> None:
         self.request = request
+        self.gate = gate
         self.route = found
         self.address = found.address
         self.resource: Resource = found.resource
@@ -52,7 +53,9 @@ class Context:
 
     def call(self, kind: str, *, apply: bool = False) -> Call:
         """How this write is asked for; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
-        return options.write_options(kind, self.query, self.dry_runs, self.header("user-agent"), apply=apply)
+        call = options.write_options(kind, self.query, self.dry_runs, self.header("user-agent"), apply=apply)
+        call.gate = self.gate
+        return call
 
 
 def deprecations(resource: Resource) -> list[str]:

@@ -3,13 +3,15 @@
 Contract: :meth:`Dispatcher.handle` never raises and never waits. Everything that is refused becomes a Status.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Final
 
-from uniteddeployment.embedded import auth, selectors
+from uniteddeployment.embedded import selectors
+from uniteddeployment.embedded.auth.audit import Auditor
+from uniteddeployment.embedded.auth.security import Accessed, Security
 from uniteddeployment.embedded.core import Call, Core
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.http import Identity, Request, Response
+from uniteddeployment.embedded.http import Request, Response
 from uniteddeployment.embedded.requests import answer, negotiate, options, read, route, watch, write
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import delete as deletion
@@ -51,35 +53,41 @@ DELETER: Final = "unknown"
 
 
 class Dispatcher:
-    """The doors of one cluster."""
+    """The doors of one cluster. ``audit`` are called with every request once its answer is known."""
 
-    def __init__(self, core: Core, tokens: Mapping[str, Identity]) -> None:
+    def __init__(self, core: Core, security: Security, audit: Sequence[Auditor]) -> None:
         self._core = core
-        self._tokens = tokens
-        self._paths = Paths(core, tokens)
-        self._subresources = Subresources(core, update=self._update, patch=self._patch)
+        self._security = security
+        self._audit = audit
+        self._paths = Paths(core, security)
+        self._subresources = Subresources(core, security, update=self._update, patch=self._patch)
 
     def handle(self, request: Request) -> Response:
         """Answer a request."""
-        try:
-            return self._handle(request)
-        except StatusError as failure:
-            return answer.error(failure)
-
-    def _handle(self, request: Request) -> Response:
-        caller = auth.authenticate(request, self._tokens)
         query = dict(reversed(request.query))
-        address = route.address(request.path)
         watching = options.flag(query, "watch")
-        auth.authorize(caller, request, address, watch=watching)
+        access = Accessed(self._security, request, route.address(request.path), query, watch=watching)
+        try:
+            access.check()
+            response = self._handle(access, watching=watching)
+        except StatusError as failure:
+            response = answer.error(failure)
+        if self._audit:
+            event = access.event(self._core.clock.now(), response)
+            for auditor in self._audit:
+                auditor(event)
+        return response
+
+    def _handle(self, access: Accessed, *, watching: bool) -> Response:
+        request, query, address = access.request, access.query, access.address
         if address is None:
             return self._paths.plain(request, query)
         found = route.find(self._core.registry, address)
         if found is None:
             if address.plural == "bindings" and not address.group and not address.name and request.method == "POST":
                 return self._subresources.bind(request, address, query)
-            return self._paths.unserved(request, address, caller)
-        context = Context(request, found, query)
+            return self._paths.unserved(request, address, access.identity)
+        context = Context(request, found, query, access.gate())
         said = deprecations(found.resource)
         if not said:
             return self._routed(context, watching=watching)

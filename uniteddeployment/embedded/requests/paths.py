@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from uniteddeployment.embedded.auth import Caller
+from uniteddeployment.embedded.auth.security import Security
 from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.discovery import Discovery
 from uniteddeployment.embedded.documents import Documents
@@ -12,6 +12,7 @@ from uniteddeployment.embedded.requests import answer, negotiate, options, revie
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests.context import missing_path, wrong_method
 from uniteddeployment.embedded.requests.negotiate import Accepted
+from uniteddeployment.embedded.requests.question import Question
 from uniteddeployment.embedded.requests.route import Address
 from uniteddeployment.embedded.resources import Obj
 
@@ -43,10 +44,10 @@ def page_not_found() -> Response:
 class Paths:
     """Answers everything whose address is not that of a stored resource."""
 
-    def __init__(self, core: Core, tokens: Mapping[str, Identity]) -> None:
+    def __init__(self, core: Core, security: Security) -> None:
         self._registry = core.registry
         self._core = core
-        self._tokens = tokens
+        self._security = security
         self._discovery = Discovery(core.registry)
         self._documents = Documents(core.registry)
 
@@ -88,23 +89,24 @@ class Paths:
             found = discovery.resources(parts[1], parts[2])
         return None if found is None else answer.value(found, Accepted())
 
-    def unserved(self, request: Request, address: Address, caller: Caller) -> Response:
+    def unserved(self, request: Request, address: Address, identity: Identity) -> Response:
         """An address of no stored resource: a review, or nothing."""
         review = reviews.find(address.group, address.version, address.plural)
         if review is not None and not address.name:
-            return self._review(request, review, caller)
+            return self._review(request, review, identity, address.namespace)
         builtin = any(not resource.custom and resource.group == address.group for resource in self._registry)
         if builtin or review is not None:
             raise missing_path()
         return page_not_found()
 
-    def _review(self, request: Request, review: reviews.Review, caller: Caller) -> Response:
+    def _review(self, request: Request, review: reviews.Review, identity: Identity, namespace: str) -> Response:
         if request.method != "POST":
             raise wrong_method()
         media = negotiate.body_type(request.headers.get("content-type", ""))
         obj = bodies.read_plain(self._registry, review.kind, review.api_version, request.body, media)
         manager = options.default_manager(request.headers.get("user-agent", ""))
-        answered = reviews.answer(self._core, review, reviews.Question(caller, obj, self._tokens), manager)
+        question = Question(self._security, identity, obj, namespace)
+        answered = reviews.answer(self._core, review, question, manager)
         return answer.value(answered, Accepted(), 201)
 
 

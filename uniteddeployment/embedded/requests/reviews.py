@@ -1,125 +1,52 @@
 """Reviews: questions about users and rights that are posted like objects and kept nowhere."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from uniteddeployment.embedded import auth, meta
+from uniteddeployment.embedded import meta
 from uniteddeployment.embedded.core import Core
-from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.http import Identity
 from uniteddeployment.embedded.patch import managed
+from uniteddeployment.embedded.requests import access_reviews, token_reviews
+from uniteddeployment.embedded.requests.question import AUTHENTICATION, AUTHORIZATION, Question
 from uniteddeployment.embedded.resources import Obj, RawSchema
 from uniteddeployment.embedded.schema.node import node_of
-
-AUTHORIZATION: Final = "authorization.k8s.io"
-AUTHENTICATION: Final = "authentication.k8s.io"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Who asks, and what the answer may depend on."""
-
-    caller: auth.Caller
-    review: Obj
-    tokens: Mapping[str, Identity]
-
 
 Answer = Callable[[Question], Obj]
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One kind of review."""
+    """One kind of review: ``answer`` gives its status, and ``repeats`` says whether the answer repeats the question."""
 
     group: str
     kind: str
     plural: str
     answer: Answer
     namespaced: bool = False
+    repeats: bool = True
 
     @property
     def api_version(self) -> str:
         return f"{self.group}/v1"
 
 
-def _own_access(question: Question) -> Obj:
-    return _access(question.review, allowed=question.caller.admin)
-
-
-def _access_of(question: Question) -> Obj:
-    spec = question.review.get("spec") or {}
-    user = Identity(spec.get("user") or "", tuple(spec.get("groups") or ()))
-    return _access(question.review, allowed=auth.is_admin(user))
-
-
-def _access(review: Obj, *, allowed: bool) -> Obj:
-    spec = review.get("spec") or {}
-    if bool(spec.get("resourceAttributes")) is bool(spec.get("nonResourceAttributes")):
-        why = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        field = "spec.resourceAttributes"
-        raise StatusError(
-            422,
-            "Invalid",
-            f'.{AUTHORIZATION} "" is invalid: {field}: {why}',
-            details={
-                "group": AUTHORIZATION,
-                "causes": [{"reason": "FieldValueInvalid", "message": why, "field": field}],
-            },
-        )
-    return {"allowed": allowed}
-
-
-def _rules(question: Question) -> Obj:
-    resources: list[Obj] = [
-        {
-            "verbs": ["create"],
-            "apiGroups": [AUTHORIZATION],
-            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-        },
-        {"verbs": ["create"], "apiGroups": [AUTHENTICATION], "resources": ["selfsubjectreviews"]},
-    ]
-    paths: list[Obj] = [{"verbs": ["get"], "nonResourceURLs": list(auth.DISCOVERY_PATHS)}]
-    if question.caller.admin:
-        resources.insert(0, {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
-        paths.insert(0, {"verbs": ["*"], "nonResourceURLs": ["*"]})
-    return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
-
-
-def _myself(question: Question) -> Obj:
-    return {"userInfo": _user_info(question.caller.identity)}
-
-
-def _token(question: Question) -> Obj:
-    user = question.tokens.get((question.review.get("spec") or {}).get("token", ""))
-    if user is None:
-        return {"user": {}, "error": "invalid bearer token"}
-    return {"authenticated": True, "user": _user_info(auth.with_groups(user))}
-
-
-def _user_info(user: Identity) -> Obj:
-    info: Obj = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    return info
-
-
 REVIEWS: Final = (
-    Review(AUTHENTICATION, "SelfSubjectReview", "selfsubjectreviews", _myself),
-    Review(AUTHENTICATION, "TokenReview", "tokenreviews", _token),
-    Review(AUTHORIZATION, "LocalSubjectAccessReview", "localsubjectaccessreviews", _access_of, namespaced=True),
-    Review(AUTHORIZATION, "SelfSubjectAccessReview", "selfsubjectaccessreviews", _own_access),
-    Review(AUTHORIZATION, "SelfSubjectRulesReview", "selfsubjectrulesreviews", _rules),
-    Review(AUTHORIZATION, "SubjectAccessReview", "subjectaccessreviews", _access_of),
+    Review(AUTHENTICATION, "SelfSubjectReview", "selfsubjectreviews", token_reviews.who_am_i),
+    Review(AUTHENTICATION, "TokenReview", "tokenreviews", token_reviews.token),
+    Review(
+        AUTHORIZATION, "LocalSubjectAccessReview", "localsubjectaccessreviews", access_reviews.local, namespaced=True
+    ),
+    Review(AUTHORIZATION, "SelfSubjectAccessReview", "selfsubjectaccessreviews", access_reviews.own),
+    Review(AUTHORIZATION, "SelfSubjectRulesReview", "selfsubjectrulesreviews", access_reviews.own_rules, repeats=False),
+    Review(AUTHORIZATION, "SubjectAccessReview", "subjectaccessreviews", access_reviews.of_subject),
 )
 
 _BY_PATH: Final = {(review.group, review.plural): review for review in REVIEWS}
 
 
 def find(group: str, version: str, plural: str) -> Review | None:
-    """The review served at a path."""
+    """The review that is served at a path."""
     return _BY_PATH.get((group, plural)) if version == "v1" else None
 
 
@@ -129,6 +56,7 @@ _SPEC: Final[RawSchema] = {
     "properties": {
         "resourceAttributes": _STRUCT,
         "nonResourceAttributes": _STRUCT,
+        "extra": _STRUCT,
         "user": {"type": "string"},
         "token": {"type": "string"},
         "uid": {"type": "string"},
@@ -151,16 +79,10 @@ def answer(core: Core, review: Review, question: Question, manager: str) -> Obj:
     """The review with its status."""
     obj = question.review
     status = review.answer(question)
+    if not review.repeats:
+        return {"kind": review.kind, "apiVersion": review.api_version, "metadata": {}, "spec": {}, "status": status}
     now = core.clock.now()
-    managed.update(
-        None,
-        obj,
-        manager=manager,
-        api_version=review.api_version,
-        subresource="",
-        now=now,
-        node=_NODE,
-    )
+    managed.update(None, obj, manager=manager, api_version=review.api_version, subresource="", now=now, node=_NODE)
     if review.kind == "SelfSubjectReview":
         obj["metadata"]["creationTimestamp"] = meta.timestamp(now)
     answered: dict[str, Any] = {**obj, "status": status}

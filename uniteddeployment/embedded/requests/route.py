@@ -8,6 +8,8 @@ from uniteddeployment.embedded.resources import Resource
 
 COLLECTION_VERBS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 OBJECT_VERBS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "POST": "create"}
+_AUTHORIZED: Final = {**OBJECT_VERBS, "HEAD": "get"}
+_OF_COLLECTIONS: Final = {"get": "list", "delete": "deletecollection"}
 NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 
@@ -23,10 +25,11 @@ class Address:
     subresource: str = ""
 
     def verb(self, method: str, *, watch: bool) -> str:
-        """What authorization calls this request."""
+        """What authorization calls this request; empty for a method that means nothing here."""
+        verb = _AUTHORIZED.get(method, "")
         if self.name:
-            return OBJECT_VERBS.get(method, method.lower())
-        return "watch" if watch and method == "GET" else COLLECTION_VERBS.get(method, method.lower())
+            return verb
+        return "watch" if watch and verb == "get" else _OF_COLLECTIONS.get(verb, verb)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from uniteddeployment.embedded.auth.security import Security
 from uniteddeployment.embedded.core import Call, Core
 from uniteddeployment.embedded.errors import StatusError, qualified
 from uniteddeployment.embedded.http import Request, Response
-from uniteddeployment.embedded.requests import answer, negotiate, pods, read, scale, write
+from uniteddeployment.embedded.requests import answer, negotiate, pods, read, scale, token_request, write
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import patch as patches
 from uniteddeployment.embedded.requests.context import Context, missing_path, wrong_method
 from uniteddeployment.embedded.requests.route import Address, Route
+from uniteddeployment.embedded.requests.token_request import TokenRequests
 from uniteddeployment.embedded.requests.write import Target
 from uniteddeployment.embedded.resources import Obj
 
@@ -45,8 +47,9 @@ def _unsupported(context: Context) -> StatusError:
 class Subresources:
     """Answers paths with a subresource. Those that are the whole object go to ``update`` and ``patch``."""
 
-    def __init__(self, core: Core, *, update: Handler, patch: Handler) -> None:
+    def __init__(self, core: Core, security: Security, *, update: Handler, patch: Handler) -> None:
         self._core = core
+        self._tokens = TokenRequests(core, security)
         self._update = update
         self._patch = patch
 
@@ -65,6 +68,8 @@ class Subresources:
             return self._post(context)
         if resource.key == PODS and name == "log":
             return self._log(context)
+        if resource.key == token_request.ACCOUNTS and name == token_request.SUBRESOURCE:
+            return self._tokens.answer(context)
         raise missing_path()
 
     def _status(self, context: Context) -> Response:

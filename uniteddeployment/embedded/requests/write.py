@@ -100,6 +100,8 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
         raise bad_request("resourceVersion should not be set on objects to be created")
     resource.strategy.default(obj)
     _dedup_owners(metadata, call)
+    if call.gate is not None:
+        call.gate.creating(resource.key, obj)
     _admit(core, target, metadata)
     if owned:
         own(core, target, None, obj, call)
@@ -111,6 +113,8 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     causes = [*meta.check_new(obj, resource.key, custom=resource.custom), *resource.strategy.validate_create(obj)]
     if causes:
         raise target.invalid(metadata.get("name", ""), causes)
+    if call.gate is not None:
+        call.gate.creating_by_update()
     if asked is not None:
         asked.check(obj, partial(_objects, core))
     call.warnings += resource.strategy.warnings(obj, None)
@@ -238,6 +242,8 @@ def update(
     if before is None:
         raise target.missing()
     new = change(before)
+    if call.gate is not None:
+        call.gate.changing(target.resource.key, new, before)
     metadata = new["metadata"]
     _place(target, metadata)
     _check_version(target, metadata, before, versioned=versioned)

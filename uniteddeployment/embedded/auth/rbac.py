@@ -1,0 +1,214 @@
+"""The RBAC authorizer: which rules a user has, and what they allow.
+
+Contract: an answer holds for the stored roles and bindings of this moment. Rules are found once for each user and
+namespace and kept until a role or a binding changes; members of ``system:masters`` are never looked up.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from cachetools import LRUCache
+
+from uniteddeployment.embedded.auth.attributes import Attributes
+from uniteddeployment.embedded.auth.rules import RawRule, Rule, compiled
+from uniteddeployment.embedded.auth.users import is_master, service_account_name
+from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.errors import StatusError, not_found
+from uniteddeployment.embedded.http import Identity
+from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.store import Event, Table
+
+GROUP: Final = "rbac.authorization.k8s.io"
+ROLES: Final = f"roles.{GROUP}"
+BINDINGS: Final = f"rolebindings.{GROUP}"
+CLUSTER_ROLES: Final = f"clusterroles.{GROUP}"
+CLUSTER_BINDINGS: Final = f"clusterrolebindings.{GROUP}"
+TABLES: Final = (ROLES, BINDINGS, CLUSTER_ROLES, CLUSTER_BINDINGS)
+
+USERS_KEPT: Final = 1024
+"""Users and namespaces whose rules are remembered."""
+
+
+class Decision(NamedTuple):
+    """Whether something is allowed, and why (or which roles could not be found)."""
+
+    allowed: bool
+    reason: str = ""
+
+
+ALLOWED: Final = Decision(allowed=True)
+
+
+class Held(NamedTuple):
+    """The rules of a user, and which roles could not be found."""
+
+    rules: Sequence[RawRule]
+    errors: Sequence[str]
+
+
+class Source(NamedTuple):
+    """A rule, and the binding through which a user has it."""
+
+    rule: Rule
+    raw: RawRule
+    reason: str
+
+
+class _Grants:
+    """The rules of one user in one namespace, sorted by the resources that were asked for."""
+
+    __slots__ = ("_by_resource", "errors", "sources")
+
+    def __init__(self, sources: Sequence[Source], errors: Sequence[str]) -> None:
+        self.sources = sources
+        self.errors = errors
+        self._by_resource: LRUCache[tuple[str, str], list[Source]] = LRUCache(256)
+
+    def decide(self, asked: Attributes) -> Decision:
+        if asked.path:
+            found = (source for source in self.sources if source.rule.allows_path(asked.verb, asked.path))
+        else:
+            verb, group, name = asked.verb, asked.group, asked.name
+            about = self._about(asked.resource, asked.subresource)
+            found = (source for source in about if source.rule.allows(verb, group, name))
+        source = next(found, None)
+        if source is not None:
+            return Decision(allowed=True, reason=f"RBAC: allowed by {source.reason}")
+        return Decision(allowed=False, reason=f"RBAC: {aggregated(self.errors)}" if self.errors else "")
+
+    def _about(self, resource: str, subresource: str) -> list[Source]:
+        key = (resource, subresource)
+        found = self._by_resource.get(key)
+        if found is None:
+            found = [source for source in self.sources if source.rule.about(resource, subresource)]
+            self._by_resource[key] = found
+        return found
+
+
+class RbacAuthorizer:
+    """Allows what stored roles and bindings allow."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._grants: LRUCache[tuple[Identity, str], _Grants] = LRUCache(USERS_KEPT)
+        self._compiled: dict[tuple[str, str, str], list[tuple[Rule, RawRule]]] = {}
+        """Rules of roles that were looked up, by table, namespace and name."""
+        for key in TABLES:
+            self._table(key).listen(self._forget)
+
+    def _table(self, key: str) -> Table:
+        registry = self._core.registry
+        return registry.table(registry.main(key))
+
+    def _forget(self, _: Event) -> None:
+        self._grants.clear()
+        self._compiled.clear()
+
+    def decide(self, identity: Identity, asked: Attributes) -> Decision:
+        """Whether a user may do something. A namespace's own roles count inside it only."""
+        if is_master(identity):
+            return ALLOWED
+        return self._grants_of(identity, asked.namespace).decide(asked)
+
+    def rules(self, identity: Identity, namespace: str) -> Held:
+        grants = self._grants_of(identity, namespace)
+        return Held([source.raw for source in grants.sources], grants.errors)
+
+    def referenced(self, reference: Obj, namespace: str) -> Sequence[RawRule]:
+        """The rules of the role that a binding names. Raises StatusError (404) if there is no such role."""
+        return [raw for _, raw in self._rules_of(reference, namespace)]
+
+    def _grants_of(self, identity: Identity, namespace: str) -> _Grants:
+        key = (identity, namespace)
+        found = self._grants.get(key)
+        if found is None:
+            errors: list[str] = []
+            sources = list(self._sources(identity, namespace, errors))
+            found = self._grants[key] = _Grants(sources, errors)
+        return found
+
+    def _sources(self, identity: Identity, namespace: str, errors: list[str]) -> Iterator[Source]:
+        """Rules by bindings of the whole cluster, then by those of the namespace."""
+        yield from self._bound(identity, self._objects(CLUSTER_BINDINGS, ""), "", errors)
+        if namespace:
+            yield from self._bound(identity, self._objects(BINDINGS, namespace), namespace, errors)
+
+    def _objects(self, key: str, namespace: str) -> Sequence[Obj]:
+        table = self._table(key)
+        return self._core.store.objects(table, table.select(namespace))
+
+    def _bound(
+        self, identity: Identity, bindings: Sequence[Obj], namespace: str, errors: list[str]
+    ) -> Iterator[Source]:
+        for binding in bindings:
+            subject = _applies(identity, binding.get("subjects") or (), namespace)
+            if subject is None:
+                continue
+            reference = binding["roleRef"]
+            rules = self._find_rules(reference, namespace)
+            if rules is None:
+                errors.append(str(_missing(reference)))
+                continue
+            reason = _reason(binding, subject, namespace)
+            for rule, raw in rules:
+                yield Source(rule, raw, reason)
+
+    def _rules_of(self, reference: Obj, namespace: str) -> list[tuple[Rule, RawRule]]:
+        found = self._find_rules(reference, namespace)
+        if found is None:
+            raise _missing(reference)
+        return found
+
+    def _find_rules(self, reference: Obj, namespace: str) -> list[tuple[Rule, RawRule]] | None:
+        key = ROLES if reference["kind"] == "Role" else CLUSTER_ROLES
+        where = namespace if key == ROLES else ""
+        known = self._compiled.get((key, where, reference["name"]))
+        if known is not None:
+            return known
+        table = self._table(key)
+        entry = table.entries.get((where, reference["name"]))
+        if entry is None:
+            return None
+        role = self._core.store.obj(table, entry)
+        rules = [(compiled(raw), raw) for raw in role.get("rules") or ()]
+        self._compiled[key, where, reference["name"]] = rules
+        return rules
+
+
+def _missing(reference: Obj) -> StatusError:
+    """404 as the real server words it, which names the kind in the singular here."""
+    return not_found(str(reference["kind"]).lower(), GROUP, reference["name"])
+
+
+def aggregated(errors: Sequence[str]) -> str:
+    """Several errors as one text: each once, in brackets if there are more than one."""
+    texts = list(dict.fromkeys(errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _applies(identity: Identity, subjects: Sequence[Obj], namespace: str) -> Obj | None:
+    """The first subject of a binding that is the user."""
+    for subject in subjects:
+        kind, name = subject.get("kind"), subject.get("name", "")
+        if kind == "User":
+            applies = name == identity.name
+        elif kind == "Group":
+            applies = name in identity.groups
+        else:
+            where = subject.get("namespace") or namespace
+            applies = kind == "ServiceAccount" and bool(where) and service_account_name(where, name) == identity.name
+        if applies:
+            return subject
+    return None
+
+
+def _reason(binding: Obj, subject: Obj, namespace: str) -> str:
+    """``RoleBinding "b/ns" of Role "r" to User "bob"``."""
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    name = binding["metadata"]["name"]
+    named = f"{name}/{namespace}" if namespace else name
+    who = subject["name"]
+    if subject["kind"] == "ServiceAccount":
+        who = f"{who}/{subject.get('namespace') or namespace}"
+    reference = binding["roleRef"]
+    return f'{kind} "{named}" of {reference["kind"]} "{reference["name"]}" to {subject["kind"]} "{who}"'

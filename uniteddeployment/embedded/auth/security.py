@@ -1,0 +1,109 @@
+"""The way of every request through authentication, impersonation and authorization."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import urlencode
+
+from uniteddeployment.embedded.auth import attributes, impersonation
+from uniteddeployment.embedded.auth.attributes import Attributes, forbidden
+from uniteddeployment.embedded.auth.audit import AuditEvent
+from uniteddeployment.embedded.auth.authentication import Authenticator
+from uniteddeployment.embedded.auth.escalation import Gate
+from uniteddeployment.embedded.auth.impersonation import Impersonation
+from uniteddeployment.embedded.auth.rbac import ALLOWED, Decision, RbacAuthorizer
+from uniteddeployment.embedded.auth.tokens import ServiceAccountTokens
+from uniteddeployment.embedded.auth.users import ANONYMOUS, is_master
+from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.http import Identity, Request, Response
+from uniteddeployment.embedded.requests.route import Address
+
+
+class Security:
+    """Who may do what in one cluster. ``tokens`` are the bearer tokens that it was given."""
+
+    def __init__(self, core: Core, tokens: Mapping[str, Identity]) -> None:
+        self.accounts = ServiceAccountTokens(core)
+        self.authenticator = Authenticator(tokens, self.accounts)
+        self.authorizer = RbacAuthorizer(core)
+        self.impersonation = Impersonation(self.authorizer.decide)
+
+
+class Accessed:
+    """One request on its way. ``address`` is None when its path is not that of a resource."""
+
+    __slots__ = (
+        "_asked", "_decision", "_identified", "_impersonator", "_security", "_watch", "address", "identity", "query",
+        "request",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        security: Security,
+        request: Request,
+        address: Address | None,
+        query: Mapping[str, str],
+        *,
+        watch: bool,
+    ) -> None:
+        self._security = security
+        self._watch = watch
+        self._asked: Attributes | None = None
+        self._impersonator: Identity | None = None
+        self._decision: Decision | None = None
+        self._identified = False
+        self.request = request
+        self.address = address
+        self.query = query
+        self.identity: Identity = ANONYMOUS
+        """Whom the request is answered for, once it is checked."""
+
+    @property
+    def asked(self) -> Attributes:
+        """What the request is about."""
+        if self._asked is None:
+            request = self.request
+            self._asked = attributes.of_request(
+                request.method, request.path, self.address, self.query, watch=self._watch
+            )
+        return self._asked
+
+    def check(self) -> None:
+        """Find out who asks, and refuse what they may not do. Raises StatusError."""
+        security, headers = self._security, self.request.headers
+        self.identity = security.authenticator.identify(self.request)
+        self._identified = True
+        wanted = impersonation.wanted(headers)
+        if wanted is not None:
+            asking = self.identity
+            self.identity = security.impersonation.impersonate(asking, wanted, self.asked)
+            self._impersonator = asking
+        if is_master(self.identity):
+            self._decision = ALLOWED
+            return
+        decision = self._decision = security.authorizer.decide(self.identity, self.asked)
+        if not decision.allowed:
+            raise forbidden(self.identity, self.asked, decision.reason)
+
+    def gate(self) -> Gate | None:
+        """What writes of this request must pass; None for who may do everything."""
+        if is_master(self.identity):
+            return None
+        return Gate(self._security.authorizer, self.identity, self.asked)
+
+    def event(self, at: datetime, response: Response) -> AuditEvent:
+        """What the audit is told when the answer is known."""
+        request, decision = self.request, self._decision
+        return AuditEvent(
+            at,
+            request.method,
+            f"{request.path}?{urlencode(request.query)}" if request.query else request.path,
+            self.asked,
+            response.status,
+            self.identity if self._identified else None,
+            self._impersonator,
+            version=self.address.version if self.address is not None else "",
+            user_agent=request.headers.get("user-agent", ""),
+            decision="" if decision is None else "allow" if decision.allowed else "forbid",
+            reason="" if decision is None else decision.reason,
+            streams=response.stream is not None,
+        )

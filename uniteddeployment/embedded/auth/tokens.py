@@ -1,0 +1,171 @@
+"""Tokens of ServiceAccounts: issued for a time, bound to objects, and invalid once these are gone.
+
+Contract: a token is valid while its ServiceAccount and the object that it is bound to exist with the uids that it
+names, until it expires. As on a real server, a token that was accepted is accepted again without a look for
+:data:`REMEMBERED` seconds, so that it outlives its objects by as much.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Any, Final
+
+from cachetools import TTLCache
+
+from uniteddeployment.embedded import meta
+from uniteddeployment.embedded.auth.jwt import UNKNOWN, InvalidTokenError, SigningKey
+from uniteddeployment.embedded.auth.rules import quoted
+from uniteddeployment.embedded.auth.users import AUTHENTICATED, service_account_groups, service_account_name
+from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.http import Identity
+from uniteddeployment.embedded.resources import Obj
+
+ISSUER: Final = "https://kubernetes.default.svc"
+AUDIENCES: Final = (ISSUER,)
+"""Whom a token is for if nobody says; the only audience that this server is."""
+
+REMEMBERED: Final = 10.0
+"""Seconds for which an accepted token is not looked at again."""
+
+LEEWAY: Final = timedelta(minutes=1)
+"""How much clocks may differ; also how long an object that is being deleted still counts."""
+
+TOKENS_REMEMBERED: Final = 4096
+EXTRA: Final = "authentication.kubernetes.io"
+_CLAIMS: Final = "kubernetes.io"
+_INVALIDATED: Final = "service account token has been invalidated"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a token is bound to: the object, and for a pod the node that it runs on. Each is a name and a uid."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    node: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """Whom a token stands for, and for which of the audiences in question it is valid."""
+
+    identity: Identity
+    audiences: tuple[str, ...]
+
+
+class ServiceAccountTokens:
+    """Issues tokens and recognises them."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._accepted: TTLCache[tuple[str, tuple[str, ...]], Authenticated] = TTLCache(
+            TOKENS_REMEMBERED, REMEMBERED, timer=core.clock.monotonic
+        )
+
+    @cached_property
+    def key(self) -> SigningKey:
+        """Made when the first token is: most clusters of tests never issue one."""
+        return SigningKey()
+
+    def issue(self, account: Obj, seconds: int, audiences: Sequence[str], binding: Binding) -> str:
+        """A token for a ServiceAccount that expires in ``seconds``."""
+        metadata, now = account["metadata"], int(self._core.clock.now().timestamp())
+        private: Obj = {"namespace": metadata["namespace"]}
+        if binding.node is not None:
+            private["node"] = _reference(*binding.node)
+        if binding.kind:
+            private[binding.kind.lower()] = _reference(binding.name, binding.uid)
+        private["serviceaccount"] = _reference(metadata["name"], metadata["uid"])
+        return self.key.sign(
+            {
+                "aud": list(audiences),
+                "exp": now + seconds,
+                "iat": now,
+                "iss": ISSUER,
+                "jti": meta.new_uid(self._core.random),
+                _CLAIMS: private,
+                "nbf": now,
+                "sub": service_account_name(metadata["namespace"], metadata["name"]),
+            }
+        )
+
+    def recognise(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
+        """Whom a token stands for. Raises InvalidTokenError, with a reason that holds nothing of the token."""
+        known = self._accepted.get((token, audiences))
+        if known is not None:
+            return known
+        if "key" not in self.__dict__:
+            raise InvalidTokenError(UNKNOWN)
+        claims = self.key.verify(token)
+        shared = tuple(audience for audience in audiences if audience in claims["aud"])
+        if not shared:
+            said, wanted = quoted(claims["aud"]), quoted(audiences)
+            raise InvalidTokenError(f"token audiences {said} is invalid for the target audiences {wanted}")
+        self._check_time(claims)
+        found = Authenticated(self._identity(claims), shared)
+        self._accepted[token, audiences] = found
+        return found
+
+    def _check_time(self, claims: Mapping[str, Any]) -> None:
+        now, leeway = self._core.clock.now().timestamp(), LEEWAY.total_seconds()
+        if now > claims["exp"] + leeway:
+            raise InvalidTokenError("service account token has expired")
+        if now < claims["nbf"] - leeway:
+            raise InvalidTokenError("service account token is not valid yet")
+
+    def _identity(self, claims: Mapping[str, Any]) -> Identity:
+        private: Mapping[str, Any] = claims[_CLAIMS]
+        namespace, account = private["namespace"], private["serviceaccount"]
+        self._check_account(namespace, account)
+        extra = [("credential-id", f"JTI={claims['jti']}")]
+        node, pod = private.get("node"), private.get("pod")
+        if secret := private.get("secret"):
+            self._check_bound("secrets", namespace, secret)
+        if pod:
+            self._check_bound("pods", namespace, pod)
+        elif node:
+            self._check_bound("nodes", "", node)
+        if node:
+            extra += [("node-name", node["name"]), ("node-uid", node["uid"])]
+        if pod:
+            extra += [("pod-name", pod["name"]), ("pod-uid", pod["uid"])]
+        return Identity(
+            service_account_name(namespace, account["name"]),
+            (*service_account_groups(namespace), AUTHENTICATED),
+            account["uid"],
+            tuple((f"{EXTRA}/{key}", (value,)) for key, value in extra if value),
+        )
+
+    def _check_account(self, namespace: str, account: Obj) -> None:
+        found = self._find("serviceaccounts", namespace, account["name"])
+        if found is None:
+            raise InvalidTokenError(f'serviceaccounts "{account["name"]}" not found')
+        if found["uid"] != account["uid"]:
+            text = f"service account UID ({found['uid']}) does not match claim ({account['uid']})"
+            raise InvalidTokenError(text)
+        if self._gone(found):
+            raise InvalidTokenError(f"service account {namespace}/{account['name']} has been deleted")
+
+    def _check_bound(self, key: str, namespace: str, reference: Obj) -> None:
+        found = self._find(key, namespace, reference["name"])
+        if found is None or found["uid"] != reference["uid"] or self._gone(found):
+            raise InvalidTokenError(_INVALIDATED)
+
+    def _find(self, key: str, namespace: str, name: str) -> Obj | None:
+        """The metadata of an object."""
+        registry = self._core.registry
+        table = registry.table(registry.main(key))
+        entry = table.entries.get((namespace, name))
+        metadata: Obj | None = None if entry is None else self._core.store.obj(table, entry)["metadata"]
+        return metadata
+
+    def _gone(self, metadata: Obj) -> bool:
+        """Whether an object is being deleted, and its time is up."""
+        due = metadata.get("deletionTimestamp")
+        return due is not None and meta.parse_timestamp(due) < self._core.clock.now() - LEEWAY
+
+
+def _reference(name: str, uid: str) -> Obj:
+    return {"name": name, "uid": uid}
