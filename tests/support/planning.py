@@ -107,7 +107,7 @@ def stateful_set(
     revision: str | None = None,
     status: WorkloadStatus | None = None,
 ) -> Workload:
-    """A StatefulSet as our own apply would have left it, settled."""
+    """A StatefulSet as our own apply would have left it, settled: the pods from the partition on are updated."""
     revision = revision or app.revision_of(subset)
     rendered = workload.render(app, app.subsets[subset], data or app.revision_data, revision)
     ready = replicas if ready is None else ready
@@ -121,7 +121,7 @@ def stateful_set(
             replicas=replicas,
             ready_replicas=ready,
             available_replicas=ready,
-            updated_replicas=replicas,
+            updated_replicas=max(0, replicas - partition),
             current_revision=f"cr-{revision}",
             update_revision=f"cr-{revision}",
         ),

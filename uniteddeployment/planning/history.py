@@ -1,6 +1,6 @@
 """The revisions of an application: of its template as it is, of its last complete rollout, and of what is kept."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from uniteddeployment.planning import revision
@@ -25,6 +25,8 @@ class Revisions:
     updated: str
     current: RevisionRecord | None
     steps: tuple[HostStep, ...]
+    lost: str = ""
+    """Why there is no current revision, although one was rolled out."""
 
     def stable_of(self, subset: str) -> str | None:
         return self.current.of_subset(subset) if self.current else None
@@ -41,25 +43,44 @@ class Revisions:
 def revisions(subject: Subject, app: Application, observed: Observed) -> Revisions:
     """Where the application stands, and the writes that keep its history."""
     name = app.revision_name
-    record = next((one for one in observed.revisions if one.name == name), None)
+    current_name = subject.status.get("currentRevision") or ""
+    records = {one.name: one for one in observed.revisions}
+    steps: list[HostStep] = [*_keep(subject, app, observed, records.get(name))]
+    steps += [OwnRevision(one.name) for one in observed.revisions if not one.owned]
+    steps += _trim(app, observed, {name, current_name})
+    if current_name == name:
+        # What it holds is the template as it is, whatever became of the object that keeps it.
+        current = RevisionRecord(name, 0, app.hash, app.template_hash, app.patched)
+        return Revisions(name, current, tuple(steps))
+    found = records.get(current_name)
+    if not current_name or (found is not None and not found.problem):
+        return Revisions(name, found, tuple(steps))
+    why = "is gone" if found is None else f"cannot be used ({found.problem})"
+    return Revisions(name, None, tuple(steps), f"the ControllerRevision {current_name} of the stable version {why}")
+
+
+def _keep(
+    subject: Subject, app: Application, observed: Observed, record: RevisionRecord | None
+) -> Iterator[CreateRevision | DeleteRevision | RenumberRevision | NoteCause]:
+    """The writes that keep the template as it is as the newest revision."""
+    name = app.revision_name
     newest = max((one.number for one in observed.revisions), default=0)
-    steps: list[HostStep] = []
     cause = subject.annotations.get(names.ANNOTATION_CHANGE_CAUSE, "")
     if record is None:
         why = "keep the pod template, to hold pods at it or to go back to it"
-        number = newest + 1
-        steps.append(
-            CreateRevision(name, number, app.hash, app.template_hash, app.patched, app.revision_data, why, cause)
-        )
-    elif record.number < newest:
-        steps.append(RenumberRevision(name, newest + 1, f"an earlier template again (was revision {record.number})"))
-    steps += [OwnRevision(one.name) for one in observed.revisions if not one.owned]
-    if record is not None and cause and cause != record.cause:
-        steps.append(NoteCause(name, cause))
-    current_name = subject.status.get("currentRevision") or ""
-    current = next((one for one in observed.revisions if one.name == current_name), None)
-    steps += _trim(app, observed, {name, current_name})
-    return Revisions(name, current, tuple(steps))
+        yield CreateRevision(name, newest + 1, app.hash, app.template_hash, app.patched, app.revision_data, why, cause)
+        return
+    if record.problem or (record.hash, record.template_hash, record.patched) != (
+        app.hash,
+        app.template_hash,
+        app.patched,
+    ):
+        yield DeleteRevision(name, f"write it anew: {record.problem or 'somebody changed it'}")
+        return
+    if record.number < newest:
+        yield RenumberRevision(name, newest + 1, f"an earlier template again (was revision {record.number})")
+    if cause and cause != record.cause:
+        yield NoteCause(name, cause)
 
 
 def orphaned(observed: Observed) -> bool:

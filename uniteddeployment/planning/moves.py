@@ -52,27 +52,25 @@ def resolve(value: object, total: int, *, round_up: bool) -> int:
     return 0
 
 
-def goals(desired: int, partition: int, target: str, stable: str | None, sizes: Mapping[str, Size]) -> dict[str, int]:
+def goals(desired: int, partition: int, target: str, rest: str | None, sizes: Mapping[str, Size]) -> dict[str, int]:
     """Where the replicas of each revision are to end.
 
-    The target gets what the partition leaves; the rest stays where it is (an old pod is not moved to another old
-    revision without need), what is missing is added to the stable revision, and what is too many is taken from the
-    revisions in between before the stable one. Before there is a stable one, what runs is held all the same, and what
-    is missing can only be added to the target.
+    The target gets what the partition leaves. What it has beyond that, since the partition was raised or the subset
+    shrinks, it keeps unless there are too many pods: those beyond the partition go first then. Old pods stay where they
+    are (one is not moved to another old revision without need). What is missing is added to the revision ``rest``; if
+    there is none, it is not added at all. What is too many is taken from the other old revisions before ``rest``.
     """
-    held = 0 if stable == target else min(partition, desired)
+    held = min(partition, desired)
     result = dict.fromkeys(sizes, 0)
-    result[target] = desired - held
-    if not held:
-        return result
-    rest = target if stable is None else stable
-    result.setdefault(rest, 0)
     old = {revision: size.replicas for revision, size in sizes.items() if revision != target}
-    spare = held
-    for revision in sorted(old, key=lambda revision: (revision != stable, revision)):
+    updated = sizes[target].replicas if target in sizes else 0
+    result[target] = max(desired - held, min(updated, desired - min(held, sum(old.values()))))
+    spare = desired - result[target]
+    for revision in sorted(old, key=lambda revision: (revision != rest, revision)):
         result[revision] = min(old[revision], spare)
         spare -= result[revision]
-    result[rest] += spare
+    if rest is not None and spare:
+        result[rest] = result.get(rest, 0) + spare
     return result
 
 

@@ -17,6 +17,9 @@ from uniteddeployment.planning import unready
 from uniteddeployment.planning.unready import ContainerStatus, Unready
 from uniteddeployment_api import names
 
+CONTROLLER_REVISION = "controller-revision-hash"
+"""The label by which the controllers of StatefulSets, and OpenKruise's, say which revision they made a pod at."""
+
 
 class Metadata(Struct, rename="camel", frozen=True, gc=False):
     """What is read of an object's metadata."""
@@ -208,6 +211,16 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
         return int(tail) if tail.isdigit() else -1
 
     @property
+    def controller_revision(self) -> str:
+        """What the controller of its workload calls the revision that it was made at."""
+        return self.metadata.labels.get(CONTROLLER_REVISION, "")
+
+    @property
+    def living(self) -> bool:
+        """Whether it is neither over nor going away."""
+        return self.metadata.deletion_timestamp is None and self.status.phase not in ("Failed", "Succeeded")
+
+    @property
     def ready(self) -> bool:
         return self.metadata.deletion_timestamp is None and any(
             condition.type == "Ready" and condition.status == "True" for condition in self.status.conditions
@@ -276,7 +289,7 @@ def tally(pods: Iterable[Pod]) -> PodTally:
     waiting: list[Unready] = []
     unscheduled: list[tuple[int, str]] = []
     for pod in kept:
-        if pod.metadata.deletion_timestamp is not None or pod.status.phase in ("Failed", "Succeeded"):
+        if not pod.living:
             continue
         revision = pod.revision
         living[revision] += 1
@@ -347,6 +360,8 @@ class RevisionRecord:
     """Why the template was changed, as somebody noted it."""
     owned: bool = True
     """Whether it has an owner reference."""
+    problem: str = ""
+    """Why it cannot be used, if it is not as we wrote it."""
 
     def of_subset(self, subset: str) -> str:
         return self.patched.get(subset, self.template_hash)

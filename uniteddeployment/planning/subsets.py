@@ -54,6 +54,7 @@ def plan_subset(look: Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]
         covered=look.divided.covered.get(subset.name, 0),
         schedulable=look.divided.conditions.get(subset.name),
         now=observed.now,
+        lost=look.revisions.lost,
     )
     if not view.known:
         return _unseen(look.subject, demand), ()
@@ -82,7 +83,8 @@ def plan_subset(look: Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]
     blocked = observed.errors.get(subset.name)
     if blocked and steps:
         return _row(demand, result, message=blocked, stalled=subset.name in observed.stalled), steps
-    return _row(demand, result, message=result.message or result.note or demand.reason), steps
+    message = result.message or result.note or demand.reason
+    return _row(demand, result, message=message, stalled=result.stalled), steps
 
 
 def _view_of_kind(view: MemberView | None, cluster: str, kind: str) -> MemberView:

@@ -148,7 +148,10 @@ def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals():
     status = complete("advancedStatefulSetTemplate")[2]
 
     def partition(*updated):
-        found = make.stateful_set(app, "member-1", replicas=4, partition=4)
+        status_now = WorkloadStatus(
+            1, replicas=4, updated_replicas=len(updated), current_revision="o", update_revision="n"
+        )
+        found = make.stateful_set(app, "member-1", replicas=4, partition=4, status=status_now)
         pods = make.pods(app, "member-1", [old.template_hash] * 7)
         pods = [
             msgspec.structs.replace(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import planning as make
-from uniteddeployment.planning.kinds.partitioned import lowest_by_position
-from uniteddeployment.planning.observed import RollingUpdate, UpdateStrategy, Workload, WorkloadSpec
+from uniteddeployment.planning.kinds.places import keeping, lowest
+from uniteddeployment.planning.observed import NO_PODS, Workload, WorkloadStatus
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.reserved import reserved_ordinals
 from uniteddeployment_api.v1alpha1.meta import INT32_MAX, MAX_REPLICAS
@@ -67,34 +67,6 @@ def test_disjoint_ranges_of_a_million_ordinals_take_no_memory_for_each():
     assert peak(lambda: plan(make.subject(app), make.observed())) < FEW_BYTES
 
 
-def lowest_by_definition(held, replicas, updated):
-    allowed = replicas - held
-    for partition in range(held, replicas):
-        if replicas - partition + sum(1 for one in updated if 0 <= one < partition) <= allowed:
-            return partition
-    return replicas
-
-
-@given(
-    replicas=st.integers(0, 12),
-    held=st.integers(0, 12),
-    updated=st.sets(st.integers(-3, 15)),
-    written=st.tuples(st.integers(0, 12), st.integers(0, 12)),
-    seen=st.booleans(),
-)
-def test_the_lowest_partition_is_the_one_that_a_search_over_all_finds(replicas, held, updated, written, seen):
-    """I6"""
-    held = min(held, replicas)
-    partition, size = written
-    found = Workload(
-        make._metadata({"name": "w", "namespace": "d", "labels": {}, "annotations": {}}, 1),
-        spec=WorkloadSpec(size, UpdateStrategy("RollingUpdate", RollingUpdate(partition))),
-    )
-    demand = SimpleNamespace(partition=held, replicas=replicas, target=found.revision if seen else "another")
-    allowed = updated | (set(range(partition, size)) if seen else set())
-    assert lowest_by_position(demand, found, updated) == lowest_by_definition(held, replicas, allowed)
-
-
 @given(st.lists(st.integers(0, 20) | st.tuples(st.integers(0, 20), st.integers(0, 20))), st.integers(0, 25))
 def test_reserved_ordinals_are_counted_as_if_they_stood_in_a_list(entries, ordinal):
     written = [entry if isinstance(entry, int) else f"{entry[0]}-{entry[1]}" for entry in entries]
@@ -115,5 +87,7 @@ def test_entries_that_are_no_ordinals_are_left_for_the_api_server_to_refuse(entr
 def test_a_partition_of_a_member_is_no_range_either(strategy):
     raw = {"metadata": {"name": "w"}, "spec": {"replicas": INT32_MAX, "updateStrategy": strategy}}
     found = msgspec.json.decode(msgspec.json.encode(raw), type=Workload)
-    demand = SimpleNamespace(partition=0, replicas=MAX_REPLICAS, target="")
-    assert peak(lambda: lowest_by_position(demand, found, set())) < FEW_BYTES
+    demand = SimpleNamespace(partition=0, replicas=MAX_REPLICAS, target="", stable="old", pods=NO_PODS)
+    for status in (WorkloadStatus(), WorkloadStatus(updated_replicas=INT32_MAX, replicas=INT32_MAX)):
+        one = msgspec.structs.replace(found, status=status)
+        assert peak(lambda one=one: (lowest(demand, one, int), keeping(demand, one, int))) < FEW_BYTES

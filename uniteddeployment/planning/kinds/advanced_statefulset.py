@@ -7,7 +7,8 @@ names of its objects end differently: while one kind replaces the other, the two
 
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
-from uniteddeployment.planning.kinds.partitioned import lowest_by_number, lowest_by_position, plan_ordered
+from uniteddeployment.planning.kinds.partitioned import plan_ordered
+from uniteddeployment.planning.kinds.places import Place
 from uniteddeployment.planning.observed import Workload
 
 KIND = Kind(
@@ -26,22 +27,19 @@ KIND = Kind(
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_ordered(demand, _lowest)
+    return plan_ordered(demand, _order)
 
 
-def _lowest(demand: Demand, found: Workload) -> int:
+def _order(demand: Demand, found: Workload) -> Place | None:
     rolling = (demand.app.workload_template["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     if rolling.get("unorderedUpdate") is not None:
-        return lowest_by_number(demand, found)
-    return lowest_by_position(demand, found, _positions(demand, found.first_ordinal))
-
-
-def _positions(demand: Demand, first: int) -> set[int]:
-    """The places of the updated pods among all pods, which are counted past the reserved ordinals."""
-    reserved = demand.app.reserved_ordinals
+        return None
+    reserved, first = demand.app.reserved_ordinals, found.first_ordinal
     skipped = reserved.below(first)
-    return {
-        ordinal - first - reserved.below(ordinal) + skipped
-        for ordinal in demand.pods.ordinals(demand.target)
-        if ordinal >= first and ordinal not in reserved
-    }
+
+    def place(ordinal: int) -> int | None:
+        if ordinal < first or ordinal in reserved:
+            return None
+        return ordinal - first - reserved.below(ordinal) + skipped
+
+    return place

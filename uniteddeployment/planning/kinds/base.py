@@ -9,6 +9,7 @@ from uniteddeployment.planning import unready, workload
 from uniteddeployment.planning.adoption import NO_CLAIM, Claim
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import NO_PODS, MemberView, PodTally, RevisionData, Workload
+from uniteddeployment.planning.revision import HASH_LENGTH
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
 from uniteddeployment.planning.workload import Rendered
 from uniteddeployment_api import Subset, names
@@ -47,7 +48,7 @@ class Demand:
     target: str
     """The revision that updated pods have."""
     stable: str | None
-    """The revision that the others have; None before the first rollout is complete."""
+    """The revision that the others have; None before the first rollout is complete, and when it is ``lost``."""
     templates: Mapping[str, RevisionData]
     """Revision -> what it holds, as far as loaded."""
     generations: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
@@ -67,6 +68,8 @@ class Demand:
     """When the clusters were looked at."""
     schedulable: Mapping[str, Any] | None = None
     """The condition that says whether the subset takes pods, with the strategy Adaptive."""
+    lost: str = ""
+    """Why the template of the stable revision cannot be had, if there was such a revision."""
 
     @property
     def holds(self) -> bool:
@@ -99,11 +102,33 @@ class Demand:
         """How we call the workload of a revision."""
         return self.app.workload_name(self.subset.name, revision)
 
+    @cached_property
+    def _head(self) -> str:
+        """What the names of the subset's Deployments begin with, before the revision."""
+        probe = "0" * HASH_LENGTH
+        return self.name(probe).removesuffix(probe)
+
+    def revision_of(self, found: Workload) -> str:
+        """The revision of a workload. Where each revision has one of its own, the name of one that we made tells it.
+
+        A label can be changed by anybody, a name by nobody.
+        """
+        if self.per_revision and not self.was_there(found):
+            return found.metadata.name.removeprefix(self._head)
+        return found.revision
+
+    def was_there(self, found: Workload) -> bool:
+        """Whether a workload was there before and was taken over: it keeps its name."""
+        name = found.metadata.name
+        if not self.per_revision:
+            return name != self.name(found.revision)
+        return not name.startswith(self._head) or len(name) != len(self._head) + HASH_LENGTH
+
     def adopted(self, revision: str) -> str:
         """The name of the workload of a revision if it was there before; nothing if we made it."""
-        mine, each = self.mine, self.app.workload_kind.per_revision
+        mine = self.mine
         for found in mine:
-            if (found.revision == revision or not each) and found.metadata.name != self.name(revision):
+            if self.was_there(found) and (found.revision == revision or not self.per_revision):
                 return found.metadata.name
         return "" if mine else self.claim.name
 
@@ -112,9 +137,9 @@ class Demand:
         pods, stable = self.pods, self.stable
         shown = {revision: (count, pods.ready.get(revision, 0)) for revision, count in pods.living.items() if revision}
         for found in self.mine:
-            if found.metadata.name == self.name(found.revision):
+            if not self.was_there(found):
                 continue
-            if self.app.workload_kind.per_revision:
+            if self.per_revision:
                 shown[found.revision] = (found.status.replicas, found.status.ready_replicas)
                 continue
             shown[self.target] = (counts.updated, counts.updated_ready)
@@ -217,6 +242,31 @@ class SubsetPlan:
     """What is being waited for, when not settled."""
     note: str = ""
     """What people should know of it although nothing is being waited for."""
+    stalled: bool = False
+    """Somebody has to act: waiting will not help."""
+
+
+def held_note(demand: Demand, updated: int) -> str:
+    """What to say of pods that are held otherwise than one would expect; nothing if they are as one would."""
+    allowed = demand.replicas - demand.partition
+    if demand.holds and updated > allowed:
+        return (
+            f"{updated} pods are updated where the partition allows {allowed}: "
+            "raising a partition takes none back, going back to the earlier template does"
+        )
+    old = sum(count for revision, count in demand.pods.living.items() if revision != demand.target)
+    if demand.stable is None and demand.partition and old:
+        why = demand.lost or "no version was complete before this one"
+        return f"{old} pods are held by the partition at the revision that they have: {why}"
+    return ""
+
+
+def not_creatable(demand: Demand, missing: int) -> str:
+    """Why pods that the partition holds cannot be created, and the way out."""
+    return (
+        f"{missing} pods that the partition holds cannot be created: {demand.lost}. Lower the partition to 0, "
+        "or apply the template of the stable version and then the new one again"
+    )
 
 
 def _not_created(found: Workload) -> str:

@@ -7,7 +7,8 @@ revision only as long as it remembers that revision, and a pod that is updated s
 
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
-from uniteddeployment.planning.kinds.partitioned import lowest_by_number, plan_held
+from uniteddeployment.planning.kinds.partitioned import plan_held
+from uniteddeployment.planning.kinds.places import unordered
 
 KIND = Kind(
     name="CloneSet",
@@ -25,4 +26,4 @@ KIND = Kind(
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_held(demand, lowest_by_number)
+    return plan_held(demand, unordered)

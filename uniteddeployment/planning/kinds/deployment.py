@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from uniteddeployment.planning import moves
 from uniteddeployment.planning.kind import Kind
-from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
+from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest, held_note, not_creatable
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import Delete, MemberStep
 
@@ -28,22 +28,42 @@ def plan_subset(demand: Demand) -> SubsetPlan:
     takeover = demand.takes_over()
     if takeover is not None:
         return takeover
-    found = {workload.revision: workload for workload in demand.mine}
+    found = {demand.revision_of(workload): workload for workload in demand.mine}
     sizes = {
         revision: moves.Size(workload.spec.replicas, workload.status.available_replicas)
         for revision, workload in found.items()
     }
     partition = demand.partition if demand.stable != demand.target else 0
-    goal = moves.goals(demand.replicas, partition, demand.target, demand.stable, sizes)
+    goal = moves.goals(demand.replicas, partition, demand.target, _rest(demand, sizes), sizes)
+    missing = demand.replicas - sum(goal.values())
     strategy = demand.render(demand.target).body["spec"].get("strategy") or {}
     now = moves.step(demand.replicas, _pace(demand, strategy), sizes, goal, demand.target)
     steps = _writes(demand, found, now, partition)
     steps += _removals(demand, found, now, goal)
     counts = _counts(demand, found)
     waiting = _progress(demand, found, goal, counts) if not steps else ", ".join(step.why for step in steps)
+    if missing:
+        waiting = not_creatable(demand, missing)
     shown = next((found[one] for one in (demand.target, demand.stable) if one in found), None)
     name = shown.metadata.name if shown else demand.name(demand.target)
-    return SubsetPlan(tuple(steps), counts, name, settled=not waiting, message=waiting)
+    note = held_note(demand, counts.updated)
+    return SubsetPlan(
+        tuple(steps), counts, name, settled=not waiting, message=waiting, note=note, stalled=bool(missing)
+    )
+
+
+def _rest(demand: Demand, sizes: Mapping[str, moves.Size]) -> str | None:
+    """The revision at which pods are created that the partition holds.
+
+    Before any version was complete it is the one that most old pods have, and only if there are none it is the target.
+    A stable revision that is lost is not replaced by the target: its pods are not created.
+    """
+    if demand.stable is not None:
+        return demand.stable
+    old = [(-size.replicas, revision) for revision, size in sizes.items() if revision != demand.target]
+    if old and min(old)[0]:
+        return min(old)[1]
+    return None if demand.lost and demand.partition else demand.target
 
 
 def _pace(demand: Demand, strategy: Mapping[str, object]) -> moves.Pace:
@@ -67,7 +87,7 @@ def _writes(demand: Demand, found: dict[str, Workload], now: dict[str, int], par
         if revision == demand.target and applied_digest(workload) != demand.render(revision).digest:
             why = why if growth else f"revision {revision}: template or metadata"
             steps.append((growth, demand.apply(demand.render(revision), workload, why, replicas=replicas)))
-        elif demand.drifted(workload) and revision in (demand.target, demand.stable):
+        elif revision in (demand.target, demand.stable) and (demand.drifted(workload) or workload.revision != revision):
             why = f"revision {revision}: put back what somebody else changed"
             rendered = demand.render(revision)
             steps.append((growth, demand.apply(rendered, workload, why, replicas=replicas, drift=True)))

@@ -1,30 +1,56 @@
 """Workloads that are held by a partition of their own: one object per subset, whatever revisions its pods have.
 
-Their controllers give the update revision to pods beyond the partition, also to pods born by scaling, and leave those
-running that are updated already. Three things follow that this module takes care of (I6):
+Their controllers give the template's revision to pods from the partition on, and create the pods before it at the
+revision that they call the current one. A pod that is updated stays so when the partition is raised. So that no more
+pods are updated than the partition allows (I6), this module takes care of the following:
 
-* The partition that is written may have to be higher than the one that was asked for, when updated pods are below it;
-  what is the lowest that may be written is the kind's to say.
-* A workload that never saw the stable revision cannot hold pods at it: one that is created (or comes back from zero
-  pods) in mid-canary gets the stable template first, and the new one once its controller has noted that.
-* Going back to the stable revision has to reach canaries below the partition too, so it is done with partition 0.
+* The partition that is written may have to be higher than the one that was asked for (:mod:`.places`).
+* A workload that is created in mid-canary, or that comes back from zero pods, gets the stable template first, and the
+  new one once its controller has noted that: the controller knows no other revision until then.
+* A controller forgets the stable revision when all of its pods are updated (:mod:`.memory`). If such a workload has to
+  grow after its partition was raised, its template shows the stable revision again, and its partition keeps the pods
+  that are updated: what is created beyond them is stable. Both stay that way as long as nothing more may be updated.
+* Going back to the stable revision has to reach canaries before the partition too, so it is done with partition 0.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest
+from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest, held_note, not_creatable
+from uniteddeployment.planning.kinds.counts import counts_of, progress
+from uniteddeployment.planning.kinds.memory import (
+    at_one_revision,
+    current_revision,
+    grows,
+    remembers,
+    remembers_another,
+)
+from uniteddeployment.planning.kinds.places import Order, Place, keeping, lowest
+from uniteddeployment.planning.kinds.replaced import next_to_update
 from uniteddeployment.planning.kinds.stuck import stuck_pod
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import MemberStep
-
-Lowest = Callable[[Demand, Workload], int]
-"""The lowest partition that keeps the number of updated pods within ``replicas - partition``."""
+from uniteddeployment.planning.workload import ON_DELETE
 
 
-def plan_ordered(demand: Demand, lowest: Lowest) -> SubsetPlan:
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What a workload is to be set to now."""
+
+    revision: str
+    """Of its template."""
+    replicas: int
+    partition: int
+    why: str = ""
+    """Why it is set to this, where the changes do not say it themselves."""
+    wait: str = ""
+    """What has to happen first: nothing is written until then."""
+    problem: str = ""
+    """What somebody has to do something about: nothing is written until then."""
+
+
+def plan_ordered(demand: Demand, order: Order) -> SubsetPlan:
     """Plan a subset whose controller may wait for ever for a broken pod."""
-    planned = plan_held(demand, lowest)
+    planned = plan_held(demand, order)
     found = next((workload for workload in demand.mine if workload.metadata.name == planned.workload), None)
     if planned.settled or planned.steps or found is None:
         return planned
@@ -32,34 +58,37 @@ def plan_ordered(demand: Demand, lowest: Lowest) -> SubsetPlan:
     return replace(planned, steps=(step,), message=step.why) if step else planned
 
 
-def plan_held(demand: Demand, lowest: Lowest) -> SubsetPlan:
+def plan_held(demand: Demand, order: Order) -> SubsetPlan:
     """Plan a subset whose workload is held by a partition of its own."""
     takeover = demand.takes_over()
     if takeover is not None:
         return takeover
     name = demand.adopted(demand.target) or demand.name(demand.target)
     found = next((workload for workload in demand.mine if workload.metadata.name == name), None)
-    counts = _counts(demand, found)
+    counts = counts_of(demand, found)
     if found is None:
-        return SubsetPlan((_create(demand),), counts, name, settled=False, message="being created")
-    partition, step, waiting = _correct(demand, found, lowest)
+        return _created(demand, name, counts)
+    place = order(demand, found)
+    setting = _setting(demand, found, place)
+    if setting.wait or setting.problem:
+        message = setting.wait or setting.problem
+        return SubsetPlan((), counts, name, settled=False, message=message, stalled=bool(setting.problem))
+    step = _write(demand, found, setting) or _pod(demand, found, setting, place)
     if step is not None:
         return SubsetPlan((step,), counts, name, settled=False, message=step.why)
-    if not waiting:
-        waiting = _progress(demand, found, counts, partition)
-    note = _beyond(demand, counts)
-    return SubsetPlan((), counts, name, settled=not waiting, message=waiting, note=note)
+    waiting = progress(demand, found, counts, _expected(demand, setting))
+    return SubsetPlan((), counts, name, settled=not waiting, message=waiting, note=held_note(demand, counts.updated))
 
 
-def _beyond(demand: Demand, counts: Counts) -> str:
-    """What to say of pods that were updated before the partition was raised above them: they stay as they are."""
-    allowed = demand.replicas - demand.partition
-    if not demand.holds or counts.updated <= allowed:
-        return ""
-    return (
-        f"{counts.updated} pods are updated where the partition allows {allowed}: "
-        "raising a partition takes none back, going back to the earlier template does"
-    )
+def _created(demand: Demand, name: str, counts: Counts) -> SubsetPlan:
+    """The plan for a subset that has no workload."""
+    if demand.lost and demand.partition:
+        # What the partition does not hold can be created all the same.
+        allowed = demand.replicas - demand.partition
+        steps = (_create(replace(demand, replicas=allowed, partition=0)),) if allowed else ()
+        message = not_creatable(demand, demand.partition)
+        return SubsetPlan(steps, counts, name, settled=False, message=message, stalled=True)
+    return SubsetPlan((_create(demand),), counts, name, settled=False, message="being created")
 
 
 def _create(demand: Demand) -> MemberStep:
@@ -73,146 +102,128 @@ def _create(demand: Demand) -> MemberStep:
     return demand.apply(rendered, None, why, replicas=demand.replicas, partition=demand.partition)
 
 
-def _correct(demand: Demand, found: Workload, lowest: Lowest) -> tuple[int, MemberStep | None, str]:
-    """The partition to have, the write that is needed, and what has to be waited for before the next one."""
-    if demand.holds and demand.stable is not None:
-        forgot = (
-            found.revision == demand.target
-            and demand.replicas > 0
-            and found.status.replicas == 0
-            and not demand.pods.total
-            and found.status.current_revision == found.status.update_revision
-        )
-        if forgot:
-            why = f"back from zero pods: show it the stable revision {demand.stable} first"
-            return 0, demand.apply(demand.render(demand.stable), found, why, replicas=0, partition=0), ""
-        if found.revision == demand.stable and not (found.observed and found.status.current_revision):
-            return 0, None, f"until its controller has noted the stable revision {demand.stable}"
-    partition = _partition(demand, found, lowest)
-    return partition, _write(demand, found, partition), ""
+def _setting(demand: Demand, found: Workload, place: Place | None) -> _Setting:
+    """What the workload is to be set to now, so that pods are created at the right revision."""
+    if not demand.partition or demand.target == demand.stable or not _by_partition(found):
+        return _target(demand, found, place)
+    if demand.stable is None:
+        return _without_stable(demand, found, place)
+    if found.revision == demand.stable and not found.observed:
+        return _wait_for_stable(demand)
+    if not found.spec.replicas:
+        return _from_zero(demand, found, place, demand.stable)
+    if remembers(demand, found, demand.stable):
+        return _target(demand, found, place)
+    updated = demand.pods.living.get(demand.target, 0)
+    shown = found.revision == demand.stable
+    if grows(demand, found) or (shown and (updated >= _allowed(demand) or _current_is_target(demand, found))):
+        return _stable(demand, found, place)
+    return _target(demand, found, place)
 
 
-def _partition(demand: Demand, found: Workload, lowest: Lowest) -> int:
-    if demand.target == demand.stable:
-        return demand.partition if _uniform(demand, found) else 0
-    return lowest(demand, found)
+def _from_zero(demand: Demand, found: Workload, place: Place | None, stable: str) -> _Setting:
+    """The way back from zero pods, where a controller knows no revision but that of its template."""
+    if found.revision != stable or applied_digest(found) != demand.render(stable).digest:
+        return _Setting(stable, 0, 0, f"back from zero pods: show it the stable revision {stable} first")
+    return _target(demand, found, place) if at_one_revision(found) else _wait_for_stable(demand)
 
 
-def lowest_by_position(demand: Demand, found: Workload, updated: set[int]) -> int:
-    """For a controller that updates from the last pod on: canaries before the partition count, too.
+def _wait_for_stable(demand: Demand) -> _Setting:
+    return _Setting(demand.target, 0, 0, wait=f"until its controller has noted the stable revision {demand.stable}")
 
-    ``updated`` are the positions of updated pods among all, which need not be their ordinals. The work grows with the
-    pods that exist, and not with the numbers that somebody wrote.
+
+def _target(demand: Demand, found: Workload, place: Place | None) -> _Setting:
+    """The template of the target revision, and the partition that holds the others."""
+    if demand.target != demand.stable:
+        partition = lowest(demand, found, place)
+    else:
+        partition = demand.partition if _uniform(demand, found) else 0
+    return _Setting(demand.target, demand.replicas, partition)
+
+
+def _stable(demand: Demand, found: Workload, place: Place | None) -> _Setting:
+    """The template of the stable revision, for a workload whose controller has forgotten it.
+
+    Pods that the partition keeps, and those that it lets be created, have the revision that the controller comes from.
     """
-    spans = [(position, position + 1) for position in updated if position >= 0]
-    if found.revision == demand.target and found.partition < found.spec.replicas:
-        # Whatever the cache shows of them, these were allowed to update already.
-        spans.append((max(found.partition, 0), found.spec.replicas))
-    # So many positions below the partition have to be held as were asked for: it moves up by each updated one.
-    partition = demand.partition
-    reached = 0
-    for start, end in sorted(spans):
-        first = max(start, reached)
-        if first >= partition:
-            break
-        if end > first:
-            partition += end - first
-            reached = end
-    return min(partition, demand.replicas)
+    stable = demand.stable or demand.target
+    partition = keeping(demand, found, place)
+    if _current_is_target(demand, found):
+        partition = max(partition, _allowed(demand))
+    why = "" if found.revision == stable else f"create what is added at the stable revision {stable}"
+    return _Setting(stable, demand.replicas, partition, why)
 
 
-def lowest_by_number(demand: Demand, found: Workload) -> int:  # noqa: ARG001  # it needs not know what runs
-    """For a controller that keeps a number of pods old."""
-    return demand.partition
+def _without_stable(demand: Demand, found: Workload, place: Place | None) -> _Setting:
+    """Before any version was complete, what runs is held. A stable revision that is lost cannot be created any more."""
+    if not demand.lost or remembers_another(demand, found):
+        return _target(demand, found, place)
+    if found.spec.replicas and not grows(demand, found):
+        return _target(demand, found, place)
+    allowed = _allowed(demand)
+    if allowed and not found.spec.replicas:
+        return _Setting(demand.target, allowed, 0)
+    missing = demand.replicas - max(found.spec.replicas, allowed)
+    return _Setting(demand.target, 0, 0, problem=not_creatable(demand, missing))
 
 
-def _write(demand: Demand, found: Workload, partition: int) -> MemberStep | None:
-    rendered = demand.render(demand.target)
-    replicas = demand.replicas
+def _allowed(demand: Demand) -> int:
+    """How many pods may be updated."""
+    return demand.replicas - demand.partition
+
+
+def _current_is_target(demand: Demand, found: Workload) -> bool:
+    return current_revision(demand, found) == demand.target
+
+
+def _pod(demand: Demand, found: Workload, setting: _Setting, place: Place | None) -> MemberStep | None:
+    """The deletion of a pod that is to be updated and that its controller leaves, as its template is the stable one."""
+    if setting.revision == demand.target or not _current_is_target(demand, found):
+        return None
+    return next_to_update(demand, found, place)
+
+
+def _expected(demand: Demand, setting: _Setting) -> int:
+    """How many pods are to be updated and ready."""
+    if demand.target == demand.stable:
+        return demand.replicas
+    if setting.revision == demand.target and setting.partition > demand.partition:
+        return 0  # pods above the asked-for partition are held back by canaries below it
+    return _allowed(demand)
+
+
+def _write(demand: Demand, found: Workload, setting: _Setting) -> MemberStep | None:
+    rendered = demand.render(setting.revision)
+    replicas, partition = setting.replicas, setting.partition
     changes = []
-    if found.revision != demand.target:
-        changes.append(f"revision {found.revision or 'unknown'} to {demand.target}")
+    if found.revision != setting.revision:
+        changes.append(f"revision {found.revision or 'unknown'} to {setting.revision}")
     if found.spec.replicas != replicas:
         changes.append(f"replicas {found.spec.replicas} to {replicas}")
-    by_partition = (found.spec.update_strategy.type if found.spec.update_strategy else "") != "OnDelete"
-    if by_partition and found.partition != partition:
+    if _by_partition(found) and found.partition != partition:
         changes.append(f"partition {found.partition} to {partition}")
     only_scale = len(changes) == 1 and found.spec.replicas != replicas
+    why = setting.why or ", ".join(changes)
     if applied_digest(found) != rendered.digest:
-        changes = changes or ["template or metadata"]
-    elif demand.drifted(found):
-        why = ", ".join(changes) or "put back what somebody else changed"
+        return demand.apply(rendered, found, why or "template or metadata", replicas=replicas, partition=partition)
+    if demand.drifted(found):
+        why = why or "put back what somebody else changed"
         return demand.apply(rendered, found, why, replicas=replicas, partition=partition, drift=True)
-    elif only_scale:
+    if only_scale:
         return demand.scale(found, replicas, changes[0])
     if not changes:
         return None
-    return demand.apply(rendered, found, ", ".join(changes), replicas=replicas, partition=partition)
+    return demand.apply(rendered, found, why, replicas=replicas, partition=partition)
+
+
+def _by_partition(found: Workload) -> bool:
+    """Whether a partition means anything to it."""
+    return (found.spec.update_strategy.type if found.spec.update_strategy else "") != ON_DELETE
 
 
 def _uniform(demand: Demand, found: Workload) -> bool:
-    """Whether every pod is at the target revision."""
+    """Whether every pod is at the target revision, and its controller creates none at another."""
     if not demand.adopted(demand.target):
-        return demand.pods.only(demand.target)
+        return demand.pods.only(demand.target) and (at_one_revision(found) or not _by_partition(found))
     updated = found.status.updated_replicas if found.revision == demand.target and found.observed else 0
     return updated >= found.status.replicas
-
-
-def _counts(demand: Demand, found: Workload | None) -> Counts:
-    if demand.replaces or (found is not None and demand.adopted(demand.target)):
-        return _counts_of_status(demand, found)
-    if found is None or not found.status.observed_generation:
-        return _orphan_counts(demand)
-    ready = found.status.ready_replicas
-    return Counts(
-        observed=found.status.replicas,
-        ready=ready,
-        updated=demand.pods.living.get(demand.target, 0),
-        updated_ready=min(demand.pods.ready.get(demand.target, 0), ready),
-    )
-
-
-def _counts_of_status(demand: Demand, found: Workload | None) -> Counts:
-    """What its own status says of what we wrote, where labels do not tell its pods.
-
-    Those of an adopted workload have none of ours, those of a workload that it replaces have the same ones. Which of
-    the ready pods are the updated ones it does not say: as many as must be, were the others all ready.
-    """
-    if found is None:
-        return Counts()
-    status = found.status
-    updated = status.updated_replicas if found.revision == demand.target and found.observed else 0
-    return Counts(
-        observed=status.replicas,
-        ready=status.ready_replicas,
-        updated=updated,
-        updated_ready=max(0, updated + status.ready_replicas - status.replicas),
-    )
-
-
-def _orphan_counts(demand: Demand) -> Counts:
-    """The pods themselves, while there is no StatefulSet that counts them: it may be on its way back to them."""
-    pods = demand.pods
-    return Counts(
-        observed=pods.total,
-        ready=sum(pods.ready.values()),
-        updated=pods.living.get(demand.target, 0),
-        updated_ready=pods.ready.get(demand.target, 0),
-    )
-
-
-def _progress(demand: Demand, found: Workload, counts: Counts, partition: int) -> str:
-    """What is still to come in the cluster, or nothing."""
-    if not found.observed:
-        return "until its controller has seen the change"
-    why = demand.why_not_ready
-    if counts.observed != demand.replicas or counts.ready < demand.replicas - demand.covered:
-        return f"{counts.ready} of {demand.replicas} pods ready{why}"
-    wanted = demand.replicas - demand.partition
-    if demand.stable in (None, demand.target):
-        wanted = demand.replicas
-    elif partition > demand.partition:
-        wanted = 0  # pods above the asked-for partition are held back by canaries below it
-    if counts.updated_ready < wanted - demand.covered:
-        return f"{counts.updated_ready} of {wanted} pods updated and ready{why}"
-    return ""

@@ -2,7 +2,8 @@
 
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
-from uniteddeployment.planning.kinds.partitioned import lowest_by_position, plan_ordered
+from uniteddeployment.planning.kinds.partitioned import plan_ordered
+from uniteddeployment.planning.kinds.places import Place
 from uniteddeployment.planning.observed import Workload
 
 KIND = Kind(
@@ -19,9 +20,9 @@ KIND = Kind(
 
 def plan_subset(demand: Demand) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_ordered(demand, _lowest)
+    return plan_ordered(demand, _order)
 
 
-def _lowest(demand: Demand, found: Workload) -> int:
+def _order(demand: Demand, found: Workload) -> Place:  # noqa: ARG001  # every kind is asked the same
     start = found.first_ordinal
-    return lowest_by_position(demand, found, {ordinal - start for ordinal in demand.pods.ordinals(demand.target)})
+    return lambda ordinal: ordinal - start

@@ -1,0 +1,196 @@
+"""I6: the partition that is written to a workload that updates its pods from the last one on."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from uniteddeployment.planning.kinds.places import keeping, lowest
+from uniteddeployment.planning.observed import (
+    Metadata,
+    Pod,
+    PodMetadata,
+    PodStatus,
+    RollingUpdate,
+    UpdateStrategy,
+    Workload,
+    WorkloadSpec,
+    WorkloadStatus,
+    tally,
+)
+from uniteddeployment_api import names
+
+NEW, OLD, OTHER = "new", "old", "other"
+
+
+def case(
+    replicas,
+    partition,
+    revisions,
+    *,
+    written=None,
+    size=None,
+    revision=NEW,
+    observed=True,
+    updated=None,
+    current="c",
+    extra=0,
+):
+    """A subset that is to have ``replicas`` pods, ``partition`` of them old, and its workload with pods at revisions.
+
+    ``written`` and ``size`` are the partition and the replicas that the workload has. ``extra`` pods are counted by its
+    status and not seen.
+    """
+    size = len(revisions) if size is None else size
+    status = WorkloadStatus(
+        observed_generation=int(observed),
+        replicas=sum(one is not None for one in revisions) + extra,
+        updated_replicas=sum(one == revision for one in revisions) + extra if updated is None else updated,
+        current_revision=current,
+        update_revision="u",
+    )
+    found = Workload(
+        Metadata("w", generation=1, labels={names.LABEL_REVISION: revision}),
+        spec=WorkloadSpec(
+            size, UpdateStrategy("RollingUpdate", RollingUpdate(partition if written is None else written))
+        ),
+        status=status,
+    )
+    pods = [
+        Pod(PodMetadata(f"w-{ordinal}", labels={names.LABEL_REVISION: one}), PodStatus("Running"))
+        for ordinal, one in enumerate(revisions)
+        if one is not None
+    ]
+    return SimpleNamespace(replicas=replicas, partition=partition, target=NEW, stable=OLD, pods=tally(pods)), found
+
+
+def searched(replicas, partition, updated):
+    """The lowest partition, by going through all."""
+    for one in range(partition, replicas):
+        if replicas - one + sum(1 for place in updated if place < one) <= replicas - partition:
+            return one
+    return replicas
+
+
+sizes = st.integers(0, 10)
+
+
+@given(sizes, st.data())
+def test_it_is_the_lowest_that_leaves_no_more_updated_pods_than_allowed(replicas, data):
+    partition = data.draw(st.integers(0, replicas))
+    revisions = data.draw(st.lists(st.sampled_from([NEW, OLD, OTHER, None]), min_size=replicas, max_size=replicas))
+    demand, found = case(replicas, partition, revisions)
+    updated = {place for place, one in enumerate(revisions) if one == NEW}
+    assert lowest(demand, found, int) == searched(replicas, partition, updated)
+
+
+@given(sizes, st.data())
+def test_growing_counts_every_pod_that_may_have_been_updated_meanwhile(replicas, data):
+    """Whatever of what the old partition allowed was updated when the write arrives, no more than allowed is."""
+    revisions = data.draw(st.lists(st.sampled_from([NEW, OLD]), max_size=replicas))
+    assume(len(revisions) < replicas)
+    partition = data.draw(st.integers(0, replicas))
+    written = data.draw(st.integers(0, replicas))
+    demand, found = case(replicas, partition, revisions, written=written)
+    result = lowest(demand, found, int)
+    meanwhile = set(range(written, len(revisions))) | {at for at, one in enumerate(revisions) if one == NEW}
+    below = sum(1 for place in meanwhile if place < result)
+    assert replicas - result + below <= max(replicas - partition, len(meanwhile))
+    assert result == searched(replicas, partition, meanwhile)
+
+
+@given(sizes, st.data())
+def test_updated_pods_that_only_the_status_counts_are_taken_to_be_where_they_harm_most(replicas, data):
+    """An adopted workload's pods are not seen, and a watch of pods may be late."""
+    revisions = data.draw(st.lists(st.sampled_from([NEW, OLD]), min_size=replicas, max_size=replicas))
+    updated = {at for at, one in enumerate(revisions) if one == NEW}
+    hidden = data.draw(st.sets(st.sampled_from(sorted(updated)))) if updated else set()
+    partition = data.draw(st.integers(0, replicas))
+    written = data.draw(st.integers(0, min(updated, default=replicas)))
+    assume(all(place >= written for place in hidden))
+    seen = [None if at in hidden else one for at, one in enumerate(revisions)]
+    demand, found = case(replicas, partition, seen, written=written, extra=len(hidden))
+    result = lowest(demand, found, int)
+    not_updated = sum(1 for place in range(result) if place not in updated)
+    assert not_updated >= min(partition, replicas - len(updated))
+
+
+def test_unseen_updated_pods_are_at_the_top_as_long_as_the_partition_has_room_for_them():
+    demand, found = case(4, 1, [OLD, OLD, None, None], written=2, extra=2, updated=2)
+    assert lowest(demand, found, int) == 1
+    demand, found = case(4, 1, [OLD, OLD, None, None], written=3, extra=2, updated=2)
+    assert lowest(demand, found, int) == 2, "one of them is below it"
+
+
+def test_it_is_not_lowered_before_the_controller_has_seen_the_last_write():
+    demand, found = case(8, 6, [OLD] * 3 + [NEW] + [OLD] * 4, written=8, observed=False)
+    assert lowest(demand, found, int) == 8
+    demand, found = case(8, 6, [OLD] * 3 + [NEW] + [OLD] * 4, written=8)
+    assert lowest(demand, found, int) == 7
+    demand, found = case(4, 3, [OLD] * 4, written=9, observed=False)
+    assert lowest(demand, found, int) == 4, "no higher than the pods that there are to be"
+    demand, found = case(4, 3, [OLD] * 4, written=4, observed=False, revision=OTHER)
+    assert lowest(demand, found, int) == 3, "of another template it says nothing"
+
+
+def test_raising_it_in_the_middle_of_an_update_counts_only_what_was_updated():
+    """I3: one write, since whatever was updated meanwhile was updated before."""
+    demand, found = case(4, 2, [OLD, OLD, OLD, NEW], written=1)
+    assert lowest(demand, found, int) == 2
+
+
+def test_a_kind_without_places_gets_the_partition_that_was_asked_for():
+    demand, found = case(4, 2, [NEW] * 4, written=0)
+    assert lowest(demand, found, None) == 2
+
+
+@pytest.mark.parametrize(
+    ("replicas", "revisions", "options", "expected"),
+    [
+        (6, [NEW, NEW], {"written": 0}, 2),
+        (6, [NEW, OTHER, OLD], {"written": 0}, 2),
+        (6, [OLD, OLD, NEW], {"written": 2}, 3),
+        (6, [OLD, OLD], {"written": 2}, 0),
+        (6, [NEW, None], {"written": 0, "extra": 1}, 2),
+        (6, [NEW, None, None], {"written": 0}, 1),
+        (6, [NEW, NEW, OLD], {"written": 0, "observed": False}, 3),
+        (1, [NEW, NEW], {"written": 0}, 1),
+        (6, [NEW, NEW, OLD, OLD], {"written": 4, "revision": OLD}, 2),
+        (6, [NEW, None, OLD, OLD], {"written": 2, "revision": OLD, "size": 4}, 2),
+        (6, [NEW, NEW, OLD], {"written": 2, "revision": OLD, "size": 4}, 2),
+        (6, [NEW, NEW, OLD], {"written": 2, "revision": OLD, "observed": False}, 2),
+        (1, [NEW, NEW, OLD], {"written": 2, "revision": OLD}, 1),
+    ],
+)
+def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_partition(
+    replicas, revisions, options, expected
+):
+    """Nothing that runs is restarted, and nothing is kept for pods that are not there any more."""
+    demand, found = case(replicas, replicas, revisions, **options)
+    assert keeping(demand, found, int) == expected
+
+
+@pytest.mark.parametrize(
+    ("replicas", "revisions", "options", "expected"),
+    [
+        (6, [NEW, NEW], {"written": 0}, 2),
+        (6, [OLD, NEW, OTHER], {"written": 0}, 2),
+        (4, [OLD, OLD, OLD, NEW, NEW], {"written": 2, "revision": OLD}, 1),
+        (2, [OLD, OLD, OLD, NEW, NEW], {"written": 2, "revision": OLD}, 0),
+        (6, [OLD, OLD, OLD, NEW, NEW], {"written": 2, "revision": OLD}, 2),
+    ],
+)
+def test_a_kind_without_places_keeps_as_many_pods_and_removes_updated_ones_first(
+    replicas, revisions, options, expected
+):
+    demand, found = case(replicas, replicas, revisions, **options)
+    assert keeping(demand, found, None) == expected
+
+
+def test_pods_that_nobody_sees_are_updated_ones_when_the_template_is_the_stable_one():
+    """An adopted workload that goes on from there."""
+    demand, found = case(6, 3, [None] * 6, written=2, revision=OLD, extra=6, updated=4)
+    assert lowest(demand, found, int) == 5
+    demand, found = case(6, 3, [None] * 6, written=2, revision=OLD, extra=6, updated=6, current="u")
+    assert lowest(demand, found, int) == 3, "all of them are at the stable revision"
