@@ -95,6 +95,7 @@ def custom_resource_definitions() -> list[dict[str, Any]]:
         {"kind": CLUSTER_KIND, "plural": CLUSTER_PLURAL, "singular": "cluster", "shortNames": ["udc"]},
         columns=[
             _column("Phase", "string", ".status.phase", "Whether the cluster can be worked with"),
+            _column("Reason", "string", ready, "The reason of the condition Ready"),
             _column("Version", "string", ".status.kubernetesVersion", "The version of its API server"),
             _column("Server", "string", ".spec.server", "The URL of its API server", priority=1),
             _column("Age", "date", ".metadata.creationTimestamp"),

@@ -35,7 +35,7 @@ _PHASES = {
     Reach.PENDING: "Pending",
     Reach.READY: "Running",
     Reach.OFFLINE: "Offline",
-    Reach.SUSPENDED: "Suspended",
+    Reach.SUSPENDED: "Pending",
 }
 _REASONS = {
     Reach.PENDING: "Connecting",

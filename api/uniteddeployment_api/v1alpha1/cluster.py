@@ -50,8 +50,9 @@ class ClusterSpec(Model):
 class ClusterStatus(StatusModel):
     """What is known of the cluster."""
 
-    phase: Literal["Pending", "Running", "Offline", "Suspended"] | None = None
-    """Pending: not connected yet. Running: it answers. Offline: it does not. Suspended: spec.suspended is set."""
+    phase: Literal["Pending", "Running", "Offline"] | None = None
+    """Pending: not connected, because it is new, its credentials do not work, or spec.suspended is set. Running: it
+    answers. Offline: it answered before and does not now. The reason of the condition Ready tells more."""
     conditions: tuple[Condition, ...] = ()
     """Ready: whether the cluster answers and accepts our credentials."""
     kubernetes_version: str = ""
