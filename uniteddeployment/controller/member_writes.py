@@ -160,7 +160,12 @@ class MemberWriter:
     async def _release(self, subject: Subject, member: Member, resource: Resource, step: Release) -> None:
         """The labels by which we watch go last in effect: without them the watch says that it is gone."""
         marks = (names.LABEL_NAME, names.LABEL_SUBSET, names.LABEL_REVISION, names.LABEL_MANAGED_BY)
-        notes = (names.ANNOTATION_OWNER, names.ANNOTATION_OWNER_UID, names.ANNOTATION_APPLIED)
+        notes = (
+            names.ANNOTATION_OWNER,
+            names.ANNOTATION_OWNER_UID,
+            names.ANNOTATION_CLUSTER,
+            names.ANNOTATION_APPLIED,
+        )
         metadata = {
             "uid": step.uid,
             "labels": dict.fromkeys(marks),

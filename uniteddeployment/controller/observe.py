@@ -87,8 +87,12 @@ class Observer:
         wanted = {entry.get("cluster") or HOST for entry in subject.subset_statuses().values()}
         if subject.app is not None:
             wanted |= {subject.app.cluster_of(subset) for subset in subject.app.subsets.values()}
+        wanted |= {entry["cluster"] for entry in subject.leftover_statuses()}
         wanted |= {member.name for member in self._fleet.members() if label in member.cache}
-        views = {cluster: self._fleet.view(cluster, label) for cluster in sorted(wanted)}
+        views = {cluster: self._fleet.view(cluster, label) for cluster in wanted}
+        named = {one.applied_through for view in views.values() for one in view.workloads}
+        views |= {name: self._fleet.view(name, label) for name in named if name is not None and name not in views}
+        views = dict(sorted(views.items()))
         if subject.app is not None and not subject.deleting:
             views = {cluster: self._allowed(subject.app, view) for cluster, view in views.items()}
         return views

@@ -122,6 +122,11 @@ class Workload(Struct, rename="camel", frozen=True, gc=False):
         return self.metadata.labels.get(names.LABEL_SUBSET, "")
 
     @property
+    def applied_through(self) -> str | None:
+        """The Cluster (``namespace/name``; the host is ``""``) that it was applied through; None if it does not say."""
+        return self.metadata.annotations.get(names.ANNOTATION_CLUSTER)
+
+    @property
     def revision(self) -> str:
         """Hash of the pod template that we put into it."""
         return self.metadata.labels.get(names.LABEL_REVISION, "")

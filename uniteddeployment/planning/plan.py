@@ -11,6 +11,7 @@ from typing import Any
 from uniteddeployment.planning import division, history, ordinals, retire, status
 from uniteddeployment.planning.history import Revisions
 from uniteddeployment.planning.kinds.base import TemplateMissing
+from uniteddeployment.planning.leftovers import leftovers
 from uniteddeployment.planning.news import news
 from uniteddeployment.planning.observed import NO_PODS, Observed, Reach
 from uniteddeployment.planning.recreate import with_recreation
@@ -108,7 +109,7 @@ def _farewell(subject: Subject, observed: Observed) -> Plan:
 
 def _finalizer(subject: Subject, observed: Observed, *, writing: bool) -> tuple[HostStep, ...]:
     """Keep our finalizer on what has, or is about to get, workloads. Whoever removed it may delete the object next."""
-    had = any(entry.get("workload") for entry in subject.subset_statuses().values())
+    had = any(entry.get("workload") for entry in (*subject.subset_statuses().values(), *subject.leftover_statuses()))
     if subject.guarded or not (writing or had or retire.any_left(subject, observed)):
         return ()
     return (AddFinalizer(),)
@@ -127,13 +128,8 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
     for _, steps in planned:
         for step in steps:
             members[step.cluster] = (*members.get(step.cluster, ()), step)
-    placed = {row.name: row.cluster for row in rows}
-    ready = sum(min(row.counts.ready, row.replicas) for row in rows if row.reach is Reach.READY)
-    desired = sum(row.replicas - row.covered for row in rows)
-    stalled = frozenset(row.name for row in rows if row.stalled)
-    gone, leftovers = retire.leftovers(app, observed, placed, ready=ready, desired=desired, stalled=stalled)
-    paused = app.model.spec.paused
-    for removal in () if paused else gone:
+    left = leftovers(subject, app, observed, rows)
+    for removal in left.steps:
         members[removal.cluster] = (*members.get(removal.cluster, ()), removal)
     current = _current(subject, revisions, rows)
     verdicts = status.verdicts(
@@ -141,13 +137,14 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
         rows,
         unplaced=divided.unplaced,
         why_unplaced=divided.why_unplaced,
-        leftovers=leftovers,
+        leftovers=left.kept,
+        lost=left.unseen,
         writing=bool(members),
     )
     return Plan(
         before=_finalizer(subject, observed, writing=bool(members)),
         members=members,
-        host=() if paused else revisions.steps,
+        host=() if app.model.spec.paused else revisions.steps,
         status=status.build(
             subject,
             app,
@@ -157,6 +154,7 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
             current=current,
             updated=revisions.updated,
             now=observed.now,
+            leftovers=[one.entry() for one in left.found],
         ),
         events=news(subject, rows, unplaced=divided.unplaced, why_unplaced=divided.why_unplaced, current=current),
         rows=rows,

@@ -1,11 +1,14 @@
-"""Taking away what is no longer wanted: all of it when the application is deleted, parts when the topology changed."""
+"""Removing workloads: all of them when the application is deleted, and what has to hold for any that is removed.
+
+A workload is removed only through the Cluster that it was applied through (I14): two Clusters may name one server, and
+then each shows what the other has made.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from uniteddeployment.planning.application import Application
-from uniteddeployment.planning.moves import resolve
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, Workload
+from uniteddeployment.planning.status import where
 from uniteddeployment.planning.steps import Delete, Release
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
@@ -24,14 +27,16 @@ def everything(subject: Subject, observed: Observed) -> Cleanup:
     steps: list[Delete | Release] = []
     left = []
     for view in observed.members.values():
-        for found in _owned(subject.uid, view):
-            left.append(f"{found.kind} {found.metadata.name} in {view.name or 'the host'}")
+        for found in owned(subject, view):
+            problem = "" if subject.orphan else foreign(observed, view, found)
+            title = f"{found.kind} {found.metadata.name} in {where(view.name)}"
+            left.append(f"{title} ({problem})" if problem else title)
             if view.reach is not Reach.READY or found.metadata.deletion_timestamp is not None:
                 continue
             if subject.orphan:
                 steps.append(_release(view, found))
-            else:
-                steps.append(_delete(view, found, "the application is being deleted"))
+            elif not problem:
+                steps.append(delete(view, found, "the application is being deleted"))
     unseen = [
         f"{view.name} ({view.detail or view.reach})"
         for view in observed.members.values()
@@ -51,65 +56,45 @@ def everything(subject: Subject, observed: Observed) -> Cleanup:
 
 def any_left(subject: Subject, observed: Observed) -> bool:
     """Whether any cluster shows a workload of the application."""
-    return any(_owned(subject.uid, view) for view in observed.members.values())
+    return any(owned(subject, view) for view in observed.members.values())
 
 
-def leftovers(
-    app: Application,
-    observed: Observed,
-    placed: Mapping[str, str],
-    *,
-    ready: int,
-    desired: int,
-    stalled: frozenset[str],
-) -> tuple[tuple[Delete, ...], str]:
-    """Workloads of subsets that were removed, renamed, moved to another cluster or given another kind.
+def owned(subject: Subject, view: MemberView) -> list[Workload]:
+    """The workloads of the application that a cluster shows."""
+    uid = subject.uid
+    return [found for found in view.workloads if found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) == uid]
 
-    ``placed`` is subset -> cluster as wanted now, ``ready`` the ready pods of those. An old workload goes once the
-    application has its ready total, less ``spec.topology.maxUnavailable``, without it (I7): if the new never gets
-    ready, the old stays. It also stays as long as its subset is ``stalled``, for then nothing replaces it.
+
+def foreign(observed: Observed, view: MemberView, found: Workload) -> str:
+    """Why a workload must not be removed through this Cluster; nothing if it may.
+
+    One that was applied through a Cluster which does not exist any more belongs to whichever Cluster stands for the
+    server now: the object was renamed.
     """
-    old = [
-        (view, found)
-        for view in observed.members.values()
-        if view.reach is Reach.READY
-        for found in _owned(app.uid, view)
-        if placed.get(found.subset) != view.name or found.kind != app.kind
-    ]
-    spare = ready + sum(found.status.ready_replicas for _, found in old) - desired
-    spare += resolve(app.model.spec.topology.max_unavailable, desired, round_up=False)
-    steps, kept = [], []
-    old.sort(key=lambda pair: (pair[1].status.ready_replicas, pair[0].name, pair[1].metadata.name))
-    for view, found in old:
-        if found.metadata.deletion_timestamp is not None:
-            spare -= found.status.ready_replicas
-        elif found.subset not in stalled and found.status.ready_replicas <= max(spare, 0):
-            spare -= found.status.ready_replicas
-            steps.append(_delete(view, found, "no longer in the topology, and the others are ready without it"))
-        else:
-            kept.append(f"{found.kind} {found.metadata.name} in {view.name or 'the host'}")
-    waiting = f"keeping {', '.join(kept)} until what replaces it is ready" if kept else ""
-    return tuple(steps), waiting
+    applied = found.applied_through
+    if applied is None or applied == view.name:
+        return ""
+    other = observed.members.get(applied)
+    if other is None or other.reach is Reach.UNKNOWN:
+        return ""
+    return f"was applied through {where(applied)} and is not removed through {where(view.name)}"
+
+
+def delete(view: MemberView, found: Workload, why: str) -> Delete:
+    """The step that deletes a workload."""
+    return Delete(view.name, found.subset, found.kind, found.metadata.name, found.metadata.uid, why)
 
 
 def _may_run(subject: Subject, view: MemberView, kind: str) -> bool:
     """Whether workloads of a kind may be left in a cluster, as far as spec and status tell."""
     if subject.app is not None and subject.app.kind == kind:
         return True
-    entries = subject.subset_statuses().values()
+    entries = (*subject.subset_statuses().values(), *subject.leftover_statuses())
     return any(one.get("cluster", "") == view.name and _kind_in(one) == kind for one in entries)
 
 
 def _kind_in(entry: Mapping[str, object]) -> str:
     return str(entry.get("workload") or "").partition("/")[0]
-
-
-def _owned(uid: str, view: MemberView) -> list[Workload]:
-    return [found for found in view.workloads if found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) == uid]
-
-
-def _delete(view: MemberView, found: Workload, why: str) -> Delete:
-    return Delete(view.name, found.subset, found.kind, found.metadata.name, found.metadata.uid, why)
 
 
 def _release(view: MemberView, found: Workload) -> Release:

@@ -86,8 +86,11 @@ def build(
     current: str,
     updated: str,
     now: str,
+    leftovers: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The whole status."""
+    # The status is merged into what is stored, so a list that is there has to be written to become empty.
+    optional = {"leftovers": list(leftovers)} if leftovers or "leftovers" in subject.status else {}
     return {
         "observedGeneration": subject.generation,
         # An autoscaler divides the load by these: pods that only wait, while others stand in for them, are not counted.
@@ -101,6 +104,7 @@ def build(
         "labelSelector": selector_text(app.model.spec.selector),
         "conditions": dated(subject, verdicts, now),
         "subsetStatuses": [_subset(row) for row in rows],
+        **optional,
     }
 
 
@@ -131,15 +135,26 @@ def dated(subject: Subject, verdicts: Sequence[Verdict], now: str) -> list[dict[
 
 
 def verdicts(
-    app: Application, rows: Sequence[Row], *, unplaced: int, why_unplaced: str, leftovers: str, writing: bool
+    app: Application,
+    rows: Sequence[Row],
+    *,
+    unplaced: int,
+    why_unplaced: str,
+    leftovers: str,
+    lost: Sequence[str],
+    writing: bool,
 ) -> tuple[Verdict, ...]:
-    """What the subsets amount to."""
+    """What the subsets amount to.
+
+    ``leftovers`` are workloads that wait for their replacement, ``lost`` those that may run where nobody can look.
+    """
     covered = sum(row.covered for row in rows)
     total = sum(row.replicas for row in rows) - covered
     ready_pods = sum(row.counts.ready for row in rows)
     held = sum(row.partition for row in rows if row.held)
     stalled = [f"{row.name}: {row.message}" for row in rows if row.stalled]
     unseen = [f"{row.name}: {row.message}" for row in rows if row.reach is not Reach.READY and not row.stalled]
+    unseen += lost
     waiting = [f"{row.name}: {row.message}" for row in rows if not row.settled and row.reach is Reach.READY]
     problem = misplaced(rows, unplaced, why_unplaced)
     if unplaced:
@@ -152,6 +167,8 @@ def verdicts(
     state = first(row.state for row in rows)
     if unplaced:
         state = first([state, State.STALLED])
+    if lost:
+        state = first([state, State.UNKNOWN])
     if leftovers and not app.model.spec.paused:
         state = first([state, State.PROGRESSING])
     on_the_way = [*waiting, *filter(None, [leftovers])]

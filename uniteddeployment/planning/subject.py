@@ -50,6 +50,10 @@ class Subject:
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
 
+    def leftover_statuses(self) -> Sequence[Mapping[str, Any]]:
+        """What status has of workloads that are left over from an earlier topology."""
+        return self.status.get("leftovers") or ()
+
     def subset_statuses(self) -> Mapping[str, Mapping[str, Any]]:
         entries: Sequence[Mapping[str, Any]] = self.status.get("subsetStatuses") or ()
         return {entry["name"]: entry for entry in entries}

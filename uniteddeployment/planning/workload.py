@@ -121,6 +121,7 @@ def _body(app: Application, subset: Subset, data: RevisionData, revision: str, a
                 **(metadata.get("annotations") or {}),
                 names.ANNOTATION_OWNER: app.key,
                 names.ANNOTATION_OWNER_UID: app.uid,
+                names.ANNOTATION_CLUSTER: app.cluster_of(subset),
             },
         },
         "spec": spec,

@@ -59,6 +59,25 @@ class SubsetStatus(StatusModel):
     """When the workload was last heard of. Set while the cluster cannot be reached: the counts are from then."""
 
 
+class LeftoverStatus(StatusModel):
+    """A workload that the topology no longer asks for, and that is, or may be, still there."""
+
+    subset: DnsLabel
+    """The subset that it was of."""
+    cluster: str = ""
+    """The cluster that runs it, as namespace/name; empty for the one that holds the UnitedDeployment."""
+    workload: str = ""
+    """The workload, as Kind/name."""
+    observed_replicas: Int32 = 0
+    """How many pods it has, or had when it was last seen."""
+    ready_replicas: Int32 = 0
+    """How many of them are ready, or were so."""
+    reason: Annotated[str, Field(max_length=32768)] = ""
+    """Why it is still there, or why that is not known."""
+    last_observed_time: Time | None = None
+    """When it was last seen. Set while its cluster cannot be seen."""
+
+
 class UnitedDeploymentStatus(StatusModel):
     """What is known of the application."""
 
@@ -84,3 +103,5 @@ class UnitedDeploymentStatus(StatusModel):
     """Ready, Reconciling and Stalled. The reason of Ready is the state of the application in one word."""
     subset_statuses: tuple[SubsetStatus, ...] = ()
     """Each subset, in the order of the topology."""
+    leftovers: tuple[LeftoverStatus, ...] = ()
+    """Workloads of subsets that were removed, moved or given another kind, until they are seen to be gone."""
