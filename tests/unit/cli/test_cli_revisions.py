@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.support.planning import application, manifest
 from uniteddeployment.cli.revisions import Kept, Place, entries
 from uniteddeployment.cli.rollback import merge_diff, restored
-from uniteddeployment.controller.objects import RevisionContent, revision_content
-from uniteddeployment.planning.observed import Metadata
+from uniteddeployment.controller.objects import RevisionContent, RevisionMetadata, revision_content
 from uniteddeployment_api import names
 
 
@@ -25,7 +24,9 @@ def kept(app, number, cause=""):
     content = RevisionContent(
         data["template"], data.get("patches", {}), data.get("overrides", {}), frozenset(data["subsets"])
     )
-    metadata = Metadata(name=app.revision_name, labels={names.LABEL_REVISION: app.hash}, annotations=annotations)
+    metadata = RevisionMetadata(
+        name=app.revision_name, labels={names.LABEL_REVISION: app.hash}, annotations=annotations
+    )
     return Kept(metadata, number, content)
 
 
@@ -86,7 +87,7 @@ def test_a_revision_that_differs_in_another_subset_only_is_shown_where_it_counts
 
 
 def test_what_is_none_of_the_applications_revisions_is_not_shown():
-    strange = Kept(Metadata(name="web-5f7", labels={names.LABEL_NAME: "web"}), 1)
+    strange = Kept(RevisionMetadata(name="web-5f7", labels={names.LABEL_NAME: "web"}), 1)
     assert entries({}, [strange]) == ()
 
 
