@@ -14,14 +14,13 @@ from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.get import Where, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.host import Host
-from uniteddeployment.controller.objects import FullRevision, Parser, Stored, parse
+from uniteddeployment.controller.objects import Parser, Stored, parse
 from uniteddeployment.controller.observe import Observer
+from uniteddeployment.controller.revisions import load_template
 from uniteddeployment.controller.run import check
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
-from uniteddeployment.kube.errors import NotFound
-from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment.kube.transport import AiohttpTransport
 from uniteddeployment.planning.application import HOST
 from uniteddeployment.planning.observed import MemberView, Metadata, Observed, Reach
@@ -120,12 +119,7 @@ async def _plan(client: Client, host: Host, fleet: Fleet, wanted: Stored) -> Pla
     observer = Observer(host, fleet, _now)
     result = plan(subject, observer.observe(subject))
     for name in result.missing:
-        try:
-            full = await client.get(CONTROLLERREVISIONS, name, FullRevision, namespace=subject.namespace)
-        except NotFound:
-            host.drop_revision((subject.namespace, subject.name), name)
-        else:
-            observer.templates[subject.namespace, name] = full.content()
+        await load_template(client, host, observer, subject, name)
     return plan(subject, observer.observe(subject)) if result.missing else result
 
 

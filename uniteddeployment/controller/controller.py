@@ -14,17 +14,16 @@ import structlog
 from uniteddeployment.controller.act import Actor, Outcome
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.controller.metrics import Metrics, NoMetrics
-from uniteddeployment.controller.objects import FullRevision, Parser
+from uniteddeployment.controller.objects import Parser
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.report import Reporter
+from uniteddeployment.controller.revisions import load_template
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.registry import Connect, Fleet
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
 from uniteddeployment.kube.recorder import Recorder
-from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment.kube.workqueue import ShutDown, WorkQueue
 from uniteddeployment.planning.news import changes
 from uniteddeployment.planning.plan import Plan, plan
@@ -195,12 +194,7 @@ class Controller:
         if not wanted.missing:
             return wanted
         for name in wanted.missing:
-            try:
-                full = await self._client.get(CONTROLLERREVISIONS, name, FullRevision, namespace=subject.namespace)
-            except NotFound:
-                self.host.drop_revision((subject.namespace, subject.name), name)
-            else:
-                self._observer.templates[subject.namespace, name] = full.content()
+            await load_template(self._client, self.host, self._observer, subject, name)
         return plan(subject, self._observer.observe(subject))
 
     def _tell(self, subject: Subject, events: Sequence[Event]) -> None:

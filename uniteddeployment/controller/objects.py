@@ -62,16 +62,28 @@ class StoredRevision(Struct, rename="camel", frozen=True, gc=False):
         template = annotations.get(names.ANNOTATION_TEMPLATE_REVISION)
         if template is None:
             return None
-        patched = annotations.get(names.ANNOTATION_SUBSET_REVISIONS)
+        patched, problem = _subset_revisions(annotations.get(names.ANNOTATION_SUBSET_REVISIONS))
         return RevisionRecord(
             name=self.metadata.name,
             number=self.revision,
             hash=labels.get(names.LABEL_REVISION, ""),
             template_hash=template,
-            patched=msgspec.json.decode(patched, type=dict[str, str]) if patched else {},
+            patched=patched,
             cause=annotations.get(names.ANNOTATION_CHANGE_CAUSE, ""),
             owned=bool(self.metadata.owner_references),
+            problem=problem,
+            uid=self.metadata.uid,
         )
+
+
+def _subset_revisions(annotation: str | None) -> tuple[dict[str, str], str]:
+    """Subset -> revision, and why that cannot be told: anybody may have written the annotation."""
+    if not annotation:
+        return {}, ""
+    try:
+        return msgspec.json.decode(annotation, type=dict[str, str]), ""
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return {}, f"its annotation {names.ANNOTATION_SUBSET_REVISIONS} cannot be read: {error}"
 
 
 class RevisionContent(Struct, rename="camel", frozen=True):

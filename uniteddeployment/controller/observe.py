@@ -1,7 +1,7 @@
 """The snapshot that a plan is made from: taken from caches, without a request."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from cachetools import LRUCache
@@ -10,7 +10,15 @@ from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import HOST, Application
-from uniteddeployment.planning.observed import MemberView, Observed, Reach, Refusal, RevisionData, Workload
+from uniteddeployment.planning.observed import (
+    MemberView,
+    Observed,
+    Reach,
+    Refusal,
+    RevisionData,
+    RevisionRecord,
+    Workload,
+)
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
@@ -43,6 +51,8 @@ class Observer:
         self._by_cluster: dict[str, set[Key]] = {}
         self.templates: LRUCache[tuple[str, str], RevisionData] = LRUCache(2048)
         """(namespace, ControllerRevision) -> what it holds; revisions never change."""
+        self.damaged: LRUCache[tuple[str, str, str], str] = LRUCache(2048)
+        """(namespace, ControllerRevision, uid) -> why it cannot be used."""
 
     def memory(self, subject: Subject) -> Memory:
         """What is remembered of it; of a namesake that is gone nothing is."""
@@ -72,13 +82,23 @@ class Observer:
         return Observed(
             now=self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
             members=members,
-            revisions=self._host.records((subject.namespace, subject.name)),
+            revisions=self._records(subject),
             templates=self._templates(subject),
             generations=memory.generations,
             errors={name: one.message for name, one in failures.items()},
             stalled=frozenset(name for name, one in failures.items() if one.stalled),
             refused=memory.refused,
             orphaning_checked=self._host.orphaning_checked(subject.uid),
+        )
+
+    def _records(self, subject: Subject) -> tuple[RevisionRecord, ...]:
+        """The revisions, with what was found out about those that somebody has damaged."""
+        records = self._host.records((subject.namespace, subject.name))
+        if not self.damaged:
+            return records
+        return tuple(
+            replace(one, problem=self.damaged.get((subject.namespace, one.name, one.uid)) or one.problem)
+            for one in records
         )
 
     def _members(self, subject: Subject) -> dict[str, MemberView]:

@@ -367,6 +367,7 @@ class RevisionRecord:
     """Whether it has an owner reference."""
     problem: str = ""
     """Why it cannot be used, if it is not as we wrote it."""
+    uid: str = ""
 
     def of_subset(self, subset: str) -> str:
         return self.patched.get(subset, self.template_hash)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from uniteddeployment.planning.observed import RevisionRecord
+from uniteddeployment.planning.observed import RevisionData, RevisionRecord
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """No vowels and no look-alikes, as Kubernetes has it for generated names: no words come out by accident."""
@@ -44,6 +44,24 @@ def application_hash(
 ) -> str:
     """The revision of the application: equal to its subsets' where none changes anything in the template."""
     return digest({"template": template} | _given(patches=patches, overrides=overrides))
+
+
+def subset_hashes(data: RevisionData) -> dict[str, str]:
+    """Subset -> revision, for the subsets that change something in the pod template."""
+    changed = sorted({*data.patches, *data.overrides})
+    return {name: subset_hash(data.template, data.patches.get(name), data.overrides.get(name, ())) for name in changed}
+
+
+def mismatch(record: RevisionRecord, data: RevisionData) -> str:
+    """Why the data of a ControllerRevision cannot be what we wrote into it; nothing if it can.
+
+    Its name ends with the hash of what it holds, and a name cannot be changed.
+    """
+    if not record.name.endswith(f"-{application_hash(data.template, data.patches, data.overrides)}"):
+        return "its data is not what its name says"
+    if record.template_hash != digest({"template": data.template}) or dict(record.patched) != subset_hashes(data):
+        return "its annotations do not fit its data"
+    return ""
 
 
 def _given(**parts: Any) -> dict[str, Any]:

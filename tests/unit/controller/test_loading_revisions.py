@@ -1,0 +1,71 @@
+"""Templates of earlier revisions are read from the host, where anybody may have put others in their place (I16)."""
+
+import asyncio
+from dataclasses import replace
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from tests.support import planning as make
+from uniteddeployment.controller.objects import revision_content
+from uniteddeployment.controller.revisions import load_template
+from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.requests import read
+
+APP = make.application(make.manifest(shares={"member-1": {"patch": {"spec": {"nodeName": "a"}}}, "member-2": {}}))
+RECORD = replace(make.record(APP), uid="uid-of-the-revision")
+
+
+def load(body, record=RECORD):
+    """What an observer knows after loading a revision whose answer is ``body``; None for 404."""
+
+    async def get(_resource, _name, type_, **_more):
+        if body is None:
+            raise NotFound(404)
+        return read(200, {}, body, type_)
+
+    dropped = []
+    host = SimpleNamespace(records=lambda _key: (record,), drop_revision=lambda *one: dropped.append(one))
+    observer = SimpleNamespace(templates={}, damaged={})
+    asyncio.run(load_template(SimpleNamespace(get=get), host, observer, make.subject(APP), record.name))
+    return observer, dropped
+
+
+def stored(data=APP.revision_data):
+    return msgspec.json.encode({"metadata": {}, "data": revision_content(data), "revision": 1})
+
+
+def test_what_was_written_is_understood():
+    observer, _ = load(stored())
+    assert observer.templates == {("default", RECORD.name): APP.revision_data}
+    assert not observer.damaged
+
+
+@pytest.mark.parametrize("depth", [900, 990, 995, 998, 999, 1000, 5_000])
+def test_data_of_any_depth_is_a_reason_and_no_crash(depth):
+    body = b'{"data": {"template": ' + b'{"a":' * depth + b"{}" + b"}" * depth + b"}}"
+    observer, _ = load(body)
+    assert not observer.templates
+    assert list(observer.damaged) == [("default", RECORD.name, RECORD.uid)]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"template_hash": "another"}, {"patched": {}}, {"patched": {"member-1": "another"}}]
+)
+def test_annotations_that_do_not_fit_the_data_are_not_believed(changes):
+    observer, _ = load(stored(), replace(RECORD, **changes))
+    assert list(observer.damaged.values()) == ["its annotations do not fit its data"]
+
+
+def test_another_template_under_that_name_is_not_used():
+    other = make.application(make.manifest(image="evil:1"))
+    observer, _ = load(stored(other.revision_data))
+    assert list(observer.damaged.values()) == ["its data is not what its name says"]
+    assert not observer.templates
+
+
+def test_one_that_is_gone_is_forgotten():
+    observer, dropped = load(None)
+    assert dropped == [(("default", "web"), RECORD.name)]
+    assert not observer.damaged
