@@ -14,6 +14,7 @@ from uniteddeployment.embedded.access import Access
 from uniteddeployment.embedded.auth import bootstrap
 from uniteddeployment.embedded.auth.audit import Auditor
 from uniteddeployment.embedded.auth.security import Security
+from uniteddeployment.embedded.auth.users import authenticated
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller
 from uniteddeployment.embedded.controllers.defaults import default_controllers
@@ -67,7 +68,7 @@ class Cluster:
         self._definitions = Definitions(self.core)
         self.access: Access = LocalAccess(self.core)
         self.faults = Faults(clock, self._fork())
-        self.tokens: dict[str, Identity] = dict(tokens or {})
+        self.tokens: dict[str, Identity] = {token: authenticated(who) for token, who in (tokens or {}).items()}
         self.audit: list[Auditor] = []
         """Called with each request, once its answer is known."""
         self._dispatcher = Dispatcher(self.core, Security(self.core, self.tokens), self.audit)

@@ -33,7 +33,10 @@ Decide = Callable[[Identity, Attributes], Decision]
 
 def wanted(headers: Mapping[str, str]) -> Identity | None:
     """Whom the headers of a request name; None if it is nobody. Raises StatusError (400) without a user name."""
-    if USER not in headers and not any(name.startswith("impersonate-") for name in headers):
+    for header in headers:
+        if header.startswith("impersonate-"):
+            break
+    else:
         return None
     name, uid = headers.get(USER, ""), headers.get(UID, "")
     groups = _values(headers.get(GROUP, ""))

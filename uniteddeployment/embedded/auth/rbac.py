@@ -7,8 +7,6 @@ namespace and kept until a role or a binding changes; members of ``system:master
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from cachetools import LRUCache
-
 from uniteddeployment.embedded.auth.attributes import Attributes
 from uniteddeployment.embedded.auth.rules import RawRule, Rule, compiled
 from uniteddeployment.embedded.auth.users import is_master, service_account_name
@@ -26,7 +24,10 @@ CLUSTER_BINDINGS: Final = f"clusterrolebindings.{GROUP}"
 TABLES: Final = (ROLES, BINDINGS, CLUSTER_ROLES, CLUSTER_BINDINGS)
 
 USERS_KEPT: Final = 1024
-"""Users and namespaces whose rules are remembered."""
+"""Users and namespaces whose rules are remembered; beyond that all are forgotten."""
+
+RESOURCES_KEPT: Final = 256
+"""Resources for which the rules of one user are kept sorted out."""
 
 
 class Decision(NamedTuple):
@@ -47,7 +48,7 @@ class Held(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A rule, and the binding through which a user has it."""
+    """A rule, and what is said when it allows something: through which binding the user has it."""
 
     rule: Rule
     raw: RawRule
@@ -62,24 +63,21 @@ class _Grants:
     def __init__(self, sources: Sequence[Source], errors: Sequence[str]) -> None:
         self.sources = sources
         self.errors = errors
-        self._by_resource: LRUCache[tuple[str, str], list[Source]] = LRUCache(256)
+        self._by_resource: dict[tuple[str, str], list[Source]] = {}
 
     def decide(self, asked: Attributes) -> Decision:
-        if asked.path:
-            found = (source for source in self.sources if source.rule.allows_path(asked.verb, asked.path))
-        else:
-            verb, group, name = asked.verb, asked.group, asked.name
-            about = self._about(asked.resource, asked.subresource)
-            found = (source for source in about if source.rule.allows(verb, group, name))
-        source = next(found, None)
-        if source is not None:
-            return Decision(allowed=True, reason=f"RBAC: allowed by {source.reason}")
+        verb, group, name, path = asked.verb, asked.group, asked.name, asked.path
+        for source in self.sources if path else self._about(asked.resource, asked.subresource):
+            if source.rule.allows_path(verb, path) if path else source.rule.allows(verb, group, name):
+                return Decision(allowed=True, reason=source.reason)
         return Decision(allowed=False, reason=f"RBAC: {aggregated(self.errors)}" if self.errors else "")
 
     def _about(self, resource: str, subresource: str) -> list[Source]:
         key = (resource, subresource)
         found = self._by_resource.get(key)
         if found is None:
+            if len(self._by_resource) >= RESOURCES_KEPT:
+                self._by_resource.clear()
             found = [source for source in self.sources if source.rule.about(resource, subresource)]
             self._by_resource[key] = found
         return found
@@ -90,7 +88,7 @@ class RbacAuthorizer:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._grants: LRUCache[tuple[Identity, str], _Grants] = LRUCache(USERS_KEPT)
+        self._grants: dict[tuple[Identity, str], _Grants] = {}
         self._compiled: dict[tuple[str, str, str], list[tuple[Rule, RawRule]]] = {}
         """Rules of roles that were looked up, by table, namespace and name."""
         for key in TABLES:
@@ -122,6 +120,8 @@ class RbacAuthorizer:
         key = (identity, namespace)
         found = self._grants.get(key)
         if found is None:
+            if len(self._grants) >= USERS_KEPT:
+                self._grants.clear()
             errors: list[str] = []
             sources = list(self._sources(identity, namespace, errors))
             found = self._grants[key] = _Grants(sources, errors)
@@ -203,7 +203,7 @@ def _applies(identity: Identity, subjects: Sequence[Obj], namespace: str) -> Obj
 
 
 def _reason(binding: Obj, subject: Obj, namespace: str) -> str:
-    """``RoleBinding "b/ns" of Role "r" to User "bob"``."""
+    """``RBAC: allowed by RoleBinding "b/ns" of Role "r" to User "bob"``."""
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     name = binding["metadata"]["name"]
     named = f"{name}/{namespace}" if namespace else name
@@ -211,4 +211,5 @@ def _reason(binding: Obj, subject: Obj, namespace: str) -> str:
     if subject["kind"] == "ServiceAccount":
         who = f"{who}/{subject.get('namespace') or namespace}"
     reference = binding["roleRef"]
-    return f'{kind} "{named}" of {reference["kind"]} "{reference["name"]}" to {subject["kind"]} "{who}"'
+    role = f'{reference["kind"]} "{reference["name"]}"'
+    return f'RBAC: allowed by {kind} "{named}" of {role} to {subject["kind"]} "{who}"'

@@ -11,8 +11,6 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final
 
-from cachetools import TTLCache
-
 from uniteddeployment.embedded import meta
 from uniteddeployment.embedded.auth.jwt import UNKNOWN, InvalidTokenError, SigningKey
 from uniteddeployment.embedded.auth.rules import quoted
@@ -60,9 +58,8 @@ class ServiceAccountTokens:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._accepted: TTLCache[tuple[str, tuple[str, ...]], Authenticated] = TTLCache(
-            TOKENS_REMEMBERED, REMEMBERED, timer=core.clock.monotonic
-        )
+        self._accepted: dict[tuple[str, tuple[str, ...]], tuple[float, Authenticated]] = {}
+        """Tokens that were accepted, for which audiences, and until when that counts."""
 
     @cached_property
     def key(self) -> SigningKey:
@@ -94,8 +91,9 @@ class ServiceAccountTokens:
     def recognise(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
         """Whom a token stands for. Raises InvalidTokenError, with a reason that holds nothing of the token."""
         known = self._accepted.get((token, audiences))
-        if known is not None:
-            return known
+        now = self._core.clock.monotonic()
+        if known is not None and now < known[0]:
+            return known[1]
         if "key" not in self.__dict__:
             raise InvalidTokenError(UNKNOWN)
         claims = self.key.verify(token)
@@ -105,7 +103,9 @@ class ServiceAccountTokens:
             raise InvalidTokenError(f"token audiences {said} is invalid for the target audiences {wanted}")
         self._check_time(claims)
         found = Authenticated(self._identity(claims), shared)
-        self._accepted[token, audiences] = found
+        if len(self._accepted) >= TOKENS_REMEMBERED:
+            self._accepted.clear()
+        self._accepted[token, audiences] = (now + REMEMBERED, found)
         return found
 
     def _check_time(self, claims: Mapping[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """Users and groups: the well-known names, and which groups a user is in."""
 
-from functools import lru_cache
 from typing import Final
 
 from uniteddeployment.embedded.http import Identity
@@ -17,7 +16,6 @@ SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 
 
-@lru_cache(maxsize=1024)
 def authenticated(identity: Identity) -> Identity:
     """The identity as a member of ``system:authenticated``, which every authenticated user is."""
     if AUTHENTICATED in identity.groups:

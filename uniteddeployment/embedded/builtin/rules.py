@@ -11,6 +11,7 @@ from uniteddeployment.embedded.builtin.validation import (
     jobs,
     limits,
     pods,
+    rbac,
     services,
     storage,
     warnings,
@@ -92,10 +93,12 @@ _RULES: dict[str, Rules] = {
     "networking.v1.Ingress": Rules(validate=services.ingress),
     "networking.v1.NetworkPolicy": Rules(validate=services.network_policy),
     "policy.v1.PodDisruptionBudget": Rules(validate=autoscaling.budget),
-    "rbac.v1.ClusterRole": Rules(validate=cluster.role),
-    "rbac.v1.ClusterRoleBinding": Rules(validate=cluster.role_binding, validate_update=cluster.role_binding_update),
-    "rbac.v1.Role": Rules(validate=cluster.role),
-    "rbac.v1.RoleBinding": Rules(validate=cluster.role_binding, validate_update=cluster.role_binding_update),
+    "rbac.v1.ClusterRole": Rules(validate=rbac.cluster_role),
+    "rbac.v1.ClusterRoleBinding": Rules(
+        validate=rbac.cluster_role_binding, validate_update=rbac.cluster_role_binding_update
+    ),
+    "rbac.v1.Role": Rules(validate=rbac.role),
+    "rbac.v1.RoleBinding": Rules(validate=rbac.role_binding, validate_update=rbac.role_binding_update),
     "scheduling.v1.PriorityClass": Rules(
         validate=autoscaling.priority_class, validate_update=autoscaling.priority_class_update
     ),

@@ -19,6 +19,9 @@ MANAGER: Final = "kube-controller-manager"
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
+LATENCY: Final = (0.001, 0.01)
+"""Seconds between what the collector sees and what it does about an owner that waits for it, as on a real server."""
+
 IGNORED: Final = frozenset({"events", "events.events.k8s.io"})
 """Resources whose objects own nothing and are owned by nothing, and come in great numbers."""
 
@@ -88,9 +91,17 @@ class GarbageCollector(Controller):
             return
         if after and (before != after or change.old is None):
             self.enqueue(item.key)
-        if metadata.get("deletionTimestamp") and _waits(metadata):
+        if not metadata.get("deletionTimestamp"):
+            return
+        if _waits(metadata):
             self._waiting[metadata["uid"]] = item
-            self.enqueue(item.key)
+            self._enqueue_waiting(item)
+        else:
+            self._waiting.pop(metadata["uid"], None)
+
+    def _enqueue_waiting(self, owner: Item) -> None:
+        """Look at an owner that waits for its dependents, after the time that a request takes."""
+        self.enqueue(owner.key, after=self.random.uniform(*LATENCY))
 
     def _index(self, item: Item, before: Iterable[Obj], after: Iterable[Obj]) -> None:
         """Move an object in the index; an owner that waits for it hears of that."""
@@ -109,7 +120,7 @@ class GarbageCollector(Controller):
         for reference in before:
             owner = self._waiting.get(reference["uid"])
             if owner is not None:
-                self.enqueue(owner.key)
+                self._enqueue_waiting(owner)
 
     def sync(self, key: Key) -> None:
         item = item_of(key)
@@ -130,13 +141,17 @@ class GarbageCollector(Controller):
     # Owners that are being deleted
 
     def _orphan_dependents(self, item: Item, owner: Obj) -> None:
-        """Set the dependents free, then let the owner go."""
+        """Set the dependents free; when none is left, and not in the same moment, let the owner go."""
         uid = owner["metadata"]["uid"]
-        for dependent in list(self._dependents.get(uid, ())):
+        dependents = list(self._dependents.get(uid, ()))
+        for dependent in dependents:
             obj = self.access.get(*dependent)
             if obj is not None:
                 self._drop_references(dependent, obj, {uid})
-        self._drop_finalizer(item, owner, ORPHAN)
+        if dependents:
+            self._enqueue_waiting(item)
+        else:
+            self._drop_finalizer(item, owner, ORPHAN)
 
     def _delete_dependents(self, item: Item, owner: Obj) -> None:
         """Let the owner go when nothing blocks that any more; until then see that its dependents go."""

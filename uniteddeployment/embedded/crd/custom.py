@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from uniteddeployment.embedded import meta
 from uniteddeployment.embedded.builtin.conform import DecodeError, conform
 from uniteddeployment.embedded.builtin.shapes import shape_of
 from uniteddeployment.embedded.crd import fielderror as fe
@@ -13,6 +14,7 @@ from uniteddeployment.embedded.crd.jsonpath import simple_path
 from uniteddeployment.embedded.crd.schema import CompiledSchema, compiled
 from uniteddeployment.embedded.crd.validate import type_name
 from uniteddeployment.embedded.errors import Cause, StatusError
+from uniteddeployment.embedded.names import label_key
 from uniteddeployment.embedded.resources import Obj, RawSchema, Resource, ScalePaths
 from uniteddeployment.embedded.schema.objectmeta import with_meta
 
@@ -207,9 +209,23 @@ class CustomStrategy:
                 found.append(fe.invalid(path, value, f"should be less than or equal to {_MAX_INT32}"))
         return found
 
-    def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:  # noqa: ARG002  # what the protocol gives
-        """Custom resources warn of nothing but unknown fields."""
-        return ()
+    def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:
+        """Custom resources warn of new finalizers that could be somebody else's too."""
+        known = () if old is None else old["metadata"].get("finalizers") or ()
+        added = sorted(set(new["metadata"].get("finalizers") or ()).difference(known))
+        return [text for name in added for text in _finalizer_warnings(name)]
+
+
+def _finalizer_warnings(name: str) -> list[str]:
+    said = f'metadata.finalizers: "{name}": '
+    warnings = [f"{said}{text}" for text in label_key(name)]
+    if "/" not in name and name not in meta.STANDARD_FINALIZERS:
+        path = " including a path (/)" if "." in name else ""
+        warnings.append(
+            f"{said}prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer "
+            "writers"
+        )
+    return warnings
 
 
 def _take(new: Obj, old: Obj, key: str) -> None:

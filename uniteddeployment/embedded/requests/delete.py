@@ -15,6 +15,9 @@ from uniteddeployment.embedded.requests.write import NAMESPACES, Target, live, u
 from uniteddeployment.embedded.resources import Obj, Resource
 
 PODS = "pods"
+ORPHANED = frozenset({"jobs.batch", "replicationcontrollers"})
+"""Resources whose dependents stay if neither a deletion nor a finalizer says what is to become of them."""
+
 PROTECTED = frozenset({"default", "kube-system", "kube-public"})
 """Namespaces that stay."""
 
@@ -54,7 +57,8 @@ def delete(core: Core, target: Target, options: DeleteOptions, call: Call) -> De
         )
     _check_preconditions(target, before, options)
     new = clone(before)
-    _set_finalizers(new["metadata"], options)
+    if not _settled(resource, new["metadata"], options):
+        _set_finalizers(resource, new["metadata"], options.propagation)
     if resource.key == conditions.KEY and "deletionTimestamp" not in new["metadata"]:
         conditions.terminate(new, meta.timestamp(core.clock.now()))
         held = True
@@ -95,15 +99,28 @@ def _check_preconditions(target: Target, before: Obj, options: DeleteOptions) ->
         raise conflict(resource.kind, resource.group, target.name, why)
 
 
-def _set_finalizers(metadata: Obj, options: DeleteOptions) -> None:
+def _settled(resource: Resource, metadata: Obj, options: DeleteOptions) -> bool:
+    """Whether a pod is going already and this deletion makes it go no sooner: then nothing changes any more."""
+    if resource.key != PODS or "deletionTimestamp" not in metadata:
+        return False
+    asked, known = options.grace_seconds, metadata.get("deletionGracePeriodSeconds", 0)
+    return asked is None or (asked if asked >= 0 else 1) >= known
+
+
+def _set_finalizers(resource: Resource, metadata: Obj, propagation: str | None) -> None:
     """Set or take back the finalizers that stand for a way of treating dependents."""
-    if options.propagation is None:
+    before = metadata.get("finalizers") or []
+    collected = _COLLECTED.values()
+    if propagation is None:
+        # What the object itself says comes before what its kind does by default.
+        if resource.key not in ORPHANED or any(name in collected for name in before):
+            return
+        propagation = "Orphan"
+    wanted = _COLLECTED.get(propagation)
+    if {name for name in before if name in collected} == ({wanted} if wanted else set()):
         return
-    wanted = _COLLECTED.get(options.propagation)
-    finalizers = [name for name in metadata.get("finalizers", ()) if name not in _COLLECTED.values()]
-    if wanted:
-        finalizers.append(wanted)
-    metadata["finalizers"] = finalizers
+    finalizers = [name for name in before if name not in collected]
+    metadata["finalizers"] = [*finalizers, wanted] if wanted else finalizers
     meta.tidy(metadata)
 
 

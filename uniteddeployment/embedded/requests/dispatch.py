@@ -41,13 +41,11 @@ CREATED_BY_UPDATE: Final = frozenset(
 )  # fmt: skip
 """Kinds that a PUT creates if they are not there."""
 
-ORPHANED: Final = frozenset({"jobs.batch"})
-"""Kinds whose dependents stay unless a deletion says what is to become of them."""
-
 ORPHAN_WARNING: Final = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
 )
+JOBS: Final = "jobs.batch"
 DELETER: Final = "unknown"
 """Deletions own nothing, so it does not matter who makes them."""
 
@@ -145,12 +143,21 @@ class Dispatcher:
         stored = core.store.objects(table, table.select(context.address.namespace or None))
         chosen = [shown for shown in (core.registry.show(resource, obj) for obj in stored) if selector.matches(shown)]
         call = Call(DELETER, request.dry_run)
+        self._warn(context, request, call)
         for obj in chosen:
             metadata = obj["metadata"]
             target = Target(resource, metadata.get("namespace", ""), metadata["name"])
             deletion.delete(core, target, request.options, call)
         metadata = read.list_metadata(resource, core.store.rv)
-        return answer.list_(core, resource, chosen, metadata, accepted=context.accepted, query=context.query)
+        response = answer.list_(core, resource, chosen, metadata, accepted=context.accepted, query=context.query)
+        response.warnings = answer.warning_values(call.warnings)
+        return response
+
+    @staticmethod
+    def _warn(context: Context, request: options.DeleteRequest, call: Call) -> None:
+        """Say that the pods of a Job stay, to who does not say what is to become of them."""
+        if context.resource.key == JOBS and request.options.propagation is None:
+            call.warnings.append(ORPHAN_WARNING)
 
     # Objects
 
@@ -199,12 +206,9 @@ class Dispatcher:
     def _delete(self, context: Context) -> Response:
         resource = context.resource
         request = self._delete_request(context)
-        asked = request.options
         call = Call(DELETER, request.dry_run)
-        if resource.key in ORPHANED and asked.propagation is None:
-            asked = deletion.DeleteOptions(asked.grace_seconds, "Orphan", asked.uid, asked.resource_version)
-            call.warnings.append(ORPHAN_WARNING)
-        deleted = deletion.delete(self._core, context.target, asked, call)
+        self._warn(context, request, call)
+        deleted = deletion.delete(self._core, context.target, request.options, call)
         if deleted.gone and resource.key not in RETURNED:
             status = answer.success(resource, context.address.name, deleted.obj["metadata"]["uid"])
             return answer.value(status, Accepted(), warnings=call.warnings)

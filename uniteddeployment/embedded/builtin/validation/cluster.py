@@ -185,46 +185,6 @@ def node_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     return causes
 
 
-def role_binding(obj: Obj) -> list[Cause]:
-    role = obj.get("roleRef") or {}
-    causes: list[Cause] = []
-    if role.get("kind") not in ("Role", "ClusterRole"):
-        causes.append(not_supported("roleRef.kind", role.get("kind", ""), ("Role", "ClusterRole")))
-    if not role.get("name"):
-        causes.append(required("roleRef.name"))
-    for index, subject in enumerate(obj.get("subjects") or ()):
-        if not subject.get("name"):
-            causes.append(required(f"subjects[{index}].name"))
-        if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
-            kinds = ("ServiceAccount", "User", "Group")
-            causes.append(not_supported(f"subjects[{index}].kind", subject.get("kind", ""), kinds))
-    return causes
-
-
-def role_binding_update(new: Obj, old: Obj, _subresource: str) -> list[Cause]:
-    causes = role_binding(new)
-    role = new.get("roleRef") or {}
-    if role != (old.get("roleRef") or {}):
-        shown = {"APIGroup": role.get("apiGroup", ""), "Kind": role.get("kind", ""), "Name": role.get("name", "")}
-        causes.append(invalid("roleRef", shown, "cannot change roleRef"))
-    return causes
-
-
-def role(obj: Obj) -> list[Cause]:
-    causes: list[Cause] = []
-    for index, rule in enumerate(obj.get("rules") or ()):
-        at = f"rules[{index}]"
-        if not rule.get("verbs"):
-            causes.append(required(f"{at}.verbs", "verbs must contain at least one value"))
-        if rule.get("nonResourceURLs"):
-            continue
-        if not rule.get("apiGroups"):
-            causes.append(required(f"{at}.apiGroups", "resource rules must supply at least one api group"))
-        if not rule.get("resources"):
-            causes.append(required(f"{at}.resources", "resource rules must supply at least one resource"))
-    return causes
-
-
 def namespace_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     """Deletion and the phase go together: a namespace that is on its way out stays so."""
     if subresource != "status":
