@@ -73,7 +73,7 @@ def test_slow_and_failing_servers_only_take_longer(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_settled_fleet_costs_no_requests_but_its_watches(kind):
+def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_15_seconds(kind):
     """I3: an hour of it, also while a canary is held."""
 
     async def story():
@@ -82,9 +82,10 @@ def test_a_settled_fleet_costs_no_requests_but_its_watches(kind):
             w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
             await w.until(w.settled, what="the canary")
             await asyncio.sleep(5)
-            before = w.requests()
+            before, probes = w.requests(), w.probes()
             await asyncio.sleep(3600)
             assert w.requests() == before
+            assert {name: count - probes[name] for name, count in w.probes().items()} == dict.fromkeys(w.clusters, 240)
 
     simulate(story)
 

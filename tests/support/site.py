@@ -145,13 +145,13 @@ class Controller:
             return error.code, error.read().decode()
 
     def requests(self) -> Counter[tuple[str, str, str]]:
-        """How many requests it made so far, by cluster, verb and resource; watches left out."""
+        """How many requests it made so far, by cluster, verb and resource, without watches and probes."""
         found: Counter[tuple[str, str, str]] = Counter()
         for line in self.get("/metrics")[1].splitlines():
             match = re.match(r"rest_client_requests_total\{(.*)\} (\S+)", line)
             if match:
                 labels = dict(re.findall(r'(\w+)="([^"]*)"', match[1]))
-                if labels["verb"] != "watch":
+                if labels["verb"] not in ("watch", "probe"):
                     found[labels["cluster"], labels["verb"], labels["resource"]] += int(float(match[2]))
         return found
 

@@ -213,10 +213,20 @@ class World:
         )
 
     def requests(self) -> dict[str, int]:
-        """Requests of the controller by cluster, watches left out."""
-        return {
-            name: sum(1 for one in transport.sent if one.verb != "watch") for name, transport in self.transports.items()
-        }
+        """Requests of the controller by cluster, without watches and probes."""
+        return self._sent(lambda verb: verb not in ("watch", "probe"))
+
+    def probes(self) -> dict[str, int]:
+        """Probes of the controller by cluster."""
+        return self._sent(lambda verb: verb == "probe")
+
+    def _sent(self, wanted: Callable[[str], bool]) -> dict[str, int]:
+        return {name: sum(wanted(one.verb) for one in transport.sent) for name, transport in self.transports.items()}
+
+    def phase(self, member: str) -> str:
+        """The phase of a Cluster object."""
+        found = self.host.access.get("clusters.uniteddeployment.io", "default", member) or {}
+        return str((found.get("status") or {}).get("phase", ""))
 
 
 @asynccontextmanager

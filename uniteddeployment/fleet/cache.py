@@ -19,8 +19,10 @@ AppKey = tuple[str, str]
 class MemberCache:
     """Workloads and pods of one cluster that carry our label."""
 
-    def __init__(self, changed: Callable[[AppKey], None]) -> None:
+    def __init__(self, changed: Callable[[AppKey], None], *, touched: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
+        self._touched = touched
+        """Called for each change of what is here, also for those that come with the answers to our writes."""
         self._workloads: dict[AppKey, dict[tuple[str, str], Workload]] = {}
         self._pods: dict[AppKey, dict[str, dict[str, Pod]]] = {}
         self._tallies: dict[AppKey, dict[str, PodTally]] = {}
@@ -71,10 +73,12 @@ class MemberCache:
         if workload.kind != kind:
             workload = msgspec.structs.replace(workload, kind=kind)
         self._workloads.setdefault(key, {})[entry] = workload
+        self._touched()
         return True
 
     def drop(self, kind: str, workload: Workload) -> None:
         """It is gone as of the resource version that it has here; an answer to a write may have shown a later state."""
+        self._touched()
         self._gone.add(workload.metadata)
         key = _key(workload.metadata)
         known = self._workloads.get(key, {})
@@ -101,6 +105,7 @@ class MemberCache:
         pod = new or old
         if pod is None:
             return
+        self._touched()
         key = _key(pod.metadata)
         subsets = self._pods.setdefault(key, {})
         pods = subsets.setdefault(pod.subset, {})

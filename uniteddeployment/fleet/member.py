@@ -1,14 +1,15 @@
 """A connected cluster: its client, its watches, its cache, and whether it can be reached.
 
-Nothing is asked of a cluster that is well: open watches with their bookmarks are the sign of life. Only when a watch
-breaks or a write gets no answer is the cluster probed, and until it answers it is Offline (I3, I8).
+Every cluster is probed with one cheap request in 15 s, and at once when a watch breaks or a write gets no answer. An
+open connection alone proves nothing: a frozen server keeps its connections. Two probes in a row have to fail before
+the cluster is Offline, so one slow answer changes nothing (I3, I8).
 """
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
 import structlog
@@ -16,22 +17,42 @@ import structlog
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import ApiError, KubeError, NotFound, Unreachable
+from uniteddeployment.kube.decoding import DecodingError, decode
+from uniteddeployment.kube.errors import ApiError, Forbidden, KubeError, NotFound, Unreachable
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.resource import NODES, PODS
 from uniteddeployment.planning.kind import Kind
 from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.observed import MemberView, Pod, Reach, Workload
+from uniteddeployment.text import shortened
 from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)
 
+PROBE_INTERVAL = 15.0
+"""Seconds between two probes of a cluster that is well."""
 PROBE_SECONDS = 5.0
+"""How long a probe waits for its answer."""
+FAILED_PROBES = 2
+"""How many probes in a row have to fail before a cluster counts as Offline."""
+SECOND_PROBE_PAUSE = 1.0
+"""Seconds until the second probe, after one that failed. With the above, a frozen cluster is Offline within 26 s."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+"""Seconds between two probes of a cluster that is not well: the pause doubles from the first to the longest."""
 UNDECIDED_SECONDS = 15.0
 """How long a cluster may take to show everything before that counts as trouble, and is told."""
+WATCH_GRACE_SECONDS = 10.0
+"""How long watches may fail, in a cluster that answers otherwise, before what it shows counts as out of date."""
+LONGEST_VERSION = 64
+"""Characters of the version of an API server."""
+MOST_NODES = 1_000_000
 CONNECTING, READING = "connecting", "reading what runs there"
+REOPENING = "it answers again, and its watches are being opened"
+
+
+_PROBE = Request("GET", "/version", verb="probe", resource="version")
+_COUNT = Request("GET", NODES.path(), (("limit", "1"),), verb="probe", resource=NODES.plural)
 
 
 class _Version(msgspec.Struct, rename="camel", frozen=True):
@@ -39,7 +60,7 @@ class _Version(msgspec.Struct, rename="camel", frozen=True):
 
 
 class _Count(msgspec.Struct, rename="camel", frozen=True):
-    remaining_item_count: int = 0
+    remaining_item_count: Annotated[int, msgspec.Meta(ge=0, le=MOST_NODES)] = 0
 
 
 class _NodeList(msgspec.Struct, frozen=True):
@@ -67,40 +88,47 @@ class Member:
         turned: Callable[["Member"], None],
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        last_contact: str | None = None,
     ) -> None:
         self.name = name
         self.client = client
-        self.cache = MemberCache(changed)
+        self.cache = MemberCache(changed, touched=self._heard)
         self.reach = Reach.PENDING
         self.detail = CONNECTING
-        self.last_contact: str | None = None
         self.facts = Facts()
         self.undecided = True
         """Whether it is too early to say how it stands: it has not shown everything yet, and nothing has failed."""
         self._begun = asyncio.get_running_loop().time()
         self._turned = turned
         self._now = now
+        self._last_contact = last_contact
+        self._seen: datetime | None = None
         self.unserved: Mapping[str, str] = {}
         """Kinds of workloads that cannot be had there -> why."""
         self.unread: Mapping[str, str] = {}
         """Kinds of workloads of which nothing could be read yet -> why."""
-        self.refused = asyncio.Event()
-        """Whether it does not know us any more."""
+        self.failing = asyncio.Event()
+        """Whether the last probe failed."""
+        self._failures = 0
+        """Probes that failed in a row."""
         self._suspect = asyncio.Event()
         self._kinds = {kind: self._workloads(kind, namespace) for kind in KINDS}
-        self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [
-            *self._kinds.values(),
-            Reflector(
-                client,
-                PODS,
-                Pod,
-                on_change=self.cache.pod_changed,
-                namespace=namespace,
-                label_selector=names.LABEL_NAME,
-                on_synced=self.suspect,
-                on_state=self._connection_changed,
-            ),
+        pods = Reflector(
+            client,
+            PODS,
+            Pod,
+            on_change=self.cache.pod_changed,
+            namespace=namespace,
+            label_selector=names.LABEL_NAME,
+            on_synced=self.suspect,
+            on_state=self._connection_changed,
+        )
+        self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [*self._kinds.values(), pods]
+        self._required: list[Reflector[Workload] | Reflector[Pod]] = [
+            *(found for kind, found in self._kinds.items() if not kind.provider),
+            pods,
         ]
+        """Those without which what the cluster shows is not known; kinds of a provider stand for themselves."""
 
     def _workloads(self, kind: Kind, namespace: str | None) -> Reflector[Workload]:
         def changed(old: Workload | None, new: Workload | None) -> None:
@@ -117,6 +145,14 @@ class Member:
             on_state=self._connection_changed,
             optional=bool(kind.provider),
         )
+
+    @property
+    def last_contact(self) -> str | None:
+        """The time (RFC 3339) that what the cache holds is from; None if nothing was ever seen in full.
+
+        The last probe that was answered while every watch was open, or the last change that came in after it.
+        """
+        return self._seen.strftime("%Y-%m-%dT%H:%M:%SZ") if self._seen is not None else self._last_contact
 
     def view(self, key: AppKey) -> MemberView:
         """What it shows of one application."""
@@ -136,12 +172,22 @@ class Member:
         """Something went wrong with it, or changed for the better: look again."""
         self._suspect.set()
 
+    def lost(self, reason: str) -> bool:
+        """Notes that nothing follows the cluster any more; says whether its caches were complete before that."""
+        known = self.reach in (Reach.READY, Reach.OFFLINE)
+        self.reach, self.detail = Reach.OFFLINE if known else Reach.PENDING, reason
+        self.undecided = False
+        return known
+
     async def run(self) -> None:
         """Watch and probe until cancelled. The client stays open: the host's has other users."""
         async with asyncio.TaskGroup() as tasks:
             for reflector in self._reflectors:
                 tasks.create_task(reflector.run())
-            tasks.create_task(self._judge())
+            tasks.create_task(self._probe_forever())
+
+    def _heard(self) -> None:
+        self._seen = self._now()
 
     def _connection_changed(self, connected: bool) -> None:
         if connected != (self.reach is Reach.READY) or self._closed() != (self.unserved, self.unread):
@@ -153,51 +199,75 @@ class Member:
         for kind, reflector in self._kinds.items():
             if isinstance(reflector.refusal, NotFound):
                 unserved[kind.name] = f"does not serve {kind.kind} {kind.api_version}: install {kind.provider} there"
-            elif not reflector.synced.is_set():
-                unread[kind.name] = f"its {kind.plural}.{kind.group} cannot be read: {reflector.last_error or READING}"
+            elif not reflector.synced.is_set() or (kind.provider and reflector.failing_for > WATCH_GRACE_SECONDS):
+                unread[kind.name] = f"its {kind.plural}.{kind.group} cannot be read: {reflector.trouble or READING}"
         return unserved, unread
 
-    async def _judge(self) -> None:
-        """Probe whenever there is doubt; go on probing as long as the cluster is not well."""
-        pause = FIRST_PAUSE
+    async def _probe_forever(self) -> None:
+        """Probe at fixed intervals while the cluster is well, and with growing pauses while it is not."""
+        clock = asyncio.get_running_loop().time
+        pause, state, since = FIRST_PAUSE, (False, False), clock()
         while True:
-            await self._wait(None if self.reach is Reach.READY else pause)
-            was = self.reach
+            due = await self._wait(pause)
+            reach, failing = self.reach, self.failing.is_set()
             await self._look()
-            if self.reach is Reach.READY:
-                pause = FIRST_PAUSE
-                if not all(reflector.connected for reflector in self._reflectors):
-                    self._retry_soon()
+            if due or (failing and not self.failing.is_set()):
+                # Not after each doubt: a watch that fails at once would be opened again at once, for ever.
+                self._retry_watches()
+            if state != (state := (self.reach is Reach.READY, self.failing.is_set())):
+                since = clock()
+            if state == (True, True):
+                # The next probe decides. It is not to come sooner because writes fail meanwhile.
+                await asyncio.sleep(SECOND_PROBE_PAUSE)
+                pause = 0.0
+            elif self.reach is Reach.READY and not self._recovering:
+                pause = PROBE_INTERVAL
             else:
-                pause = min(pause * 2, LONGEST_PAUSE)
-            if was is not self.reach:
+                pause = min(max(FIRST_PAUSE, clock() - since), LONGEST_PAUSE)
+            if reach is not self.reach:
                 _log.info("cluster", cluster=self.name or "host", state=str(self.reach), detail=self.detail)
 
-    async def _wait(self, seconds: float | None) -> None:
-        with contextlib.suppress(TimeoutError):
+    async def _wait(self, seconds: float) -> bool:
+        """Waits for a doubt, for so many seconds at most; says whether there was none."""
+        due = False
+        try:
             async with asyncio.timeout(seconds):
                 await self._suspect.wait()
+        except TimeoutError:
+            due = True
         self._suspect.clear()
+        return due
 
-    def _retry_soon(self) -> None:
-        for reflector in self._reflectors:
+    def _retry_watches(self) -> None:
+        for reflector in self._required:
             if not reflector.connected:
                 reflector.retry_now()
 
     async def _look(self) -> None:
+        """Probe once, and draw the conclusions."""
         problem = await self._probe()
         synced = all(reflector.settled for reflector in self._reflectors)
         decided = problem is not None or synced or self._in_trouble()
-        if problem is None:
-            self.refused.clear()
-            self.last_contact = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
-            if synced:
-                self._turn(Reach.READY, "", decided)
-            else:
-                errors = [reflector.last_error for reflector in self._reflectors if reflector.last_error]
-                self._turn(Reach.PENDING, errors[0] if errors else READING, decided)
+        if problem is not None:
+            self._failures += 1
+            self.failing.set()
+            if self.reach is not Reach.READY or self._failures >= FAILED_PROBES:
+                self._turn(Reach.OFFLINE if synced else Reach.PENDING, problem, decided)
+            return
+        self._failures = 0
+        self.failing.clear()
+        if not synced:
+            self._turn(Reach.PENDING, self._trouble(self._reflectors) or READING, decided)
+        elif not self._recovering:
+            self._heard()
+            self._turn(Reach.READY, "", decided)
+        elif self.reach is Reach.READY and not self._watches_lost:
+            self._turn(Reach.READY, "", decided)
         else:
-            self._turn(Reach.OFFLINE if synced else Reach.PENDING, problem, decided)
+            known = self.reach is not Reach.PENDING
+            trouble = self._trouble(self._required)
+            why = f"it answers, but its objects cannot be watched: {trouble}" if trouble else REOPENING
+            self._turn(Reach.OFFLINE if known else Reach.PENDING, why, decided)
 
     def _in_trouble(self) -> bool:
         """Whether a watch without which nothing is known has failed, or has taken too long to show everything."""
@@ -205,32 +275,45 @@ class Member:
             return True
         return asyncio.get_running_loop().time() - self._begun >= UNDECIDED_SECONDS
 
+    @property
+    def _recovering(self) -> bool:
+        """Whether a watch that has to be there is failing, or was until a moment ago."""
+        return not all(reflector.steady for reflector in self._required)
+
+    @property
+    def _watches_lost(self) -> bool:
+        return any(reflector.failing_for > WATCH_GRACE_SECONDS for reflector in self._required)
+
+    @staticmethod
+    def _trouble(reflectors: Iterable[Reflector[Workload] | Reflector[Pod]]) -> str:
+        return next((reflector.trouble for reflector in reflectors if reflector.trouble), "")
+
     async def _probe(self) -> str | None:
-        """None if it answers and knows us, else what is wrong."""
+        """None if it answers and knows us, else what is wrong. Of a cluster that is not well more is asked."""
         try:
-            answer = await self.client.send(Request("GET", "/version", verb="probe"), timeout=PROBE_SECONDS)
-            self.facts.version = msgspec.json.decode(answer.body, type=_Version).git_version
-            listed = await self.client.send(
-                Request("GET", NODES.path(), (("limit", "1"),), verb="probe"), timeout=PROBE_SECONDS
-            )
-            nodes = msgspec.json.decode(listed.body, type=_NodeList)
-            self.facts.nodes = len(nodes.items) + nodes.metadata.remaining_item_count
+            answer = await self.client.probe(_PROBE, timeout=PROBE_SECONDS)
+            self.facts.version = shortened(decode(answer.body, _Version).git_version, LONGEST_VERSION)
+            if self.reach is not Reach.READY:
+                await self._count_nodes()
         except Unreachable as error:
             return error.why
+        except Forbidden:
+            return None  # it knows us, and that is all that a probe has to find out
         except ApiError as error:
-            return self._refusal(error)
-        except (KubeError, msgspec.MsgspecError) as error:
+            return "it refuses our credentials (401 Unauthorized)" if error.status == 401 else _answered(error)
+        except (KubeError, DecodingError) as error:
             return f"it does not answer like a Kubernetes API server: {error}"
         return None
 
-    def _refusal(self, error: ApiError) -> str | None:
-        if error.status == 401:
-            self.refused.set()
-            return "it refuses our credentials (401 Unauthorized)"
-        if error.status == 403:
-            self.facts.nodes = None  # counting nodes is a courtesy; a credential may well not have the right
-            return None
-        return f"it answers {error.status} {error.reason}"
+    async def _count_nodes(self) -> None:
+        """Counting nodes is a courtesy: a credential may well not have the right."""
+        try:
+            listed = await self.client.probe(_COUNT, timeout=PROBE_SECONDS)
+        except Forbidden:
+            self.facts.nodes = None
+        else:
+            nodes = decode(listed.body, _NodeList)
+            self.facts.nodes = len(nodes.items) + nodes.metadata.remaining_item_count
 
     def _turn(self, reach: Reach, detail: str, decided: bool) -> None:
         """Notes how it stands. What is decided once stays so, whatever it then is."""
@@ -240,3 +323,7 @@ class Member:
         if state != (self.reach, self.detail, self.unserved, self.unread, self.undecided):
             self.reach, self.detail, self.unserved, self.unread, self.undecided = state
             self._turned(self)
+
+
+def _answered(error: ApiError) -> str:
+    return f"it answers {error.status} {error.reason}"

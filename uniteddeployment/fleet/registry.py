@@ -6,17 +6,20 @@ away: its watches stop, and what runs there is left alone.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import structlog
+from cachetools import LRUCache
 
 from uniteddeployment.fleet import clusters
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
 from uniteddeployment.fleet.member import CONNECTING, Member
+from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError
 from uniteddeployment.kube.errors import KubeError, NotFound
@@ -30,7 +33,9 @@ _log = structlog.get_logger(__name__)
 Connect = Callable[[Connection], Client]
 """Makes the client of a member; simulations give one that stays in the process."""
 
-RETRY_SECONDS = 15.0
+RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15.0, 60.0
+"""How often the Secret of a cluster that cannot be reached is read again."""
+_REMEMBERED = 1024
 _PHASES = {
     Reach.PENDING: "Pending",
     Reach.READY: "Running",
@@ -85,6 +90,8 @@ class Fleet:
         self._namespace = namespace
         self._now = now
         self._entries: dict[str, _Entry] = {}
+        self._last_contacts: LRUCache[str, str | None] = LRUCache(_REMEMBERED)
+        """When clusters that are not connected any more were last heard of."""
         self._tasks: asyncio.TaskGroup | None = None
         self._stirred = asyncio.Event()
         self._local = self._member(HOST, host)
@@ -138,15 +145,16 @@ class Fleet:
         if member is not None:
             return member.view(key)
         entry = self._entries.get(cluster)
+        last_contact = self._last_contacts.get(cluster)
         if entry is None:
-            return MemberView(cluster, Reach.UNKNOWN, "there is no Cluster object of this name")
-        return MemberView(cluster, entry.reach, entry.detail, undecided=entry.undecided)
+            return MemberView(cluster, Reach.UNKNOWN, "there is no Cluster object of this name", last_contact)
+        return MemberView(cluster, entry.reach, entry.detail, last_contact, undecided=entry.undecided)
 
     async def run(self) -> None:
         """Keep all members connected until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            tasks.create_task(self._local.run())
+            tasks.create_task(self._keep_local())
             tasks.create_task(self._clusters.run())
 
     def _member(self, name: str, client: Client) -> Member:
@@ -157,6 +165,7 @@ class Fleet:
             turned=self._member_turned,
             namespace=self._namespace,
             now=self._now,
+            last_contact=self._last_contacts.get(name),
         )
 
     def _cluster_changed(self, old: ClusterObject | None, new: ClusterObject | None) -> None:
@@ -164,6 +173,8 @@ class Fleet:
         if cluster is None or self._tasks is None:
             return
         known = self._entries.get(cluster.key)
+        if known is not None and known.member is not None:
+            self._last_contacts[cluster.key] = known.member.last_contact
         if new is None or new.metadata.deletion_timestamp is not None:
             if known is not None:
                 known.task.cancel()
@@ -178,7 +189,35 @@ class Fleet:
             return
         if known is not None:
             known.task.cancel()
-        self._entries[new.key] = _Entry(new, self._tasks.create_task(self._keep_connected(new.key)))
+        self._entries[new.key] = _Entry(new, self._tasks.create_task(self._supervise(new.key)))
+
+    async def _supervise(self, key: str) -> None:
+        """Keep one cluster connected. Whatever fails there, also what nobody foresaw, stays there (I10, I16)."""
+        entry = self._entries[key]
+        backoff = Backoff()
+        while True:
+            try:
+                await self._keep_connected(key)
+            except Exception as error:  # noqa: BLE001  # logged, told in status, and tried again
+                reason = _unforeseen(key, error)
+            else:
+                return
+            if entry.member is not None and entry.member.lost(reason):
+                self._member_turned(entry.member)
+            else:
+                await self._say(entry, Reach.PENDING, reason)
+            await asyncio.sleep(backoff.pause())
+
+    async def _keep_local(self) -> None:
+        """The same for the host's own workloads."""
+        backoff = Backoff()
+        while True:
+            try:
+                await self._local.run()
+            except Exception as error:  # noqa: BLE001  # as above
+                self._local.lost(_unforeseen("host", error))
+                self._member_turned(self._local)
+            await asyncio.sleep(backoff.pause())
 
     async def _keep_connected(self, key: str) -> None:
         """Connect one cluster, and again when its credentials cannot be had yet."""
@@ -201,19 +240,30 @@ class Fleet:
                     await self._replaced(entry, member, connection)
                     running.cancel()
             finally:
+                self._last_contacts[key] = member.last_contact
                 await client.close()
 
     async def _replaced(self, entry: _Entry, member: Member, connection: Connection) -> None:
-        """Returns when the cluster refuses our credentials and the Secret has others by now."""
+        """Returns when the cluster cannot be reached and its Secret says something else by now.
+
+        A refused token is not the only sign of credentials that were replaced: with another certificate authority
+        the connection fails before any answer.
+        """
+        pause = RETRY_SECONDS
         while True:
-            await member.refused.wait()
-            await asyncio.sleep(RETRY_SECONDS)
+            if not member.failing.is_set():
+                pause = RETRY_SECONDS
+                await member.failing.wait()
+            await asyncio.sleep(pause)
+            if not member.failing.is_set():
+                continue
+            pause = min(2 * pause, LONGEST_RETRY_SECONDS)
             try:
                 fresh = await clusters.connection(entry.cluster, self._host)
             except (CredentialsError, KubeError) as error:
                 _log.warning("credentials not read", cluster=member.name, error=str(error))
                 continue
-            if member.refused.is_set() and fresh != connection:
+            if member.failing.is_set() and fresh != connection:
                 _log.info("new credentials", cluster=member.name)
                 return
 
@@ -234,6 +284,12 @@ class Fleet:
 
     async def _report(self, entry: _Entry) -> None:
         """Write the Cluster's status. A failure is not retried: the next change of state says it again."""
+        try:
+            await self._write_status(entry)
+        except Exception as error:  # noqa: BLE001  # the status of one Cluster must not end the work on the others
+            _unforeseen(entry.cluster.key, error)
+
+    async def _write_status(self, entry: _Entry) -> None:
         cluster = entry.cluster
         if self._read_only or (entry.undecided and cluster.status):
             return
@@ -278,6 +334,27 @@ class Fleet:
             status["kubernetesVersion"] = entry.member.facts.version
             status["nodes"] = entry.member.facts.nodes
         return status
+
+
+def _unforeseen(cluster: str, error: Exception) -> str:
+    """Logs an error that nobody foresaw, and gives the reason for status.
+
+    Neither has the text of the error: it may quote what was read from a Secret (I12).
+    """
+    leaves = list(_leaves(error))
+    for leaf in leaves:
+        where = "".join(traceback.format_tb(leaf.__traceback__))
+        _log.error("connection failed", cluster=cluster, error=type(leaf).__name__, where=where)
+    return f"internal error: {type(leaves[0]).__name__}; the controller's log says where"
+
+
+def _leaves(error: Exception) -> Iterator[Exception]:
+    """The errors in a group of errors, or the error itself."""
+    if not isinstance(error, ExceptionGroup):
+        yield error
+        return
+    for one in error.exceptions:
+        yield from _leaves(one)
 
 
 def selected(cluster: ClusterObject, labels: dict[str, str]) -> bool:

@@ -45,7 +45,7 @@ class Circuit:
             return
         left = self._until - self._now()
         if left > 0 or self._probing:
-            raise Unreachable(self._server, f"{self._why} (not tried again yet)", retry_in=max(left, 0.0))
+            raise Unreachable(self._server, self._why, retry_in=max(left, 0.0))
         self._probing = True
 
     def succeeded(self) -> None:

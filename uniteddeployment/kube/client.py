@@ -359,6 +359,19 @@ class Client:
         finally:
             self.limiter.release()
 
+    async def probe(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # handed to the transport
+        """Sends a request that finds out whether the server is there.
+
+        It waits for no slot, since requests that get no answer hold the slots, and goes out while the circuit is open.
+        Raises the typed error if the answer is no success.
+        """
+        with self._observed(request, probe=True) as report:
+            answer = await self._transport.send(request, timeout=timeout)
+            report(answer.status)
+        if not 200 <= answer.status < 300:
+            raise requests.failure(answer.status, answer.headers, answer.body)
+        return answer
+
     @contextlib.asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """An open answer, for watches: takes no slot, since it lasts. Raises the typed error if it is a refusal."""
@@ -368,9 +381,20 @@ class Client:
                 stream = await stack.enter_async_context(opened)
                 report(stream.status)
             if not 200 <= stream.status < 300:
-                body = b"".join([chunk async for chunk in stream.chunks])
+                body = await self._refusal(stream)
                 raise requests.failure(stream.status, stream.headers, body)
             yield stream
+
+    async def _refusal(self, stream: Stream) -> bytes:
+        """The body of a refusal, as far as it is there in time and not too large to be one."""
+        body = bytearray()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                async for chunk in stream.chunks:
+                    body += chunk
+                    if len(body) > requests.MAX_REFUSAL_BYTES:
+                        break
+        return bytes(body)
 
     async def _read(self, request: Request, type_: type[T], priority: Priority) -> T:
         answer = await self.send(request, priority=priority)
@@ -396,9 +420,10 @@ class Client:
             await asyncio.sleep(wait or 0.0)
 
     @contextlib.contextmanager
-    def _observed(self, request: Request) -> Iterator[Callable[[int], None]]:
+    def _observed(self, request: Request, *, probe: bool = False) -> Iterator[Callable[[int], None]]:
         """Asks the circuit first and tells it, the counters and the metrics afterwards how it went."""
-        self.circuit.check()
+        if not probe:
+            self.circuit.check()
         self.stats.requests[request.verb, request.resource] += 1
         clock = asyncio.get_running_loop().time
         started = clock()
@@ -416,7 +441,8 @@ class Client:
             self.stats.unreachable += 1
             self.circuit.failed(error.why)
             raise
-        except (asyncio.CancelledError, errors.NotLeading):
+        except BaseException:
+            # Cancelled, not sent, or an answer that cannot be read: nothing was learnt of the server.
             self.circuit.gave_up()
             raise
         finally:

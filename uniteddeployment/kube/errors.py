@@ -10,6 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from uniteddeployment.text import shortened
+
+_MOST_CAUSES = 16
+_LONGEST_MESSAGE = 1024
+_LONGEST_REASON = 64
+
 
 class KubeError(Exception):
     """The base of everything that a client raises about a request."""
@@ -23,14 +29,21 @@ class Unreachable(KubeError):
     """
 
     def __init__(self, server: str, why: str, *, retry_in: float | None = None) -> None:
-        super().__init__(f"{server}: {why}")
         self.server = server
-        self.why = why
+        self.why = shortened(why)
+        super().__init__(f"{server}: {self.why}")
         self.retry_in = retry_in
 
 
 class NotLeading(KubeError):
     """A write was not sent, because another process may hold the Lease by now. Nothing was changed."""
+
+
+class TooLarge(KubeError):
+    """The server answered, and its answer is larger than any that is read."""
+
+    def __init__(self, server: str, what: str, limit: int) -> None:
+        super().__init__(f"{server}: the answer to {what} is larger than {limit >> 10} KiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +61,11 @@ class ApiError(KubeError):
     def __init__(
         self, status: int, reason: str = "", message: str = "", details: Mapping[str, Any] | None = None
     ) -> None:
-        super().__init__(message or reason or f"HTTP {status}")
         self.status = status
-        self.reason = reason
-        self.message = message or reason or f"HTTP {status}"
-        self.details: Mapping[str, Any] = details or {}
+        self.reason = shortened(reason, _LONGEST_REASON)
+        self.message = shortened(message, _LONGEST_MESSAGE) or self.reason or f"HTTP {status}"
+        self.details: Mapping[str, Any] = _kept(details or {})
+        super().__init__(self.message)
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -63,7 +76,6 @@ class ApiError(KubeError):
         return tuple(
             Cause(str(item.get("reason", "")), str(item.get("message", "")), str(item.get("field", "")))
             for item in found
-            if isinstance(item, dict)
         )
 
     @property
@@ -71,6 +83,23 @@ class ApiError(KubeError):
         """How long the server asks us to stay away, in seconds; ``None`` if it does not ask."""
         seconds = self.details.get("retryAfterSeconds")
         return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
+
+
+def _kept(details: Mapping[str, Any]) -> dict[str, Any]:
+    """The details that somebody reads, each of a length that can be shown."""
+    kept: dict[str, Any] = {key: shortened(str(details[key])) for key in ("kind", "name", "group") if details.get(key)}
+    seconds = details.get("retryAfterSeconds")
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0:
+        kept["retryAfterSeconds"] = seconds
+    causes = details.get("causes")
+    if isinstance(causes, list):
+        fields = ("reason", "message", "field")
+        kept["causes"] = [
+            {field: shortened(str(cause.get(field) or "")) for field in fields}
+            for cause in causes[:_MOST_CAUSES]
+            if isinstance(cause, dict)
+        ]
+    return kept
 
 
 class BadRequest(ApiError):

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+NAME_LENGTH = 253
+"""Characters of the longest name that an object can have."""
+
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Who made this object and takes it along when it goes."""

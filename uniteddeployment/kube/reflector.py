@@ -35,6 +35,8 @@ _WATCH_SECONDS = 300.0
 _ABSENT_SECONDS = 300.0
 """How often an optional resource that is not served is asked for again: about as often as watches begin anew."""
 _SHORT = 1.0
+STEADY_SECONDS = 2.0
+"""How long a watch has to last after a failure before it counts as mended, if nothing comes in meanwhile."""
 _GONE_AGAIN = 60.0
 
 _log = structlog.get_logger(__name__)
@@ -94,6 +96,9 @@ class Reflector(Generic[T]):
         self._version: str | None = None
         self._streaming = True
         self._last_gone: float | None = None
+        self._failing_since: float | None = None
+        self._failure = ""
+        self._opened = 0.0
         self._nudge = asyncio.Event()
 
     @property
@@ -121,19 +126,35 @@ class Reflector(Generic[T]):
         """Whether there was an answer: the list, or for an optional resource any."""
         return self.synced.is_set() or (self._optional and bool(self.last_error))
 
+    @property
+    def steady(self) -> bool:
+        """Whether the copy follows the server: connected, and not only for the moment between two failures."""
+        if not self.connected:
+            return False
+        return self._failing_since is None or self._now() - self._opened > STEADY_SECONDS
+
+    @property
+    def failing_for(self) -> float:
+        """For how many seconds nothing could be followed; 0 if all is well."""
+        return 0.0 if self.steady or self._failing_since is None else self._now() - self._failing_since
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be followed, also in the moment in which it is tried again; empty if all is well."""
+        return "" if self.steady else self._failure
+
     def retry_now(self) -> None:
         """Cuts the present pause short, for those who know that the server is back."""
         self._nudge.set()
 
     async def run(self) -> None:
         """Lists and watches until cancelled."""
-        clock = asyncio.get_running_loop().time
         try:
             while True:
-                started = clock()
+                started = self._now()
                 try:
                     await self._round()
-                    pause = self._backoff.pause() if clock() - started < _SHORT else 0.0
+                    pause = self._backoff.pause() if self._now() - started < _SHORT else 0.0
                 except errors.Gone:
                     self._version = None
                     self.relists += 1
@@ -141,6 +162,11 @@ class Reflector(Generic[T]):
                 except errors.KubeError as error:
                     refused = self._failed(error)
                     pause = _ABSENT_SECONDS * (0.5 + self._chance()) if refused else self._backoff.pause()
+                except Exception as error:  # noqa: BLE001  # whatever a server sends, the next list may be better
+                    _log.exception("cannot follow", **self._names)
+                    self._version = None
+                    self._failed(errors.KubeError(f"internal error: {type(error).__name__}"))
+                    pause = self._backoff.pause()
                 await self._rest(pause)
         finally:
             self._set_connected(False)
@@ -248,10 +274,12 @@ class Reflector(Generic[T]):
         for item in found:
             match item:
                 case Changes(events):
+                    self._failing_since = None
                     self._see(events)
                     self._cache.take(events)
                     self._version = events[-1].object.metadata.resource_version or self._version
                 case Bookmark(resource_version=version):
+                    self._failing_since = None
                     self._version = version or self._version
                 case Odd(type=kind, key=key, resource_version=version, why=why):
                     self._version = version or self._version
@@ -268,6 +296,7 @@ class Reflector(Generic[T]):
         """The list is complete: the copy becomes what it says, and the watch goes on from there."""
         self._version = snapshot.version
         self.refusal = None
+        self._failing_since = None
         self._set_connected(True)
         self._cache.replace(snapshot)
         if not self.synced.is_set():
@@ -289,7 +318,7 @@ class Reflector(Generic[T]):
 
     def _pause_after_gone(self) -> float:
         """Nothing the first time, for the copy is stale; more if the server goes on forgetting."""
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         again = self._last_gone is not None and now - self._last_gone < _GONE_AGAIN
         self._last_gone = now
         return self._backoff.pause() if again else 0.0
@@ -312,7 +341,9 @@ class Reflector(Generic[T]):
             self._version = None
         elif text != self.last_error:
             _log.warning("cannot follow", why=text, **self._names)
-        self.last_error = text
+        self.last_error = self._failure = text
+        if self._failing_since is None or self.steady:
+            self._failing_since = self._now()
         self._set_connected(False)
         if first and self.settled and self._on_synced is not None:
             self._on_synced()
@@ -332,6 +363,7 @@ class Reflector(Generic[T]):
     def _set_connected(self, connected: bool) -> None:
         if connected:
             self._heard()
+            self._opened = self._now()
             self.last_error = ""
         if connected is not self.connected:
             self.connected = connected
@@ -339,7 +371,10 @@ class Reflector(Generic[T]):
                 self._on_state(connected)
 
     def _heard(self) -> None:
-        self.last_contact = asyncio.get_running_loop().time()
+        self.last_contact = self._now()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
 
 class _NotStreamingError(errors.ApiError):

@@ -13,11 +13,23 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from uniteddeployment.kube import collector, errors
-from uniteddeployment.kube.meta import ListMeta, PartialObject, Status
+from uniteddeployment.kube.decoding import DecodingError, decode
+from uniteddeployment.kube.meta import NAME_LENGTH, ListMeta, PartialObject, Status
 from uniteddeployment.kube.resource import Resource
+from uniteddeployment.text import shortened
 
 T = TypeVar("T")
 Query = tuple[tuple[str, str], ...]
+
+MAX_OBJECT_BYTES = 4 << 20
+"""The largest answer that is read of a request about one object: API servers store about 1.5 MiB of each."""
+MAX_PAGE_BYTES = 32 << 20
+"""The largest page of a list that is read."""
+MAX_REFUSAL_BYTES = 1 << 16
+"""The largest refusal of a watch that is read."""
+_MAX_RETRY_DIGITS = 6
+_MAX_CONTINUE = 8192
+"""Characters of a continue token; it comes back in the query of the next request."""
 
 JSON = "application/json"
 _READ: Mapping[str, str] = {"accept": JSON}
@@ -38,6 +50,8 @@ class Request:
     body: bytes = b""
     verb: str = ""
     resource: str = ""
+    max_bytes: int = MAX_OBJECT_BYTES
+    """How large the body of an answer may be."""
 
     @property
     def reads(self) -> bool:
@@ -87,7 +101,8 @@ def list_(
     )
     if continue_:
         query += (("continue", continue_),)
-    return Request("GET", resource.path(namespace), query, _READ, verb="list", resource=resource.plural)
+    path = resource.path(namespace)
+    return Request("GET", path, query, _READ, verb="list", resource=resource.plural, max_bytes=MAX_PAGE_BYTES)
 
 
 def watch(
@@ -204,36 +219,25 @@ def delete(
     return Request("DELETE", resource.path(namespace, name), (), _WRITE, encoded, "delete", resource.plural)
 
 
-_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
-
-
-def decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
-    """The decoder of a type. They are kept, since building one costs more than using it; types are few."""
-    found = _DECODERS.get(type_)
-    if found is None:
-        found = _DECODERS[type_] = msgspec.json.Decoder(type_)
-    return found
-
-
 def read(status: int, headers: Mapping[str, str], body: bytes, type_: type[T]) -> T:
     """The object in an answer, or the error that the answer is."""
     if not 200 <= status < 300:
         raise failure(status, headers, body)
     try:
-        return decoder(type_).decode(body)
-    except msgspec.MsgspecError as error:
+        return decode(body, type_)
+    except DecodingError as error:
         raise errors.Malformed(status, "Malformed", f"the answer is not as expected: {error}") from None
 
 
 def failure(status: int, headers: Mapping[str, str], body: bytes) -> errors.ApiError:
     """The typed error for an answer that is not a success, whether or not its body is a ``Status``."""
     try:
-        said = msgspec.json.decode(body, type=Status)
-    except msgspec.MsgspecError:
+        said = decode(body, Status)
+    except DecodingError:
         said = Status()
     details = dict(said.details or {})
     waiting = headers.get("retry-after", headers.get("Retry-After", ""))
-    if waiting.isdecimal():
+    if waiting.isdecimal() and len(waiting) <= _MAX_RETRY_DIGITS:
         details.setdefault("retryAfterSeconds", int(waiting))
     return errors.from_status(status, said.reason, said.message, details)
 
@@ -267,24 +271,25 @@ class _Items(msgspec.Struct):
 def read_page(status: int, headers: Mapping[str, str], body: bytes, type_: type[T]) -> Page[T]:
     """One page of a list, or the error that the answer is."""
     page = read(status, headers, body, _Items)
+    if len(page.metadata.continue_) > _MAX_CONTINUE:
+        raise errors.Malformed(status, "Malformed", "the list has a continue token that is too long")
     items: list[T] = []
     skipped: list[Skipped] = []
-    decode = decoder(type_).decode
     with collector.paused():
         for raw in page.items or ():
             try:
-                items.append(decode(raw))
-            except msgspec.MsgspecError as error:
+                items.append(decode(raw, type_))
+            except DecodingError as error:
                 skipped.append(_skipped(raw, str(error)))
     return Page(items, page.metadata.resource_version, page.metadata.continue_, skipped)
 
 
 def _skipped(raw: msgspec.Raw, why: str) -> Skipped:
     try:
-        meta = msgspec.json.decode(raw, type=PartialObject).metadata
-    except msgspec.MsgspecError:
+        meta = decode(raw, PartialObject).metadata
+    except DecodingError:
         return Skipped("", "", why)
-    return Skipped(meta.namespace, meta.name, why)
+    return Skipped(shortened(meta.namespace, NAME_LENGTH), shortened(meta.name, NAME_LENGTH), why)
 
 
 def _query(**options: str | int | None) -> Query:

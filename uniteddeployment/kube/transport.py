@@ -18,7 +18,7 @@ import aiohttp
 from yarl import URL
 
 from uniteddeployment.kube import credentials
-from uniteddeployment.kube.errors import KubeError, Unreachable
+from uniteddeployment.kube.errors import KubeError, TooLarge, Unreachable
 from uniteddeployment.kube.requests import Query, Request
 
 if TYPE_CHECKING:
@@ -95,9 +95,12 @@ class AiohttpTransport:
             async with asyncio.timeout(timeout):
                 response = await self._open(request)
                 try:
-                    return Answer(response.status, response.headers, await response.read())
-                finally:
-                    response.release()
+                    body = await self._body(request, response)
+                except BaseException:
+                    response.close()
+                    raise
+                response.release()
+                return Answer(response.status, response.headers, body)
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # see send
@@ -115,6 +118,19 @@ class AiohttpTransport:
         self._closed = True
         if self._session is not None:
             await self._session.close()
+
+    async def _body(self, request: Request, response: aiohttp.ClientResponse) -> bytes:
+        """The whole body. Raises TooLarge as soon as it is known to be too large."""
+        announced = response.content_length
+        body = bytearray()
+        if announced is None or announced <= request.max_bytes:
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > request.max_bytes:
+                    break
+            else:
+                return bytes(body)
+        raise TooLarge(self._connection.name, f"{request.verb} {request.resource}", request.max_bytes)
 
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
         while True:
@@ -175,6 +191,8 @@ class AiohttpTransport:
                 # A compressed list costs the server and us more than the network between most clusters would.
                 headers={"user-agent": _USER_AGENT, "accept-encoding": "identity"},
                 read_bufsize=_READ_BUFFER,
+                # A few compressed bytes can be gigabytes; none were asked for.
+                auto_decompress=False,
                 # Whole requests are timed by us, since getting a token is a part of them.
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
             )

@@ -12,12 +12,16 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from uniteddeployment.kube import errors
-from uniteddeployment.kube.meta import HasMeta, ObjectMeta, PartialObject, Status
-from uniteddeployment.kube.requests import decoder
+from uniteddeployment.kube.decoding import FAILURES, DecodingError, decode
+from uniteddeployment.kube.meta import NAME_LENGTH, HasMeta, ObjectMeta, PartialObject, Status
+from uniteddeployment.text import shortened
 
 T = TypeVar("T", bound=HasMeta)
 Key = tuple[str, str]
 """Namespace (empty for what lives in none) and name."""
+
+MAX_LINE_BYTES = 4 << 20
+"""The longest event that is read: API servers store about 1.5 MiB of an object."""
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 _CHANGES = frozenset((ADDED, MODIFIED, DELETED))
@@ -77,20 +81,39 @@ class WatchDecoder(Generic[T]):
     def __init__(self, type_: type[T]) -> None:
         event = msgspec.defstruct("Change", [("type", str), ("object", type_)], gc=False)
         self._block: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event)
-        self._object = decoder(type_)
-        self._rest = b""
+        self._type = type_
+        self._rest = bytearray()
+
+    @property
+    def kept_bytes(self) -> int:
+        """How many bytes of an incomplete line are kept."""
+        return len(self._rest)
 
     def feed(self, chunk: bytes) -> list[Found[T]]:
-        """What the complete lines up to here say; the rest is kept for the next chunk."""
-        data = self._rest + chunk if self._rest else chunk
-        cut = data.rfind(b"\n") + 1
-        self._rest = data[cut:]
+        """What the complete lines up to here say; the rest is kept for the next chunk, up to a limit."""
+        cut = chunk.rfind(b"\n") + 1
         if not cut:
+            return self._keep(chunk)
+        block = chunk if cut == len(chunk) else chunk[:cut]
+        if self._rest:
+            # Joined once for each complete line, and not for each piece of it.
+            block = bytes(self._rest) + block
+            self._rest.clear()
+        found = self._decoded(block)
+        return found + self._keep(chunk[cut:]) if cut < len(chunk) else found
+
+    def _keep(self, piece: bytes) -> list[Found[T]]:
+        self._rest += piece
+        if len(self._rest) <= MAX_LINE_BYTES:
             return []
-        block = data if cut == len(data) else data[:cut]
+        self._rest = bytearray()
+        size = f"{MAX_LINE_BYTES >> 20} MiB"
+        return [Failure(errors.Malformed(200, "TooLarge", f"the watch sent an event of more than {size}"))]
+
+    def _decoded(self, block: bytes) -> list[Found[T]]:
         try:
             events = self._block.decode_lines(block)
-        except msgspec.MsgspecError:
+        except FAILURES:
             return self._line_by_line(block)
         for event in events:
             if event.type not in _CHANGES:
@@ -115,8 +138,8 @@ class WatchDecoder(Generic[T]):
 
     def _one(self, line: bytes) -> Change[T] | Bookmark | Odd | Failure:
         try:
-            raw = msgspec.json.decode(line, type=_Raw)
-        except msgspec.MsgspecError as error:
+            raw = decode(line, _Raw)
+        except DecodingError as error:
             # A line that is not JSON means that we have lost our place in the stream; only a new one helps.
             return Failure(errors.Malformed(200, "Malformed", f"the watch sent what is no event: {error}"))
         if raw.type == "BOOKMARK":
@@ -125,23 +148,30 @@ class WatchDecoder(Generic[T]):
             return Bookmark(meta.resource_version, ended)
         if raw.type in _CHANGES:
             try:
-                return Change(raw.type, self._object.decode(raw.object))
-            except msgspec.MsgspecError as error:
+                return Change(raw.type, decode(raw.object, self._type))
+            except DecodingError as error:
                 meta = _meta(raw.object)
                 return Odd(raw.type, (meta.namespace, meta.name), meta.resource_version, str(error))
         return Failure(_refusal(raw))
 
 
 def _meta(raw: msgspec.Raw) -> ObjectMeta:
+    """What identifies an object that does not decode, cut to the length of names."""
     try:
-        return msgspec.json.decode(raw, type=PartialObject).metadata
-    except msgspec.MsgspecError:
+        meta = decode(raw, PartialObject).metadata
+    except DecodingError:
         return ObjectMeta()
+    return ObjectMeta(
+        name=shortened(meta.name, NAME_LENGTH),
+        namespace=shortened(meta.namespace, NAME_LENGTH),
+        resource_version=shortened(meta.resource_version, NAME_LENGTH),
+        annotations=meta.annotations,
+    )
 
 
 def _refusal(raw: _Raw) -> errors.ApiError:
     try:
-        said = msgspec.json.decode(raw.object, type=Status)
-    except msgspec.MsgspecError:
+        said = decode(raw.object, Status)
+    except DecodingError:
         said = Status(message="the watch ended with an error that cannot be read")
     return errors.from_status(said.code or 500, said.reason, said.message, said.details)
