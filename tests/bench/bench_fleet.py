@@ -1,4 +1,4 @@
-"""P1, P2 and P4: the controller on one host and three members without workload controllers, each a process.
+"""P0, P1, P2 and P4: the controller on one host and three members without workload controllers, each a process.
 
 Embedded clusters, or real control planes when KUBEBUILDER_ASSETS names a folder with etcd and kube-apiserver.
 
@@ -55,25 +55,28 @@ class Servers:
 def run() -> list[tuple[str, str]]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ud-bench-")))
-        what = _control_planes(stack, folder) if os.environ.get(envtest.ASSETS) else _embedded(stack, folder)
-        return [("servers", what), *asyncio.run(_measure(folder, stack))]
+        start = _control_planes if os.environ.get(envtest.ASSETS) else _embedded
+        what, host = start(stack, folder)
+        return [("servers", what), *asyncio.run(_measure(folder, stack, host))]
 
 
-def _embedded(stack: ExitStack, folder: Path) -> str:
+def _embedded(stack: ExitStack, folder: Path) -> tuple[str, Process]:
+    """What they are, and the process of the host."""
     processes = []
     for name in ("host", *MEMBERS):
         arguments = ["embedded", "--no-controllers", "--nodes", "1", "--kubeconfig", str(_config(folder, name))]
         processes.append(stack.enter_context(ud(*arguments, log=folder / f"{name}.log")))
     for process in processes:
         process.wait_for("export KUBECONFIG")
-    return "embedded clusters, a process each"
+    return "embedded clusters, a process each", processes[0]
 
 
-def _control_planes(stack: ExitStack, folder: Path) -> str:
+def _control_planes(stack: ExitStack, folder: Path) -> tuple[str, Process]:
     """Real ones, without controller managers: objects are only stored."""
     binaries = replace(envtest.find(), controller_manager=None, scheduler=None)
-    stack.enter_context(envtest.control_planes(["host", *MEMBERS], folder, binaries))
-    return "real control planes"
+    host, *_ = stack.enter_context(envtest.control_planes(["host", *MEMBERS], folder, binaries))
+    assert host.process is not None
+    return "real control planes", host.process
 
 
 def _config(folder: Path, name: str) -> Path:
@@ -82,7 +85,7 @@ def _config(folder: Path, name: str) -> Path:
     return folder / name / "kubeconfig"
 
 
-async def _measure(folder: Path, stack: ExitStack) -> list[tuple[str, str]]:
+async def _measure(folder: Path, stack: ExitStack, host: Process) -> list[tuple[str, str]]:
     def client(name: str) -> Client:
         return Client(AiohttpTransport(kubeconfig.load(_config(folder, name))), name, field_manager="bench")
 
@@ -102,7 +105,7 @@ async def _measure(folder: Path, stack: ExitStack) -> list[tuple[str, str]]:
         ]
         process = stack.enter_context(ud(*arguments, "--metrics-host", "127.0.0.1", log=folder / "controller.log"))
         process.wait_for("metrics and probes")
-        rows += await _controller(servers, process, bare)
+        rows += await _controller(servers, process, bare, host)
         process.stop()
         return rows
     finally:
@@ -206,11 +209,11 @@ class Watcher:
                 await self.stirred.wait()
 
 
-async def _controller(servers: Servers, process: Process, bare: float) -> list[tuple[str, str]]:
+async def _controller(servers: Servers, process: Process, bare: float, host: Process) -> list[tuple[str, str]]:
     watcher = Watcher(servers)
     total = APPLICATIONS * len(MEMBERS)
     idle = process.memory_mib("VmRSS")
-    cpu = process.cpu_seconds()
+    cpu, host_cpu = process.cpu_seconds(), host.cpu_seconds()
     started = time.perf_counter()
     creations = [
         servers.host.create(UNITED_DEPLOYMENTS, _named(number), PartialObject, namespace="default")
@@ -227,6 +230,8 @@ async def _controller(servers: Servers, process: Process, bare: float) -> list[t
     ]
     await asyncio.sleep(2)
     before = process.cpu_seconds()
+    spent = (host.cpu_seconds() - host_cpu) * 1000 / APPLICATIONS
+    rows.append(("P0 CPU of the host's API server per application", f"{spent:.1f} ms"))
     rows.append(("P1 CPU of the controller for it", f"{before - cpu:.2f} s"))
     await asyncio.sleep(3)
     rows.append(("P4 CPU when settled", f"{(process.cpu_seconds() - before) / 3:.1%}"))
