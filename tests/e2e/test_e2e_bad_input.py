@@ -154,7 +154,7 @@ def test_a_port_in_use_is_one_line(shared_site: Site) -> None:
         port = str(taken.getsockname()[1])
         assert port in complains(shared_site, "embedded", "--port", port, "--token", "t")
         metrics = ["--metrics-host", "127.0.0.1", "--metrics-port", port]
-        assert port in complains(shared_site, "controller", "run", *metrics)
+        assert port in complains(shared_site, "controller", "run", "--log-level", "error", *metrics)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

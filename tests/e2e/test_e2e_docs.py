@@ -31,7 +31,7 @@ ELSEWHERE = {
     r"kubectl apply -f config/member/rbac.yaml": "test_the_documented_installation_is_accepted",
     r"ud embedded .*": "test_an_embedded_cluster_has_the_port_token_and_nodes_that_were_asked_for",
     r"ud get -w": "test_get_shows_the_tree_and_plan_what_would_be_done",
-    r"ud (convert|adopt|history) .*|ud plan -f web.yaml|kubectl apply -f (web|db-zone-a).yaml|"
+    r"ud (convert|adopt) .*|ud plan -f web.yaml|kubectl apply -f (web|db-zone-a).yaml|"
     r"kubectl (wait|delete) .*uniteddeployments\.(uniteddeployment|apps\.kruise)\.io/.*": (
         "test_the_commands_for_moving_an_application_away_from_openkruise_work"
     ),

@@ -6,12 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import typer
-
 from uniteddeployment.cli import printing, takeover
 from uniteddeployment.cli.errors import USAGE, CommandError
-from uniteddeployment.cli.get import Where, connected
 from uniteddeployment.cli.takeover import Found
+from uniteddeployment.cli.terminal import say
+from uniteddeployment.cli.where import Where, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.run import check
@@ -71,7 +70,7 @@ async def _adopt(where: Where, request: Request, output: str, *, apply: bool) ->
         document = written(request, found)
         for one in found:
             for remark in takeover.remarks(one.workload):
-                typer.echo(f"note: {_title(one)}: {remark}", err=True)
+                say(f"note: {_title(one)}: {remark}", error=True)
         if not apply:
             printing.dump(document, output)
             return
@@ -83,7 +82,7 @@ async def _adopt(where: Where, request: Request, output: str, *, apply: bool) ->
             raise
         except AlreadyExists:
             raise CommandError(f"{title} exists already; choose another --name") from None
-        typer.echo(f"{title} created")
+        say(f"{title} created")
 
 
 async def _find(host: Client, namespace: str, request: Request, cluster: str) -> Found:

@@ -4,20 +4,18 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group
-from rich.live import Live
-from rich.text import Text
-
 from uniteddeployment.cli import fleet as fleets
-from uniteddeployment.cli import phases, tree
+from uniteddeployment.cli import phases
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.fleet import Fleet
 from uniteddeployment.cli.phases import Phase, Stage
+from uniteddeployment.cli.terminal import Lines, Screen, program, say
+from uniteddeployment.cli.tree import View
 from uniteddeployment.controller import logs, run
 from uniteddeployment.controller.settings import Settings
 from uniteddeployment.kube.client import Client
@@ -37,13 +35,16 @@ def main(output: str, keep: Path | None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         document = asyncio.run(_run(folder, _Silent() if output == "json" else _Screen()))
     if output == "json":
-        print(json.dumps(document, indent=2))  # noqa: T201  # for programs
+        program(json.dumps(document, indent=2))
 
 
 class _Silent:
     """Shows nothing."""
 
     def say(self, text: str) -> None:
+        """Nothing."""
+
+    def done(self, seconds: float) -> None:
         """Nothing."""
 
     @asynccontextmanager
@@ -55,40 +56,45 @@ class _Screen:
     """Shows a live tree on a terminal, and the state after each phase elsewhere."""
 
     def __init__(self) -> None:
-        console = Console()
-        self._console = console if console.is_terminal else Console(width=160, soft_wrap=True)
+        self._screen = Screen()
 
     def say(self, text: str) -> None:
-        self._console.print(text, highlight=False)
+        say(text)
 
     @asynccontextmanager
     async def phase(self, phase: Phase, stage: Stage) -> AsyncIterator[None]:
         """Draw while the block runs."""
-        self.say(f"\n▶ {phase.what}")
-        if not self._console.is_terminal:
+        say("")
+        say(f"{self._screen.glyphs.step} {phase.what}")
+        if not self._screen.redraws:
             yield
-            self._console.print(self._drawing(stage))
+            self._screen.show(self._lines(stage))
             return
-        with Live(console=self._console, auto_refresh=False) as live:
-            drawing = asyncio.create_task(self._draw(live, stage))
+        async with self._screen.live(lambda: self._lines(stage)) as redraw:
+            drawing = asyncio.create_task(_every(1 / REFRESH_PER_SECOND, redraw))
             try:
                 yield
             finally:
                 drawing.cancel()
-                live.update(self._drawing(stage), refresh=True)
+                redraw()
 
-    async def _draw(self, live: Live, stage: Stage) -> None:
-        while True:
-            live.update(self._drawing(stage), refresh=True)
-            await asyncio.sleep(1 / REFRESH_PER_SECOND)
+    def done(self, seconds: float) -> None:
+        say("")
+        say(f"{self._screen.glyphs.good} Done in {seconds} s: every pod of every member runs the new image.")
 
-    def _drawing(self, stage: Stage) -> Group:
-        return Group(tree.table([stage.current]) if stage.current else Text("…"))
+    def _lines(self, stage: Stage) -> Lines:
+        return View(self._screen.glyphs, self._screen.width).lines([stage.current] if stage.current else [])
+
+
+async def _every(seconds: float, redraw: Callable[[], None]) -> None:
+    while True:
+        redraw()
+        await asyncio.sleep(seconds)
 
 
 async def _run(folder: Path, screen: "_Silent | _Screen") -> dict[str, Any]:
     started = time.monotonic()
-    screen.say(f"Starting a host and {MEMBERS} members as embedded clusters …")
+    screen.say(f"Starting a host and {MEMBERS} members as embedded clusters")
     async with AsyncExitStack() as stack:
         fleet = await stack.enter_async_context(fleets.running(folder, MEMBERS))
         client = Client(AiohttpTransport(fleet.connection()), "host")
@@ -104,7 +110,7 @@ async def _run(folder: Path, screen: "_Silent | _Screen") -> dict[str, Any]:
                 await stage.play(phase)
             results.append(await _checked(phase, stage, time.monotonic() - begun))
         seconds = round(time.monotonic() - started, 2)
-        screen.say(f"\n✔ Done in {seconds} s: every pod of every member runs the new image.")
+        screen.done(seconds)
         return {"seconds": seconds, "phases": results}
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-import typer
-
 from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment.cli.terminal import say
 from uniteddeployment.embedded import kubeconfig, server
 from uniteddeployment.embedded.auth.audit import AuditLog
 from uniteddeployment.embedded.clock import LoopClock
@@ -61,6 +60,23 @@ class Served:
         await self.server.close()
         if self.audit_log is not None:
             self.audit_log.close()
+
+
+def chosen_token(token: str, file: Path | None) -> str:
+    """The token that was given, or that is in a file. Raises CommandError."""
+    if file is None:
+        return token
+    if token:
+        raise CommandError("--token (or UD_EMBEDDED_TOKEN) and --token-file do not go together", USAGE)
+    try:
+        found = file.read_text().strip()
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{file} is not text", USAGE) from None
+    if not found:
+        raise CommandError(f"{file} is empty", USAGE)
+    return found
 
 
 async def serve(options: Options) -> Served:
@@ -116,11 +132,11 @@ async def _serve(options: Options) -> None:
     try:
         if options.kubeconfig is not None:
             kubeconfig.write(options.kubeconfig, [served.context])
-        typer.echo(f"serving an embedded cluster with {options.nodes} nodes on {served.server.url}")
+        say(f"serving an embedded cluster with {options.nodes} nodes on {served.server.url}")
         if options.kubeconfig is not None:
-            typer.echo(f"export KUBECONFIG={options.kubeconfig}")
+            say(f"export KUBECONFIG={options.kubeconfig}")
         elif not options.token:
-            typer.echo(f"token {served.token}")
+            say(f"token {served.token}")
         await stop.wait()
     finally:
         await served.close()

@@ -4,12 +4,12 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
-
 from uniteddeployment.cli import printing, tree
 from uniteddeployment.cli.errors import CommandError
-from uniteddeployment.cli.get import Where, connected
+from uniteddeployment.cli.layout import Column, Row, table
 from uniteddeployment.cli.revisions import Entry, Kept, entries
+from uniteddeployment.cli.terminal import Screen, printable, program, say
+from uniteddeployment.cli.where import Where, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.run import check
@@ -19,6 +19,8 @@ from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment_api import names
 
 _PARTS = ("patches", "overrides")
+_COLUMNS = (Column("REVISION"), Column("AGE"), Column("READY PODS", spill=True), Column("CHANGE-CAUSE", spill=True))
+_WIDE = (Column("NAME"), Column("IMAGES"))
 
 
 def main(where: Where, name: str, revision: int | None, output: str) -> None:
@@ -32,7 +34,7 @@ def main(where: Where, name: str, revision: int | None, output: str) -> None:
         document = {"name": name, "namespace": where.namespace, "revisions": [entry.as_dict() for entry in found]}
         printing.dump(document, output)
     elif not found:
-        Console(stderr=True).print(f"No revisions of {name} yet: the controller makes them.")
+        say(f"No revisions of {name} yet: the controller makes them.", error=True)
     else:
         _show_all(found, wide=output == "wide")
 
@@ -64,14 +66,22 @@ async def _read(where: Where, name: str) -> tuple[Entry, ...]:
 
 
 def _show_all(found: tuple[Entry, ...], *, wide: bool) -> None:
-    now = datetime.now(UTC)
-    columns = ("REVISION", "AGE", "READY PODS", *(("NAME", "IMAGES") if wide else ()), "CHANGE-CAUSE")
-    made = printing.table(columns, wrap=frozenset({"READY PODS", "IMAGES", "CHANGE-CAUSE"}))
-    for entry in found:
-        number = f"{entry.record.number} ({entry.markers})" if entry.markers else str(entry.record.number)
-        extra = (entry.record.name, ",".join(entry.images)) if wide else ()
-        made.add_row(number, tree.age(entry.created, now), _places(entry), *extra, entry.record.cause or "<none>")
-    printing.console().print(made)
+    now, screen = datetime.now(UTC), Screen()
+    rows = [
+        Row(
+            {
+                "REVISION": f"{entry.record.number} ({entry.markers})" if entry.markers else str(entry.record.number),
+                "AGE": tree.age(entry.created, now),
+                "READY PODS": _places(entry),
+                "NAME": entry.record.name,
+                "IMAGES": ",".join(entry.images),
+                "CHANGE-CAUSE": entry.record.cause or "<none>",
+            },
+            indent="  ",
+        )
+        for entry in found
+    ]
+    screen.show(table(_COLUMNS[:3] + (_WIDE if wide else ()) + _COLUMNS[3:], rows, None if wide else screen.width))
 
 
 def _places(entry: Entry) -> str:
@@ -88,8 +98,8 @@ def _show_one(name: str, entry: Entry, output: str) -> None:
         return
     lines = [f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}/{name} with revision #{entry.record.number}"]
     if entry.record.cause:
-        lines.append(f"Change Cause: {entry.record.cause}")
+        lines.append(f"Change Cause: {printable(entry.record.cause)}")
     for title, value in {"Pod Template": content.template, **{part.title(): parts[part] for part in parts}}.items():
         lines.append(f"{title}:")
         lines += [f"  {line}" for line in printing.to_yaml(value).splitlines()]
-    print("\n".join(lines))  # noqa: T201  # a template is to be copied: no wrapping, no colour
+    program("\n".join(lines))  # a template is to be copied: no wrapping, no colour

@@ -1,18 +1,21 @@
 """The commands of ``ud``. Each imports what it needs when it is called, so that ``ud --help`` answers at once."""
 
+import io
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from uniteddeployment.cli.errors import one_line
+from uniteddeployment.cli import completion
+from uniteddeployment.cli.errors import EXIT_CODES, one_line
 
 app = typer.Typer(
     name="ud",
     help="One application over many Kubernetes clusters: its replicas and its canaries, divided pod by pod.",
-    epilog="Exit codes: 0 fine, 1 failed, 2 wrong usage or a bad file, 3 took too long, 130 interrupted.",
+    epilog=f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -25,9 +28,40 @@ Kubeconfig = Annotated[
 ]
 Context = Annotated[str | None, typer.Option("--context", help="The context of the kubeconfig to use.")]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", help="The namespace; the context's own if not given.")]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")]
+Name = Annotated[
+    str,
+    typer.Argument(help="The UnitedDeployment: NAME or ud/NAME.", autocompletion=completion.applications),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Only these: NAME or ud/NAME.",
+        autocompletion=completion.applications,
+        show_default=False,
+    ),
+]
+Files = Annotated[
+    list[str],
+    typer.Option(
+        "--filename",
+        "-f",
+        help="A manifest, or a folder with manifests; - for standard input. May be given several times.",
+    ),
+]
+Recursive = Annotated[bool, typer.Option("--recursive", "-R", help="Also the folders in the folders of --filename.")]
 
 
-@app.command()
+@app.callback()
+def ud(
+    version: Annotated[
+        bool, typer.Option("--version", callback=completion.version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """One application over many Kubernetes clusters: its replicas and its canaries, divided pod by pod."""
+
+
+@app.command(short_help="Run the main job on embedded clusters.")
 @one_line
 def demo(
     output: Annotated[str, typer.Option("--output", "-o", help="What to print: text, or json for programs.")] = "text",
@@ -39,7 +73,7 @@ def demo(
     command.main(output, keep)
 
 
-@app.command()
+@app.command(short_help="Start a fleet of embedded clusters to play with.")
 @one_line
 def playground(
     members: Annotated[int, typer.Option(min=1, max=20, help="How many member clusters.")] = 3,
@@ -51,11 +85,20 @@ def playground(
     command.main(members, folder)
 
 
-@app.command()
+@app.command(short_help="Serve one embedded cluster, a test bed.")
 @one_line
 def embedded(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on loopback; 0 for a free one.")] = 0,
-    token: Annotated[str, typer.Option(help="The bearer token of the administrator; made up if not given.")] = "",
+    token: Annotated[
+        str,
+        typer.Option(
+            envvar="UD_EMBEDDED_TOKEN",
+            help="The bearer token of the administrator; made up if not given. Other users can see it in the list of "
+            "processes: prefer --token-file or the environment variable.",
+            show_default=False,
+        ),
+    ] = "",
+    token_file: Annotated[Path | None, typer.Option(help="Read the token from this file.")] = None,
     nodes: Annotated[int, typer.Option(min=0, max=5000, help="How many nodes.")] = 3,
     zones: Annotated[str, typer.Option(help="Zones, separated by commas; nodes are spread over them.")] = "z1,z2,z3",
     cpu: Annotated[str, typer.Option(help="CPUs of each node.")] = "8",
@@ -70,7 +113,7 @@ def embedded(
 
     options = command.Options(
         port,
-        token,
+        command.chosen_token(token, token_file),
         nodes,
         tuple(zones.split(",")),
         cpu,
@@ -83,53 +126,95 @@ def embedded(
     command.main(options)
 
 
-@app.command()
+@app.command(short_help="Print the CustomResourceDefinitions as YAML.")
+@one_line
 def crds() -> None:
     """Print the CustomResourceDefinitions as YAML."""
+    from uniteddeployment.cli.terminal import program  # noqa: PLC0415
     from uniteddeployment_api.crd import to_yaml  # noqa: PLC0415
 
-    typer.echo(to_yaml(), nl=False)
+    program(to_yaml())
 
 
-@app.command()
+@app.command(short_help="Show applications with their subsets.")
 @one_line
 def get(
-    name: Annotated[str | None, typer.Argument(help="Only this UnitedDeployment.")] = None,
+    name: Names = None,
     namespace: Namespace = "",
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")] = False,
+    all_namespaces: AllNamespaces = False,
+    selector: Annotated[
+        str, typer.Option("--selector", "-l", help="Only those with these labels: a=b,c!=d,e in (f,g).")
+    ] = "",
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing changes.")] = False,
-    output: Annotated[str, typer.Option("--output", "-o", help="wide, json or yaml.")] = "",
+    output: Annotated[str, typer.Option("--output", "-o", help="wide, json, yaml or name.")] = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Show applications with their subsets, as they are in the clusters."""
     from uniteddeployment.cli import get as command  # noqa: PLC0415
+    from uniteddeployment.cli import where  # noqa: PLC0415
 
-    where = (
-        command.Where(kubeconfig, context, None) if all_namespaces else command.located(kubeconfig, context, namespace)
-    )
-    command.main(where, name, watch=watch, output=output)
+    names = where.applications(name or ())
+    place = where.everywhere if all_namespaces else where.located
+    query = command.Query(place(kubeconfig, context, namespace), names, selector)
+    command.main(query, watch=watch, output=output)
 
 
-@app.command()
+@app.command(short_help="Wait until applications are in a state.")
 @one_line
-def plan(
-    file: Annotated[Path, typer.Option("--filename", "-f", help="A manifest; - for standard input.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
-    offline: Annotated[bool, typer.Option(help="Ask no cluster: plan as if nothing existed yet.")] = False,
+def wait(
+    name: Names = None,
+    namespace: Namespace = "",
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--for", help="The state to wait for: Ready if not given. Several: any of them.", show_default=False
+        ),
+    ] = None,
+    timeout: Annotated[str, typer.Option(help="How long: 90s, 10m or 1h.")] = "10m",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say what would be done to which cluster and why, and do nothing."""
+    """Wait until applications are in a state, as the controller has seen their present spec."""
+    from uniteddeployment.cli import wait as command  # noqa: PLC0415
+    from uniteddeployment.cli import where  # noqa: PLC0415
+
+    names = where.applications(name or ())
+    command.main(where.located(kubeconfig, context, namespace), names, state or ["Ready"], timeout)
+
+
+@app.command(short_help="Say what would be done and why, and do nothing.")
+@one_line
+def plan(
+    file: Files,
+    recursive: Recursive = False,
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", help="The namespace of what names none; what names another one is refused."),
+    ] = "",
+    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no cluster: plan as if nothing existed yet.")] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Say what would be done to which cluster and why, and do nothing.
+
+    Exits with 4 when a part of the plan cannot be carried out.
+    """
     from uniteddeployment.cli import plan as command  # noqa: PLC0415
+    from uniteddeployment.cli import where  # noqa: PLC0415
 
-    command.main(file, output, kubeconfig, context, offline=offline)
+    if offline:
+        place = where.Where(kubeconfig, context, where.checked_namespace(namespace) or "default")
+    else:
+        place = where.located(kubeconfig, context, namespace)
+    command.main(file, place, output, named=namespace, recursive=recursive, live=not offline)
 
 
-@app.command()
+@app.command(short_help="Show the revisions of an application.")
 @one_line
 def history(
-    name: Annotated[str, typer.Argument(help="The UnitedDeployment.")],
+    name: Name,
     namespace: Namespace = "",
     revision: Annotated[int | None, typer.Option(min=1, help="Show the pod template of this revision.")] = None,
     output: Annotated[str, typer.Option("--output", "-o", help="wide, json or yaml.")] = "",
@@ -138,15 +223,16 @@ def history(
 ) -> None:
     """Show the revisions of an application, and who runs which of them."""
     from uniteddeployment.cli import history as command  # noqa: PLC0415
-    from uniteddeployment.cli.get import located  # noqa: PLC0415
+    from uniteddeployment.cli import where  # noqa: PLC0415
 
-    command.main(located(kubeconfig, context, namespace), name, revision, output)
+    found = where.application(name)
+    command.main(where.located(kubeconfig, context, namespace), found, revision, output)
 
 
-@app.command()
+@app.command(short_help="Put the pod template of an earlier revision back.")
 @one_line
 def undo(
-    name: Annotated[str, typer.Argument(help="The UnitedDeployment.")],
+    name: Name,
     namespace: Namespace = "",
     to_revision: Annotated[int, typer.Option(min=0, help="The revision to go back to; 0 for the one before.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be changed.")] = False,
@@ -155,12 +241,13 @@ def undo(
 ) -> None:
     """Put the pod template of an earlier revision back."""
     from uniteddeployment.cli import undo as command  # noqa: PLC0415
-    from uniteddeployment.cli.get import located  # noqa: PLC0415
+    from uniteddeployment.cli import where  # noqa: PLC0415
 
-    command.main(located(kubeconfig, context, namespace), name, to_revision, dry_run=dry_run)
+    found = where.application(name)
+    command.main(where.located(kubeconfig, context, namespace), found, to_revision, dry_run=dry_run)
 
 
-@app.command()
+@app.command(short_help="Write a UnitedDeployment for what runs already.")
 @one_line
 def adopt(
     workload: Annotated[str, typer.Argument(help="What to take over: sts/NAME or deploy/NAME.")],
@@ -178,22 +265,23 @@ def adopt(
 ) -> None:
     """Write a UnitedDeployment that takes over an existing workload without restarting a pod."""
     from uniteddeployment.cli import adopt as command  # noqa: PLC0415
-    from uniteddeployment.cli.get import located  # noqa: PLC0415
+    from uniteddeployment.cli.where import located  # noqa: PLC0415
 
     request = command.Request(workload, name, tuple(cluster or ()), subset)
     command.main(located(kubeconfig, context, namespace), request, output, apply=apply)
 
 
-@app.command()
+@app.command(short_help="Turn OpenKruise's UnitedDeployments into ours.")
 @one_line
 def convert(
-    file: Annotated[Path, typer.Option("--filename", "-f", help="A manifest of OpenKruise; - for standard input.")],
+    file: Files,
+    recursive: Recursive = False,
     output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
 ) -> None:
     """Turn OpenKruise UnitedDeployments into ours; what differs is told on standard error."""
     from uniteddeployment.cli import convert as command  # noqa: PLC0415
 
-    command.main(file, output)
+    command.main(file, output, recursive=recursive)
 
 
 @controller_app.command("run")
@@ -243,6 +331,21 @@ def controller_run(
     command.main(settings, kubeconfig, context)
 
 
+@app.command("completion", short_help="Print a script for completion in a shell.")
+@one_line
+def completion_script(
+    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.", autocompletion=completion.shells)],
+) -> None:
+    """Print a script that completes commands, options and names in a shell.
+
+    source <(ud completion bash)
+    """
+    completion.script(app, shell)
+
+
 def main() -> None:
     """The entry point."""
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 is no reason to fail
+    completion.run(app)

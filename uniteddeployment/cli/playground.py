@@ -5,12 +5,11 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import typer
-
 from uniteddeployment.cli import fleet as fleets
 from uniteddeployment.cli.demo import controller
 from uniteddeployment.cli.embedded import stopped
 from uniteddeployment.cli.fleet import Fleet
+from uniteddeployment.cli.terminal import say
 from uniteddeployment.controller import logs
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.transport import AiohttpTransport
@@ -58,10 +57,11 @@ async def _run(folder: Path, members: int) -> None:
         if showing.done():
             showing.result()
             await asyncio.wait((stopping, running), return_when=asyncio.FIRST_COMPLETED)
-        typer.echo("\nstopping …")
+        say("stopping")
 
 
 async def _show(client: Client, fleet: Fleet, members: int) -> None:
     """Say what to try, once it works."""
     await fleets.connected(client)
-    typer.echo(_NEXT.format(members=members, kubeconfig=fleet.kubeconfig))
+    for line in _NEXT.format(members=members, kubeconfig=fleet.kubeconfig).splitlines():
+        say(line)

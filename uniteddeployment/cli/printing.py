@@ -1,14 +1,13 @@
-"""How commands write: tables for people, JSON and YAML for programs."""
+"""What commands write for programs: JSON, and YAML that kubectl reads as it was meant."""
 
 import json
 import re
 from typing import Any
 
 import yaml
-from rich.console import Console
-from rich.table import Table
 
 from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment.cli.terminal import program
 
 
 def check_output(output: str, allowed: tuple[str, ...]) -> None:
@@ -18,31 +17,14 @@ def check_output(output: str, allowed: tuple[str, ...]) -> None:
         raise CommandError(f"--output must be {listed}, not {output!r}", USAGE)
 
 
-def console() -> Console:
-    """Not a terminal: wide enough for every column, so that what is piped is never cut."""
-    found = Console()
-    return found if found.is_terminal else Console(width=240, soft_wrap=True)
-
-
-def table(
-    columns: tuple[str, ...], *, right: frozenset[str] = frozenset(), wrap: frozenset[str] = frozenset()
-) -> Table:
-    """A table in the manner of kubectl. Only the columns of ``wrap`` go over several lines where there is no room."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", no_wrap=column not in wrap)
-    return made
-
-
 def to_yaml(document: Any) -> str:
     """As people write it: fields in the order they were given in, nothing by reference."""
     return yaml.dump(document, Dumper=_Plain, sort_keys=False, width=120)
 
 
 def dump(document: Any, output: str) -> None:
-    """Print a document for programs: no wrapping, no colour."""
-    text = json.dumps(document, indent=2) if output == "json" else to_yaml(document)
-    print(text.rstrip())  # noqa: T201
+    """Print a document. Both formats escape control characters."""
+    program(json.dumps(document, indent=2) if output == "json" else to_yaml(document))
 
 
 class _Plain(yaml.SafeDumper):

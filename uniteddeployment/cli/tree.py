@@ -1,25 +1,38 @@
 """An application as people see it: a tree of its subsets. Pure: from objects to lines."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
+from uniteddeployment.cli.layout import Cell, Column, Row, table
+from uniteddeployment.cli.terminal import Glyphs, Lines
 from uniteddeployment.planning.state import State
 
-OK, BUSY, BAD, UNKNOWN, HELD = "✔", "◌", "✖", "?", "⏸"
-_STYLES = {OK: "green", BUSY: "bright_blue", BAD: "red", UNKNOWN: "yellow", HELD: "cyan"}
-_ICONS = {
-    State.DELETING: BUSY,
-    State.STALLED: BAD,
-    State.UNKNOWN: UNKNOWN,
-    State.PAUSED: HELD,
-    State.PROGRESSING: BUSY,
-    State.HELD: HELD,
-    State.READY: OK,
+_STYLES = {
+    State.DELETING: "bright_blue",
+    State.STALLED: "red",
+    State.UNKNOWN: "yellow",
+    State.PAUSED: "cyan",
+    State.PROGRESSING: "bright_blue",
+    State.HELD: "cyan",
+    State.READY: "green",
 }
+_QUIET = (State.READY, State.HELD, State.PAUSED)
+"""States that need no explanation."""
+_NAMESPACE = Column("NAMESPACE")
+_COLUMNS = (
+    Column("NAME"),
+    Column("CLUSTER", drop=4),
+    Column("DESIRED", right=True),
+    Column("READY", right=True),
+    Column("UPDATED", right=True, drop=1),
+    Column("PARTITION", right=True, drop=2),
+    Column("REVISION", drop=5),
+    Column("STATUS"),
+    Column("AGE", drop=3),
+)
+_WIDE = (Column("WORKLOAD"), Column("MESSAGE"))
 
 
 def condition(obj: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
@@ -42,83 +55,114 @@ def state(obj: Mapping[str, Any]) -> State:
     return _current(condition(obj, "Ready").get("reason"), seen=observed(obj))
 
 
-def _subset_state(entry: Mapping[str, Any], *, seen: bool) -> State:
-    return _current(entry.get("state"), seen=seen)
-
-
 def _current(word: str | None, *, seen: bool) -> State:
     """The stored word. One that is about another spec says nothing about this one."""
     return State(word) if seen and word in set(State) else State.PROGRESSING
 
 
-def table(objects: Sequence[Mapping[str, Any]], *, wide: bool = False, now: datetime | None = None) -> Table:
-    """Applications with their subsets below them."""
-    now = now or datetime.now(UTC)
-    columns = ["NAME", "CLUSTER", "DESIRED", "READY", "UPDATED", "PARTITION", "REVISION", "STATUS", "AGE"]
-    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    numbers = {"DESIRED", "READY", "UPDATED", "PARTITION"}
-    for column in columns + (["WORKLOAD", "MESSAGE"] if wide else []):
-        result.add_column(column, justify="right" if column in numbers else "left", no_wrap=column != "MESSAGE")
-    for obj in objects:
-        _add_application(result, obj, wide=wide, now=now)
-    return result
+@dataclass(frozen=True, slots=True)
+class View:
+    """How much of applications is shown, and when."""
+
+    glyphs: Glyphs
+    width: int | None = None
+    wide: bool = False
+    """One line for each subset with all there is to say of it; otherwise what needs an explanation has it below."""
+    namespaces: bool = False
+    now: datetime | None = None
+
+    def lines(self, objects: Sequence[Mapping[str, Any]]) -> Lines:
+        """Applications with their subsets below them."""
+        columns = ((_NAMESPACE,) if self.namespaces else ()) + _COLUMNS + (_WIDE if self.wide else ())
+        now = self.now or datetime.now(UTC)
+        rows = [row for obj in objects for row in self._application(obj, now)]
+        return table(columns, rows, None if self.wide else self.width)
+
+    def _application(self, obj: Mapping[str, Any], now: datetime) -> list[Row]:
+        status, meta = obj.get("status") or {}, obj["metadata"]
+        word, seen, entries = state(obj), observed(obj), _entries(obj)
+        desired = (obj.get("spec") or {}).get("replicas")
+        if desired is None:
+            desired = sum(entry.get("replicas", 0) for entry in entries)
+        told = message(obj)
+        cells: dict[str, Cell | str] = {
+            "NAMESPACE": meta.get("namespace", ""),
+            "NAME": Cell(f"{self._icon(word)} {meta['name']}", _STYLES[word]),
+            "DESIRED": str(desired),
+            "READY": str(status.get("readyReplicas", 0)),
+            "UPDATED": str(status.get("updatedReplicas", 0)),
+            "REVISION": self._revision(status),
+            "STATUS": Cell(word, _STYLES[word]),
+            "AGE": age(meta.get("creationTimestamp"), now),
+            "MESSAGE": told,
+        }
+        states = [_current(entry.get("state"), seen=seen) for entry in entries]
+        told_below = word in states and not status.get("unplacedReplicas") and seen
+        shown = told and word not in _QUIET and not told_below and not self.wide
+        rows = [Row(cells, (told,) if shown else (), "    ")]
+        for index, (entry, word_) in enumerate(zip(entries, states, strict=True)):
+            rows.append(self._subset(entry, word_, now, last=index == len(entries) - 1, seen=seen))
+        return rows
+
+    def _subset(self, entry: Mapping[str, Any], word: State, now: datetime, *, last: bool, seen: bool) -> Row:
+        glyphs = self.glyphs
+        told = entry.get("reason", "")
+        cells: dict[str, Cell | str] = {
+            "NAME": Cell(f"{glyphs.last if last else glyphs.branch} {self._icon(word)} {entry['name']}", _STYLES[word]),
+            "CLUSTER": entry.get("cluster", "").rpartition("/")[2] or "(host)",
+            "DESIRED": str(entry.get("replicas", 0)),
+            "READY": str(entry.get("readyReplicas", 0)),
+            "UPDATED": str(entry.get("updatedReplicas", 0)),
+            "PARTITION": str(entry.get("partition", 0)),
+            "REVISION": entry.get("revision", ""),
+            "STATUS": Cell(word, _STYLES[word]),
+            "AGE": age(entry.get("lastObservedTime"), now),
+            "WORKLOAD": entry.get("workload", ""),
+            "MESSAGE": told,
+        }
+        shown = told and seen and word not in _QUIET and not self.wide
+        return Row(cells, (told,) if shown else (), f"{' ' if last else glyphs.stem}    ")
+
+    def _icon(self, word: State) -> str:
+        glyphs = self.glyphs
+        icons = {
+            State.READY: glyphs.good,
+            State.HELD: glyphs.paused,
+            State.PAUSED: glyphs.paused,
+            State.STALLED: glyphs.bad,
+            State.UNKNOWN: glyphs.unknown,
+        }
+        return icons.get(word, glyphs.busy)
+
+    def _revision(self, status: Mapping[str, Any]) -> str:
+        current = status.get("currentRevision", "").rpartition("-")[2]
+        updated = status.get("updatedRevision", "").rpartition("-")[2]
+        return updated if current in ("", updated) else f"{current} {self.glyphs.arrow} {updated}"
 
 
-def _add_application(result: Table, obj: Mapping[str, Any], *, wide: bool, now: datetime) -> None:
-    status = obj.get("status") or {}
-    now_in, seen = state(obj), observed(obj)
-    icon = _ICONS[now_in]
-    meta = obj["metadata"]
-    entries = _entries(obj)
-    desired = (obj.get("spec") or {}).get("replicas")
-    if desired is None:
-        desired = sum(entry.get("replicas", 0) for entry in entries)
-    row: list[Text | str] = [
-        Text(f"{icon} {meta['name']}", style=_STYLES[icon]),
-        "",
-        str(desired),
-        str(status.get("readyReplicas", 0)),
-        str(status.get("updatedReplicas", 0)),
-        "",
-        _revision(status),
-        Text(now_in, style=_STYLES[icon]),
-        age(meta.get("creationTimestamp"), now),
-    ]
-    message = condition(obj, "Ready").get("message", "")
-    result.add_row(*row, *(["", message] if wide else []))
-    for index, entry in enumerate(entries):
-        branch = "└─" if index == len(entries) - 1 else "├─"
-        subset_state = _subset_state(entry, seen=seen)
-        icon = _ICONS[subset_state]
-        row = [
-            Text(f"  {branch} {icon} {entry['name']}", style=_STYLES[icon]),
-            entry.get("cluster", "").rpartition("/")[2] or "(host)",
-            str(entry.get("replicas", 0)),
-            str(entry.get("readyReplicas", 0)),
-            str(entry.get("updatedReplicas", 0)),
-            str(entry.get("partition", 0)),
-            entry.get("revision", ""),
-            Text(subset_state, style=_STYLES[icon]),
-            age(entry.get("lastObservedTime"), now),
-        ]
-        result.add_row(*row, *([entry.get("workload", ""), entry.get("reason", "")] if wide else []))
+def message(obj: Mapping[str, Any]) -> str:
+    """What there is to say of the whole application."""
+    seen, generation = (obj.get("status") or {}).get("observedGeneration"), obj["metadata"].get("generation")
+    if not observed(obj) and not obj["metadata"].get("deletionTimestamp"):
+        known = f"generation {seen}" if seen else "no generation"
+        return f"the controller has not seen generation {generation} of the spec yet (it has seen {known})"
+    found: str = condition(obj, "Ready").get("message", "")
+    return found
 
 
 def _entries(obj: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return (obj.get("status") or {}).get("subsetStatuses") or ()
 
 
-def _revision(status: Mapping[str, Any]) -> str:
-    current = status.get("currentRevision", "").rpartition("-")[2]
-    updated = status.get("updatedRevision", "").rpartition("-")[2]
-    return updated if current in ("", updated) else f"{current} → {updated}"
-
-
 def age(stamp: str | None, now: datetime) -> str:
     """How long ago, as kubectl shows it: two units at the most."""
     if not stamp:
         return ""
-    seconds = max(0, int((now - datetime.fromisoformat(stamp)).total_seconds()))
+    try:
+        begun = datetime.fromisoformat(stamp)
+    except ValueError:
+        return "<invalid>"
+    seconds = max(0, int((now - begun.astimezone(UTC)).total_seconds()))
     if seconds < 120:
         return f"{seconds}s"
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import typer
 
 from uniteddeployment.cli import history, printing, rollback
 from uniteddeployment.cli.errors import CommandError
-from uniteddeployment.cli.get import Where, connected
 from uniteddeployment.cli.revisions import Entry
+from uniteddeployment.cli.terminal import say
+from uniteddeployment.cli.where import Where, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored, parse
 from uniteddeployment.kube.errors import Conflict
@@ -34,10 +34,10 @@ async def _undo(where: Where, name: str, to_revision: int, *, dry_run: bool) -> 
         patch = _patch(obj, target)
         number = target.record.number
         if not patch.get("spec"):
-            typer.echo(f"{title} skipped rollback (current template already matches revision {number})")
+            say(f"{title} skipped rollback (current template already matches revision {number})")
             return
         if dry_run:
-            typer.echo(f"{title} rolled back to revision {number} (dry run)")
+            say(f"{title} rolled back to revision {number} (dry run)")
             printing.dump(patch, "yaml")
             return
         patch.setdefault("metadata", {})["resourceVersion"] = obj["metadata"]["resourceVersion"]
@@ -45,9 +45,9 @@ async def _undo(where: Where, name: str, to_revision: int, *, dry_run: bool) -> 
             await client.merge_patch(UNITED_DEPLOYMENTS, name, patch, PartialObject, namespace=namespace)
         except Conflict:
             raise CommandError(f"{title} was changed by somebody else at the same moment; try again") from None
-    typer.echo(f"{title} rolled back to revision {number}")
+    say(f"{title} rolled back to revision {number}")
     if obj["spec"].get("paused"):
-        typer.echo("it is paused: nothing changes in the clusters until spec.paused is false again", err=True)
+        say("it is paused: nothing changes in the clusters until spec.paused is false again", error=True)
 
 
 def _target(name: str, obj: Mapping[str, Any], found: tuple[Entry, ...], to_revision: int) -> Entry:

@@ -233,7 +233,7 @@ def test_other_objects_pass_through_and_lists_are_opened():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kind: Service", "- has no UnitedDeployment of apps.kruise.io/v1alpha1 or apps.kruise.io/v1beta1"),
+        ("kind: Service", "-: no UnitedDeployment of apps.kruise.io/v1alpha1 or apps.kruise.io/v1beta1"),
         ("- 1", "- has a document that is not an object"),
         ("{", "- is not YAML"),
         (

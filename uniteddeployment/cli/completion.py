@@ -1,0 +1,100 @@
+"""Completion in shells, and what else has to be quick. What speaks to clusters is imported when a name is completed.
+
+The work is typer's: ``_UD_COMPLETE=complete_bash ud`` prints candidates. Its options that would change the user's shell
+files are taken out in favour of ``ud completion``.
+"""
+
+import asyncio
+import contextlib
+import http.client
+import io
+import json
+import os
+import sys
+from importlib import metadata
+from urllib.parse import quote, urlencode, urlsplit
+
+import typer
+
+from uniteddeployment.cli.errors import USAGE, CommandError
+
+SHELLS = ("bash", "zsh", "fish")
+SECONDS = 2.0
+"""How long a person may wait for names; later there are none."""
+PATH = "/apis/uniteddeployment.io/v1alpha1"
+"""Of our API. The package that knows it imports pydantic, which takes longer than the rest of a completion."""
+_LIMIT = 500
+_VARIABLE = "_UD_COMPLETE"
+_NO_FILES = ":4"
+"""What tells kubectl that files are no candidates."""
+
+
+def version(asked: bool) -> None:
+    """Show the version, if it was asked for."""
+    if asked:
+        typer.echo(f"ud {metadata.version('uniteddeployment')}")
+        raise typer.Exit
+
+
+def run(app: typer.Typer) -> None:
+    """Run a command line, or complete one."""
+    command = typer.main.get_command(app)
+    command.params = [one for one in command.params if one.name not in ("install_completion", "show_completion")]
+    command(prog_name="ud", complete_var=_VARIABLE)
+
+
+def script(app: typer.Typer, shell: str) -> None:
+    """Print what a shell has to run so that it completes. Raises CommandError for a shell that is not known."""
+    if shell not in SHELLS:
+        raise CommandError(f"there is completion for {', '.join(SHELLS)}, not for {shell!r}", USAGE)
+    os.environ[_VARIABLE] = f"source_{shell}"
+    run(app)
+
+
+def shells(incomplete: str) -> list[str]:
+    return [shell for shell in SHELLS if shell.startswith(incomplete)]
+
+
+def for_kubectl() -> None:
+    """``kubectl_complete-ud``: kubectl calls it with what was typed behind ``kubectl ud``, the last word unfinished."""
+    from uniteddeployment.cli.main import app  # noqa: PLC0415  # it imports this module
+
+    words = ["ud", *sys.argv[1:]]
+    os.environ |= {_VARIABLE: "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    with contextlib.suppress(SystemExit):
+        run(app)
+    typer.echo(_NO_FILES)
+
+
+def applications(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The names of UnitedDeployments that begin so. None if the cluster cannot be asked quickly."""
+    kind, slash, start = incomplete.rpartition("/")
+    taken = ctx.params.get("name") or ()
+    # Nothing may be printed here but candidates, whatever goes wrong.
+    with contextlib.suppress(Exception), contextlib.redirect_stderr(io.StringIO()):
+        names = _names(ctx.params)
+        return [f"{kind}{slash}{name}" for name in names if name.startswith(start) and name not in taken]
+    return []
+
+
+def _names(options: dict[str, object]) -> list[str]:
+    from uniteddeployment.kube import kubeconfig as kubeconfigs  # noqa: PLC0415
+
+    kubeconfig, context = options.get("kubeconfig"), options.get("context")
+    path, chosen = str(kubeconfig) if kubeconfig else None, str(context) if context else None
+    connection = kubeconfigs.load(path, chosen)
+    namespace = str(options.get("namespace") or kubeconfigs.namespace(path, chosen))
+    headers = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+    if connection.tokens is not None:
+        headers["authorization"] = f"Bearer {asyncio.run(connection.tokens.token())}"
+    server, tls = urlsplit(connection.server), connection.tls_context()
+    host = server.hostname or ""
+    made = http.client.HTTPConnection(host, server.port, timeout=SECONDS)
+    if tls is not None:
+        made = http.client.HTTPSConnection(host, server.port, timeout=SECONDS, context=tls)
+    with contextlib.closing(made):
+        query = urlencode({"limit": _LIMIT, "resourceVersion": "0"})
+        path_ = f"{server.path.rstrip('/')}{PATH}/namespaces/{quote(namespace, safe='')}/uniteddeployments?{query}"
+        made.request("GET", path_, headers=headers)
+        answer = json.loads(made.getresponse().read())
+    return sorted(item["metadata"]["name"] for item in answer["items"])

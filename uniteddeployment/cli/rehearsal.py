@@ -1,0 +1,72 @@
+"""Asking the API servers, by dry runs, whether they would take the steps of a plan. Nothing is stored."""
+
+import asyncio
+from collections.abc import Sequence
+
+from uniteddeployment.controller.takeover import try_successor
+from uniteddeployment.fleet.kinds import RESOURCES
+from uniteddeployment.fleet.registry import Fleet
+from uniteddeployment.kube import errors
+from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.resource import NAMESPACES
+from uniteddeployment.planning.plan import Plan
+from uniteddeployment.planning.status import where
+from uniteddeployment.planning.steps import Apply, Delete, MemberStep
+from uniteddeployment_api import names
+
+SECONDS = 10.0
+
+
+async def refusals(fleet: Fleet, namespace: str, result: Plan) -> dict[str, str]:
+    """Subset -> why the first of its steps would be refused. Clusters are asked at the same time, steps in order."""
+    found: dict[str, str] = {}
+    async with asyncio.TaskGroup() as tasks:
+        for cluster, steps in result.members.items():
+            tasks.create_task(_cluster(fleet, cluster, namespace, steps, found))
+    return found
+
+
+async def _cluster(
+    fleet: Fleet, cluster: str, namespace: str, steps: Sequence[MemberStep], found: dict[str, str]
+) -> None:
+    for step in steps:
+        if step.subset in found:
+            continue
+        try:
+            async with asyncio.timeout(SECONDS):
+                await _try(fleet, namespace, step)
+        except errors.AlreadyExists:
+            found[step.subset] = f"{step.kind} {step.name} exists in {where(cluster)} and is not of this application"
+        except errors.KubeError as error:
+            found[step.subset] = f"{step.kind} {step.name} in {where(cluster)}: {error}"
+        except TimeoutError:
+            found[step.subset] = f"{where(cluster)} did not answer within {SECONDS:g} s"
+
+
+async def _try(fleet: Fleet, namespace: str, step: MemberStep) -> None:
+    """Raises KubeError if the step would be refused. What only takes something away is not tried."""
+    member = fleet.member(step.cluster)
+    if member is None:
+        return
+    client = member.client
+    match step:
+        case Apply(create=True, adopt=False):
+            try:
+                await client.create(RESOURCES[step.kind], step.body, PartialObject, namespace=namespace, dry_run=True)
+            except errors.NotFound as error:
+                # The namespace is created together with the first workload.
+                if error.details.get("kind") != NAMESPACES.plural:
+                    raise
+        case Apply(create=False):
+            await client.apply(
+                RESOURCES[step.kind],
+                step.name,
+                step.body,
+                PartialObject,
+                namespace=namespace,
+                field_manager=names.FIELD_MANAGER,
+                force=True,
+                dry_run=True,
+            )
+        case Delete():
+            await try_successor(member, RESOURCES[step.kind], namespace, step)

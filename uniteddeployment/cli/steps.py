@@ -1,0 +1,52 @@
+"""The steps of a plan in words."""
+
+from typing import Final
+
+from uniteddeployment.planning.steps import (
+    AddFinalizer,
+    Apply,
+    CheckOrphaning,
+    CreateRevision,
+    Delete,
+    DeletePod,
+    DeleteRevision,
+    HostStep,
+    MemberStep,
+    NoteCause,
+    NoteOrphaning,
+    OwnRevision,
+    Release,
+    RemoveFinalizer,
+    RenumberRevision,
+    Scale,
+)
+
+_VERBS: Final[dict[type, str]] = {
+    Apply: "update",
+    Scale: "scale",
+    Delete: "delete",
+    DeletePod: "delete",
+    Release: "release",
+    AddFinalizer: "add finalizer",
+    NoteOrphaning: "note orphaning",
+    CheckOrphaning: "check orphaning",
+    RemoveFinalizer: "remove finalizer",
+    CreateRevision: "create revision",
+    RenumberRevision: "renumber revision",
+    OwnRevision: "own revision",
+    NoteCause: "note change cause",
+    DeleteRevision: "delete revision",
+}
+
+
+def verb(step: MemberStep | HostStep) -> str:
+    """What the step does, in a word or two. Programs may rely on it."""
+    if isinstance(step, Apply):
+        return "adopt" if step.adopt else "create" if step.create else "update"
+    return _VERBS[type(step)]
+
+
+def title(step: MemberStep | HostStep) -> str:
+    """What the step does to which object."""
+    target = [part for part in (getattr(step, "kind", ""), getattr(step, "name", "")) if part]
+    return " ".join([verb(step), *target])
