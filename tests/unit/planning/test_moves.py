@@ -96,3 +96,67 @@ def test_paces_are_rounded_as_kubernetes_rounds_them():
     assert moves.pace({}, 1) == Pace(1, 0)
     assert moves.pace({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "10%"}}, 4) == Pace(0, 1)
     assert moves.pace({"type": "Recreate"}, 4) == Pace(0, 4)
+
+
+@given(situations(), st.data())
+def test_raising_the_partition_takes_no_updated_pod_for_a_stable_one(situation, data):
+    """The rule for every kind: what is updated stays, unless there are too many pods without it."""
+    desired, partition, pace, sizes = situation
+    raised = data.draw(st.integers(partition, desired))
+    goal = moves.goals(desired, raised, "target", "stable", sizes)
+    now = moves.step(desired, pace, sizes, goal, "target")
+    updated = sizes["target"].replicas if "target" in sizes else 0
+    old = sum(size.replicas for revision, size in sizes.items() if revision != "target")
+    assert min(goal["target"], now["target"]) >= min(updated, desired - min(old, raised))
+    assert now["target"] <= max(updated, desired - raised)
+
+
+@given(situations(), st.integers(1, 12))
+def test_growing_above_the_cap_adds_stable_pods_alone(situation, more):
+    """I6"""
+    desired, partition, pace, sizes = situation
+    updated = sizes["target"].replicas if "target" in sizes else 0
+    goal = moves.goals(desired + more, partition + more, "target", "stable", sizes)
+    now = moves.step(desired + more, pace, sizes, goal, "target")
+    if updated >= desired - partition:
+        assert now["target"] <= updated
+        assert goal["target"] <= updated
+
+
+def test_the_held_revision_grows_before_the_target():
+    """Were we cut off then, more of the known good version would be running."""
+    now = moves.step(4, Pace(1, 0), {}, {"stable": 2, "target": 2}, "target")
+    assert now == {"stable": 2, "target": 2}
+    sizes = {"stable": Size(1, 1), "target": Size(1, 1), "middle": Size(2, 2)}
+    now = moves.step(4, Pace(1, 0), sizes, {"middle": 0, "stable": 2, "target": 2}, "target")
+    assert now == {"middle": 2, "stable": 2, "target": 1}
+    now = moves.step(4, Pace(1, 0), {**sizes, "target": Size(0, 0)}, {"middle": 0, "stable": 2, "target": 2}, "target")
+    assert now == {"middle": 2, "stable": 2, "target": 1}
+
+
+def test_pods_that_serve_nobody_go_before_those_that_do():
+    sizes = {"a": Size(3, 3), "b": Size(3, 0), "target": Size(0, 0)}
+    now = moves.step(4, Pace(0, 1), sizes, {"a": 0, "b": 0, "target": 4}, "target")
+    assert now == {"a": 3, "b": 0, "target": 1}
+
+
+def test_as_many_go_as_the_others_can_spare():
+    sizes = {"a": Size(3, 3), "target": Size(2, 2)}
+    now = moves.step(4, Pace(1, 1), sizes, {"a": 0, "target": 4}, "target")
+    assert now == {"a": 1, "target": 4}
+
+
+def test_what_is_missing_is_added_to_no_revision_if_there_is_none_for_it():
+    assert moves.goals(4, 3, "target", None, {}) == {"target": 1}
+    assert moves.goals(4, 3, "target", None, {"old": Size(2, 2)}) == {"old": 2, "target": 1}
+    assert moves.goals(4, 3, "target", "target", {}) == {"target": 4}
+    assert moves.goals(4, 9, "target", "old", {}) == {"target": 0, "old": 4}
+
+
+def test_values_that_are_no_numbers_count_as_nothing():
+    assert [moves.resolve(one, 10, round_up=True) for one in (3, -3, "15%", "x%", "3", None)] == [3, 0, 2, 0, 0, 0]
+    assert moves.resolve("15%", 10, round_up=False) == 1
+    assert moves.pace({"rollingUpdate": {"maxSurge": "1%", "maxUnavailable": 0}}, 4) == Pace(1, 0)
+    assert moves.pace({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "1%"}}, 4) == Pace(0, 1)
+    assert moves.pace({"type": "Recreate"}, 0) == Pace(0, 1)
+    assert moves.pace({"rollingUpdate": "x"}, 4) == Pace(1, 1)

@@ -161,6 +161,7 @@ def test_a_kind_without_places_gets_the_partition_that_was_asked_for():
         (6, [NEW, NEW, OLD], {"written": 2, "revision": OLD, "size": 4}, 2),
         (6, [NEW, NEW, OLD], {"written": 2, "revision": OLD, "observed": False}, 2),
         (1, [NEW, NEW, OLD], {"written": 2, "revision": OLD}, 1),
+        (6, [NEW, NEW, OLD], {"written": 0, "revision": OLD, "current": "u"}, 2),
     ],
 )
 def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_partition(

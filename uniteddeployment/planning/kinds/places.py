@@ -48,7 +48,7 @@ def lowest(demand: Demand, found: Workload, place: Place | None) -> int:
 def keeping(demand: Demand, found: Workload, place: Place | None) -> int:
     """The partition that restarts no pod when the template shows the stable revision: of pods at other revisions."""
     others = _others(demand, place)
-    if found.revision != demand.stable:
+    if found.revision != demand.stable or at_one_revision(found):
         complete = found.observed and demand.pods.total >= found.status.replicas
         partition = others if complete else found.spec.replicas
     else:

@@ -1,0 +1,481 @@
+"""Subsets held by a partition of their workload: what is written, from what its controller remembers and shows (I6)."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tests.support import planning as make
+from uniteddeployment.planning.observed import CONTROLLER_REVISION, RollingUpdate, UpdateStrategy, WorkloadSpec
+from uniteddeployment.planning.observed import WorkloadStatus as Status
+from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.steps import Apply, DeletePod, Scale
+from uniteddeployment_api import names
+
+SHARES = {"member-1": None, "member-2": 1}
+
+
+class Subset:
+    """One subset in mid-canary: stable app:1, target app:2 unless told otherwise, and what its member shows."""
+
+    def __init__(self, *, size=4, held=2, kind="statefulSetTemplate", target="app:2", stable=True, **spec):
+        self.kind = kind
+        self.apps = {image: self.app(image, size, held, spec) for image in ("app:1", "app:2", "app:3")}
+        self.target = self.apps[target]
+        self.stable = stable
+        self.found = None
+        self.pods = []
+        self.templates = True
+        self.revisions = tuple(make.record(app, number) for number, app in enumerate(self.apps.values(), 1))
+
+    def app(self, image, size, held, spec):
+        document = make.manifest(kind=self.kind, image=image, replicas=size + 1, shares=SHARES)
+        document["spec"]["updateStrategy"] = {"manualUpdate": {"partitions": {"member-1": held, "member-2": "100%"}}}
+        document["spec"]["template"][self.kind]["spec"] |= spec
+        return make.application(document)
+
+    def hash(self, image):
+        return self.apps[image].template_hash
+
+    def shows(self, template, *images, size=None, partition=0, current=None, observed=True, ready=None, **status):
+        """The member has a workload with this template and pods of these images, by ordinal; None where one is missing.
+
+        ``current`` is the image of the revision that its controller calls the current one.
+        """
+        there = [image for image in images if image is not None]
+        size = len(images) if size is None else size
+        counts = {
+            "replicas": len(there),
+            "ready_replicas": len(there),
+            "available_replicas": len(there),
+            "updated_replicas": there.count(template),
+            "current_revision": self.native(current or template),
+            "update_revision": self.native(template),
+        }
+        kept = Status(observed_generation=2 if observed else 1, **(counts | status))
+        app = self.apps[template]
+        made = make.stateful_set(app, "member-1", replicas=size, partition=partition, generation=2, status=kept)
+        strategy = UpdateStrategy("", None, partition) if self.kind == "cloneSetTemplate" else made.spec.update_strategy
+        self.found = msgspec.structs.replace(made, spec=WorkloadSpec(size, strategy))
+        self.pods = [self.pod(image, ordinal) for ordinal, image in enumerate(images) if image is not None]
+        if ready is not None:
+            for ordinal in set(range(len(images))) - set(ready):
+                self.change(ordinal, ready=False)
+        return self
+
+    def native(self, image):
+        return f"web-member-1-{self.hash(image)}" if image in self.apps else image
+
+    def pod(self, image, ordinal):
+        (pod,) = make.pods(self.target, "member-1", [self.hash(image)])
+        labels = {**pod.metadata.labels, CONTROLLER_REVISION: self.native(image)}
+        metadata = msgspec.structs.replace(pod.metadata, name=f"p-{ordinal}", uid=f"uid-{ordinal}", labels=labels)
+        return msgspec.structs.replace(pod, metadata=metadata)
+
+    def change(self, ordinal, *, ready=True, **metadata):
+        """Change the metadata of a pod, or make it not ready."""
+        index = next(index for index, pod in enumerate(self.pods) if pod.ordinal == ordinal)
+        pod = self.pods[index]
+        conditions = tuple(msgspec.structs.replace(one, status=str(ready)) for one in pod.status.conditions)
+        self.pods[index] = msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, **metadata),
+            status=msgspec.structs.replace(pod.status, conditions=conditions),
+        )
+        return self
+
+    def planned(self, **observed):
+        """The row and the only step of the subset, or None."""
+        before = {"currentRevision": self.apps["app:1"].revision_name if self.stable else ""}
+        old = self.apps["app:1"]
+        templates = {old.revision_name: old.revision_data} if self.templates else {}
+        found = [self.found] if self.found is not None else []
+        other = make.stateful_set(old, "member-2", replicas=1)
+        views = {
+            "member-1": make.view("member-1", *found, pods=self.pods),
+            "member-2": make.view("member-2", other, pods=make.pods(old, "member-2", [old.template_hash])),
+        }
+        seen = make.observed(views, revisions=self.revisions, templates=templates)
+        self.plan = plan(make.subject(self.target, status=before), replace(seen, **observed))
+        steps = self.plan.members.get("default/member-1", ())
+        assert len(steps) <= 1
+        (row,) = [row for row in self.plan.rows if row.name == "member-1"] or [None]
+        return row, steps[0] if steps else None
+
+    def written(self, **observed):
+        """What is written to the workload: image, replicas and partition; nothing if nothing is."""
+        step = self.planned(**observed)[1]
+        if step is None:
+            return None
+        assert isinstance(step, Apply), step
+        spec = step.body["spec"]
+        strategy = spec["updateStrategy"]
+        partition = strategy.get("partition", (strategy.get("rollingUpdate") or {}).get("partition"))
+        return spec["template"]["spec"]["containers"][0]["image"], spec["replicas"], partition
+
+
+# --- What its controller remembers ------------------------------------------------------------------------------------
+
+
+def test_a_canary_whose_controller_remembers_the_stable_revision_grows_with_its_template():
+    subset = Subset(size=8, held=6).shows("app:2", "app:1", "app:1", "app:2", "app:2", partition=2, current="app:1")
+    assert subset.written() == ("app:2", 8, 8), "updated pods are before the partition"
+
+
+@pytest.mark.parametrize("hash_only", [False, True])
+def test_a_controller_that_has_forgotten_the_stable_revision_is_shown_it_when_the_subset_grows(hash_only):
+    """Some controllers label pods with the hash of the revision alone."""
+    subset = Subset(size=6, held=6).shows("app:2", "app:2", "app:2")
+    if hash_only:
+        for ordinal in range(2):
+            subset.change(
+                ordinal, labels={**subset.pods[ordinal].metadata.labels, CONTROLLER_REVISION: subset.hash("app:2")}
+            )
+    assert subset.written() == ("app:1", 6, 2)
+    row, step = subset.planned()
+    assert "stable revision" in step.why
+    assert not row.settled
+
+
+def test_pods_that_the_partition_allows_are_created_updated_where_the_target_is_what_it_remembers():
+    assert Subset(size=6, held=2).shows("app:2", "app:2", "app:2").written() == ("app:1", 6, 4)
+
+
+def test_pods_are_created_stable_where_it_remembers_a_third_revision_whatever_the_partition_allows():
+    subset = Subset(size=6, held=2, target="app:3").shows("app:2", "app:2", "app:2")
+    assert subset.written() == ("app:1", 6, 2)
+
+
+def test_it_does_not_remember_what_only_pods_that_go_away_have():
+    """Without them its update may be complete at any moment."""
+    subset = Subset(size=6, held=4).shows("app:2", "app:1", "app:2", "app:2", partition=1, current="app:1")
+    assert subset.written() == ("app:2", 6, 6)
+    subset.change(0, deletion_timestamp=make.NOW)
+    assert subset.written() == ("app:1", 6, 3)
+
+
+def test_it_does_not_remember_the_stable_revision_because_pods_have_it():
+    """They were created from its template once; the current revision is another one."""
+    subset = Subset(size=6, held=6, target="app:3").shows(
+        "app:3", "app:2", "app:2", "app:1", current="app:2", partition=3
+    )
+    assert subset.written() == ("app:1", 6, 2)
+
+
+def test_an_old_status_tells_nothing_of_the_new_template():
+    """Its two revisions are the same, but not yet of this template."""
+    old = {"current_revision": "same", "update_revision": "same"}
+    subset = Subset(held=2).shows("app:2", "app:1", "app:1", "app:1", "app:1", partition=2, observed=False, **old)
+    assert subset.planned()[1] is None
+
+
+def test_a_label_that_says_it_shows_the_stable_revision_is_not_believed_against_its_pods():
+    subset = Subset(size=6, held=6).shows("app:2", "app:2", "app:2")
+    labels = {**subset.found.metadata.labels, names.LABEL_REVISION: subset.hash("app:1")}
+    subset.found = msgspec.structs.replace(
+        subset.found, metadata=msgspec.structs.replace(subset.found.metadata, labels=labels)
+    )
+    assert subset.written() == ("app:1", 6, 2)
+
+
+def test_nothing_is_shown_as_long_as_nothing_is_to_be_created():
+    """I3: raising the partition is one write, and then it is settled."""
+    subset = Subset(held=4).shows("app:2", "app:2", "app:2", "app:2", "app:2")
+    assert subset.written() == ("app:2", 4, 4)
+    row, step = subset.shows("app:2", *["app:2"] * 4, partition=4).planned()
+    assert step is None
+    assert row.settled
+    assert row.message == (
+        "4 pods are updated where the partition allows 0: raising a partition takes none back, "
+        "going back to the earlier template does"
+    )
+
+
+def test_pods_that_were_asked_for_and_not_created_yet_are_created_stable_when_the_partition_is_raised():
+    subset = Subset(size=6, held="100%").shows("app:2", "app:2", "app:2", "app:2", size=6)
+    assert subset.written() == ("app:1", 6, 3)
+    subset = Subset(size=6, held="100%").shows("app:2", "app:2", "app:2", "app:2", size=6, observed=False)
+    assert subset.written() == ("app:2", 6, 6), "what its controller does next is not known"
+
+
+def test_a_strategy_that_waits_for_people_is_left_alone():
+    """OnDelete creates pods at the newest revision only, whatever is remembered."""
+    subset = Subset(size=6, held=6, updateStrategy={"type": "OnDelete"}).shows("app:2", "app:2", "app:2")
+    strategy = UpdateStrategy("OnDelete", None)
+    subset.found = msgspec.structs.replace(subset.found, spec=WorkloadSpec(2, strategy))
+    assert isinstance(subset.planned()[1], Scale)
+
+
+# --- While its template is the stable one -----------------------------------------------------------------------------
+
+
+def inverted(*images, partition=2, **more):
+    """A workload that has been shown the stable revision to create pods at it."""
+    options = {"current": "app:2", "partition": partition} | more
+    return lambda subset: subset.shows("app:1", *images, **options)
+
+
+def test_it_stays_as_it_is_while_nothing_more_may_be_updated():
+    """I3: it is as asked for, and nothing is written."""
+    subset = inverted("app:2", "app:2", "app:1", "app:1")(Subset(held=2))
+    row, step = subset.planned()
+    assert step is None
+    assert row.settled
+    assert row.counts.updated == 2
+
+
+def test_it_grows_and_shrinks_with_the_same_template():
+    grown = inverted("app:2", "app:2", "app:1", "app:1")(Subset(size=6, held=4))
+    assert isinstance(grown.planned()[1], Scale)
+    shrunk = inverted("app:2", "app:2", "app:1", "app:1")(Subset(size=1, held=1))
+    assert shrunk.written() == ("app:1", 1, 1)
+
+
+def test_one_pod_after_the_other_is_updated_when_the_partition_is_lowered():
+    subset = inverted("app:2", "app:2", *["app:1"] * 4)(Subset(size=6, held=2))
+    assert subset.written() == ("app:1", 6, 4)
+    subset = inverted("app:2", "app:2", *["app:1"] * 4, partition=4)(Subset(size=6, held=2))
+    row, step = subset.planned()
+    assert isinstance(step, DeletePod)
+    assert (step.name, step.uid) == ("p-2", "uid-2")
+    assert "update it" in row.message
+    assert not row.settled
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"observed": False},
+        {"available_replicas": 5},
+        {"replicas": 5},
+        {"replicas": 7},
+    ],
+)
+def test_no_pod_is_updated_before_all_are_there_and_available(change):
+    subset = inverted("app:2", "app:2", *["app:1"] * 4, partition=4, **change)(Subset(size=6, held=2))
+    assert not isinstance(subset.planned()[1], DeletePod)
+
+
+def test_no_pod_is_updated_while_another_goes_away():
+    subset = inverted("app:2", "app:2", *["app:1"] * 4, partition=4)(Subset(size=6, held=2))
+    subset.change(3, deletion_timestamp=make.NOW)
+    assert subset.planned()[1] is None
+
+
+def test_a_pod_that_is_not_ready_is_updated_first_and_none_at_or_after_the_partition():
+    images = ["app:2", *["app:1"] * 5]
+    subset = inverted(*images, partition=4, ready=[0, 1, 2, 4, 5])(Subset(size=6, held=2))
+    assert subset.planned()[1].name == "p-3"
+    subset = inverted(*["app:1"] * 3, "app:2", "app:2", "app:2", partition=0)(Subset(size=6, held=2))
+    assert not isinstance(subset.planned()[1], DeletePod)
+
+
+def test_a_third_version_gets_its_template_when_it_may_update_pods():
+    images = ["app:2", "app:2", "app:1", "app:1"]
+    subset = inverted(*images)(Subset(held=4, target="app:3"))
+    assert subset.planned()[1] is None, "nothing may be updated as yet"
+    subset = inverted(*images)(Subset(held=3, target="app:3"))
+    assert subset.written() == ("app:3", 4, 3)
+    subset = inverted(*images)(Subset(size=6, held=3, target="app:3"))
+    assert isinstance(subset.planned()[1], Scale), "what is added is added at the stable revision first"
+
+
+def test_what_is_missing_is_waited_for_before_the_third_version_comes():
+    subset = inverted("app:2", "app:2", "app:1", None)(Subset(held=3, target="app:3"))
+    assert subset.planned()[1] is None
+    assert not subset.planned()[0].settled
+
+
+def test_with_no_partition_its_controller_updates_the_rest():
+    subset = inverted("app:2", "app:2", "app:1", "app:1")(Subset(held=0))
+    assert subset.written() == ("app:2", 4, 0)
+
+
+def test_going_back_to_the_stable_revision_reaches_all_pods_before_the_partition_is_written():
+    subset = inverted("app:2", "app:2", "app:1", "app:1")(Subset(held=2, target="app:1"))
+    assert subset.written() == ("app:1", 4, 0)
+    subset = Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4, current="app:2")
+    assert subset.planned()[1] is None, "its controller would create lost pods at the other revision"
+    assert Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4).written() == ("app:1", 4, 2)
+
+
+def test_a_cloneset_keeps_a_number_of_pods_wherever_they_are():
+    kind = "cloneSetTemplate"
+    assert Subset(size=6, held=6, kind=kind).shows("app:2", "app:2", "app:2").written() == ("app:1", 6, 2)
+    subset = inverted("app:2", "app:2", "app:1", "app:1", "app:1")(Subset(size=3, held=3, kind=kind))
+    assert subset.written() == ("app:1", 3, 0), "pods above the cap go first"
+    subset = inverted("app:2", *["app:1"] * 3, partition=3)(Subset(held=1, kind=kind))
+    assert isinstance(subset.planned()[1], DeletePod)
+
+
+# --- Coming back from zero, and creation ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("template", ["app:2", "app:3"])
+@pytest.mark.parametrize("left", [[], ["app:1"]])
+def test_a_workload_that_comes_back_from_zero_is_shown_the_stable_revision_first(template, left):
+    """Also while pods still go away: its controller may forget the stable revision at any moment."""
+    subset = Subset(held=2).shows(template, *left, size=0, current="app:1")
+    for ordinal in range(len(left)):
+        subset.change(ordinal, deletion_timestamp=make.NOW)
+    assert subset.written() == ("app:1", 0, 0)
+
+
+def test_a_workload_that_comes_back_from_zero_gets_the_target_when_its_controller_has_noted_the_stable_revision():
+    for waiting in ({"observed": False}, {"current": "app:2"}):
+        subset = Subset(held=2).shows("app:1", size=0, **waiting)
+        row, step = subset.planned()
+        assert step is None
+        assert row.message == f"until its controller has noted the stable revision {subset.hash('app:1')}"
+    assert Subset(held=2).shows("app:1", size=0).written() == ("app:2", 4, 2)
+
+
+def test_a_label_alone_does_not_say_that_the_stable_revision_was_shown_at_zero():
+    subset = Subset(held=2).shows("app:2", size=0)
+    labels = {**subset.found.metadata.labels, names.LABEL_REVISION: subset.hash("app:1")}
+    subset.found = msgspec.structs.replace(
+        subset.found, metadata=msgspec.structs.replace(subset.found.metadata, labels=labels)
+    )
+    assert subset.written() == ("app:1", 0, 0)
+
+
+def test_the_stable_template_is_loaded_only_when_it_has_to_be_shown():
+    """One request less for each rollout."""
+    subset = Subset(held=2).shows("app:1", *["app:1"] * 4)
+    subset.templates = False
+    assert subset.written() == ("app:2", 4, 2)
+    subset = Subset(size=6, held=6).shows("app:2", "app:2", "app:2")
+    subset.templates = False
+    subset.planned()
+    assert subset.plan.missing == {subset.apps["app:1"].revision_name}
+
+
+# --- Without a stable revision ----------------------------------------------------------------------------------------
+
+
+def test_what_runs_is_held_before_any_version_was_complete_and_that_is_as_asked_for():
+    subset = Subset(held="100%", stable=False).shows("app:1", *["app:1"] * 4)
+    assert subset.written() == ("app:2", 4, 4)
+    subset = Subset(held="100%", stable=False).shows("app:2", *["app:1"] * 4, partition=4, current="app:1")
+    row, step = subset.planned()
+    assert step is None
+    assert row.settled
+    assert row.message == (
+        "4 pods are held by the partition at the revision that they have: no version was complete before this one"
+    )
+    assert subset.plan.status["currentRevision"] == ""
+
+
+def test_as_many_are_updated_as_the_partition_allows_before_any_version_was_complete():
+    images = ["app:1", "app:1", "app:2", "app:2"]
+    subset = Subset(held=2, stable=False).shows("app:2", *images, partition=2, current="app:1")
+    assert subset.planned()[0].settled
+    subset = Subset(held=1, stable=False).shows("app:2", *images, partition=1, current="app:1")
+    row, _ = subset.planned()
+    assert not row.settled
+    assert row.message == "2 of 3 pods updated and ready"
+
+
+def lost(subset, problem=None):
+    """Somebody has deleted the stable revision, or damaged it."""
+    gone = subset.apps["app:1"].revision_name
+    if problem:
+        subset.revisions = tuple(replace(one, problem=problem) if one.name == gone else one for one in subset.revisions)
+    else:
+        subset.revisions = tuple(one for one in subset.revisions if one.name != gone)
+    return subset
+
+
+WAY_OUT = "Lower the partition to 0, or apply the template of the stable version and then the new one again"
+
+
+@pytest.mark.parametrize("problem", [None, "its data is garbage"])
+def test_held_pods_stay_when_the_stable_revision_is_lost(problem):
+    images = ["app:1", "app:1", "app:2", "app:2"]
+    subset = lost(Subset(held=2).shows("app:2", *images, partition=2, current="app:1"), problem)
+    row, step = subset.planned()
+    assert step is None
+    assert row.settled
+    why = f"cannot be used ({problem})" if problem else "is gone"
+    assert row.message.endswith(
+        f"the ControllerRevision {subset.apps['app:1'].revision_name} of the stable version {why}"
+    )
+
+
+def test_a_controller_that_remembers_held_pods_may_grow_when_the_stable_revision_is_lost():
+    subset = lost(Subset(size=6, held=5).shows("app:2", "app:1", "app:2", partition=1, current="app:1"))
+    assert subset.written() == ("app:2", 6, 6)
+
+
+def stalls(subset, missing):
+    row, step = subset.planned()
+    assert row.stalled
+    assert not row.settled
+    assert row.message.startswith(f"{missing} pods that the partition holds cannot be created: the ControllerRevision")
+    assert row.message.endswith(WAY_OUT)
+    return step
+
+
+def test_pods_that_cannot_be_created_at_the_stable_revision_stall_the_subset():
+    assert stalls(lost(Subset(size=6, held=5).shows("app:2", "app:2", "app:2")), 4) is None
+    assert stalls(lost(Subset(held=4).shows("app:2", size=0)), 4) is None
+    assert stalls(lost(Subset(held=4)), 4) is None
+
+
+def test_pods_that_the_partition_allows_are_created_all_the_same():
+    step = stalls(lost(Subset(held=3)), 3)
+    assert (step.body["spec"]["replicas"], step.create) == (1, True)
+    step = lost(Subset(held=3).shows("app:2", size=0)).planned()[1]
+    assert isinstance(step, Scale)
+    assert step.replicas == 1
+    assert stalls(lost(Subset(held=3).shows("app:2", "app:2")), 3) is None
+
+
+def test_a_subset_that_shrinks_needs_no_stable_revision():
+    assert isinstance(lost(Subset(size=1, held=1).shows("app:2", "app:2", "app:2", partition=1)).planned()[1], Scale)
+
+
+# --- Counts and progress ----------------------------------------------------------------------------------------------
+
+
+def test_updated_pods_that_are_not_ready_are_waited_for():
+    images = ["app:1", "app:1", "app:2", "app:2"]
+    subset = Subset(held=2).shows("app:2", *images, partition=2, current="app:1", ready=[0, 1, 2])
+    row, _ = subset.planned()
+    assert row.message == "1 of 2 pods updated and ready"
+
+
+def test_pods_that_canaries_before_the_partition_hold_back_are_not_waited_for():
+    images = [*["app:1"] * 3, "app:2", *["app:1"] * 4]
+    subset = Subset(size=8, held=6).shows("app:2", *images, partition=7, current="app:1")
+    subset.pods = subset.pods[:7]
+    subset.found = msgspec.structs.replace(
+        subset.found, spec=WorkloadSpec(8, UpdateStrategy("RollingUpdate", RollingUpdate(7)))
+    )
+    assert subset.planned()[0].settled
+
+
+def test_the_highest_pod_that_keeps_a_statefulset_from_going_on_is_replaced_first():
+    """It updates from the last one on, so lower ones may yet get ready before their turn."""
+    subset = Subset(held=1).shows("app:2", *["app:1"] * 4, partition=1, current="app:1", ready=[3])
+    step = subset.planned()[1]
+    assert isinstance(step, DeletePod)
+    assert step.name == "p-2"
+    assert subset.change(1, deletion_timestamp=make.NOW).planned()[1] is None, "one at a time"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"ready": [0, 1, 2, 3]}, None),
+        ({"ready": [2, 3], "partition": 2}, None),
+        ({"ready": [1, 2, 3], "partition": 0}, "p-0"),
+        ({"ready": [0], "observed": False}, None),
+    ],
+)
+def test_no_other_pod_is_replaced(change, expected):
+    """Ready ones, those that the partition holds, and while its controller has not seen the change."""
+    options = {"partition": 1, "current": "app:1"} | change
+    held = options["partition"]
+    step = Subset(held=held).shows("app:2", *["app:1"] * 4, **options).planned()[1]
+    assert (step.name if step else None) == expected
