@@ -47,8 +47,10 @@ e2e-envtest: setup  ## The same on real control planes, from the binaries in $KU
 bench: setup  ## Print the numbers of the design as ratios in one run.
 	$(BIN)/python -m tests.bench
 
-generate: setup  ## Write config/crd from the models.
+generate: setup  ## Write config/crd from the models, and the controller's roles from the list of its rights.
 	$(BIN)/ud crds > config/crd/crds.yaml
+	$(BIN)/ud rbac host > config/rbac/roles.yaml
+	$(BIN)/ud rbac member > config/member/role.yaml
 
 format: setup  ## Format and mend what can be mended.
 	$(BIN)/ruff format .

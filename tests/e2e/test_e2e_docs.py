@@ -28,7 +28,7 @@ ELSEWHERE = {
     r"make playground|ud playground.*": "test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left",
     r"(KUBEBUILDER_ASSETS=\S+ )?make e2e-envtest": "test_real_binaries_are_started_with_these_commands",
     r"kubectl apply -k config/?": "test_the_documented_installation_is_accepted",
-    r"kubectl apply -f config/member/rbac.yaml": "test_the_documented_installation_is_accepted",
+    r"kubectl apply -k config/member": "test_the_documented_installation_is_accepted",
     r"ud embedded .*": "test_an_embedded_cluster_has_the_port_token_and_nodes_that_were_asked_for",
     r"ud get -w": "test_get_shows_the_tree_and_plan_what_would_be_done",
     r"ud (convert|adopt) .*|ud plan -f web.yaml|kubectl apply -f (web|db-zone-a).yaml|"

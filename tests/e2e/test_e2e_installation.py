@@ -19,7 +19,9 @@ def cleared(bare_site: Site) -> Iterator[Site]:
     rest = [one for one in installed if one["kind"] != "CustomResourceDefinition"]
     delete = ["delete", "--ignore-not-found", "--wait=false", "-f"]
     bare_site.kubectl(*delete, "-", stdin=yaml.safe_dump_all(rest))
-    bare_site.kubectl(*delete, str(CONFIG / "member" / "rbac.yaml"), "--context", "member-1")
+    bare_site.kubectl(
+        "delete", "--ignore-not-found", "--wait=false", "-k", str(CONFIG / "member"), "--context", "member-1"
+    )
 
 
 def test_every_sample_is_accepted(bare_site: Site) -> None:
@@ -34,4 +36,4 @@ def test_the_documented_installation_is_accepted(cleared: Site) -> None:
     assert {"namespace", "customresourcedefinition", "clusterrole", "clusterrolebinding", "deployment"} <= kinds
     again = cleared.kubectl("apply", "-k", str(CONFIG))
     assert all(line.endswith("unchanged") for line in again.splitlines()), again
-    cleared.kubectl("apply", "-f", str(CONFIG / "member" / "rbac.yaml"), "--context", "member-1")
+    cleared.kubectl("apply", "-k", str(CONFIG / "member"), "--context", "member-1")

@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
+from tests.support import rights
 from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, world_for
 from tests.support.planning import manifest
 from tests.support.watchdog import Watchdog, workloads
-from tests.support.world import TOKEN, UDS, simulate, world
+from tests.support.world import UDS, simulate, world
 from uniteddeployment.embedded.crd.lifecycle import LifecycleController
 from uniteddeployment_api import names
 
@@ -475,7 +476,7 @@ def test_credentials_that_were_replaced_are_taken_up_without_a_restart():
         async with world() as w:
             await created(w, "statefulSetTemplate")
             member = w.members["member-2"]
-            member.tokens["fresh-token"] = member.tokens.pop(TOKEN)
+            member.tokens["fresh-token"] = member.tokens.pop(rights.TOKEN)
             w.apply(manifest(image="app:2"))
             await w.until(lambda: w.condition("Ready") == "Unknown", what="the refusal")
             assert "refuses our credentials" in w.status()["subsetStatuses"][1]["reason"]

@@ -15,6 +15,7 @@ from typing import Any
 
 import looptime
 
+from tests.support import rights
 from tests.support.inprocess import InProcessTransport
 from tests.support.life import Life, track_tasks
 from uniteddeployment.controller.controller import Controller
@@ -47,12 +48,17 @@ class World:
                 name,
                 clock=self.clock,
                 random=Random(random.getrandbits(64)),
-                tokens={TOKEN: ADMIN},
+                tokens={TOKEN: ADMIN, rights.TOKEN: rights.identity("host" if name == "host" else "member")},
                 **cluster,
             )
 
         self.host = made("host")
         self.members = {f"member-{i + 1}": made(f"member-{i + 1}") for i in range(members)}
+        self.asked = {
+            name: rights.Asked(cluster, "host" if cluster is self.host else "member")
+            for name, cluster in self.clusters.items()
+        }
+        """What the controller asked each cluster for; it has the rights of its roles, and no others."""
         self.transports: dict[str, InProcessTransport] = {}
         self.controller: Controller | None = None
         self.life: Life | None = None
@@ -85,19 +91,25 @@ class World:
     def start_clusters(self) -> None:
         for member in self.members.values():
             member.start()
+            self._grant(member, "member")
         self.start_host()
 
     def start_host(self) -> None:
         """Start the host with our definitions."""
         self.host.start()
+        self._grant(self.host, "host")
         for definition in _definitions():
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             self.request(self.host, "POST", path, definition)
 
+    def _grant(self, cluster: Cluster, where: str) -> None:
+        for path, document in rights.cluster_wide(where):
+            self.request(cluster, "POST", path, document)
+
     def register(self) -> None:
         """Cluster objects and Secrets for all members."""
         for name in self.members:
-            secret = {"metadata": {"name": f"{name}-credentials"}, "stringData": {"token": TOKEN}}
+            secret = {"metadata": {"name": f"{name}-credentials"}, "stringData": {"token": rights.TOKEN}}
             self.request(self.host, "POST", "/api/v1/namespaces/default/secrets", secret)
             cluster = {
                 "apiVersion": names.API_VERSION,
@@ -110,7 +122,7 @@ class World:
             }
             self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
 
-    def client(self, cluster: Cluster, token: str = TOKEN) -> Client:
+    def client(self, cluster: Cluster, token: str = rights.TOKEN) -> Client:
         served = cluster if self.life is None else self.life.connected(cluster)
         transport = InProcessTransport(served, token, cluster.name)
         self.transports[cluster.name] = transport
@@ -121,7 +133,7 @@ class World:
 
         def connect(connection: Connection) -> Client:
             name = connection.server.removeprefix("https://").partition(".")[0]
-            token = connection.tokens.value if isinstance(connection.tokens, StaticToken) else TOKEN
+            token = connection.tokens.value if isinstance(connection.tokens, StaticToken) else ""
             return self.client(self.members[name], token)
 
         self.life = Life()
@@ -242,6 +254,8 @@ async def world(seed: int = 1, members: int = 3, *, controller: bool = True, **c
         yield made
     finally:
         await made.stop()
+    refused = {name: asked.refused for name, asked in made.asked.items() if asked.refused}
+    assert not refused, f"the controller asked for what its roles do not allow: {refused}"
 
 
 @cache

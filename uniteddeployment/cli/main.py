@@ -138,6 +138,15 @@ def crds() -> None:
 
 @app.command(short_help="Show applications with their subsets.")
 @one_line
+def rbac(where: Annotated[str, typer.Argument(help="host or member.")]) -> None:
+    """Print the roles that the controller needs, as YAML."""
+    from uniteddeployment.cli import rbac as command  # noqa: PLC0415
+
+    typer.echo(command.main(where), nl=False)
+
+
+@app.command()
+@one_line
 def get(
     name: Names = None,
     namespace: Namespace = "",

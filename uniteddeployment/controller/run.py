@@ -16,7 +16,7 @@ from uniteddeployment.controller import web
 from uniteddeployment.controller.controller import Controller
 from uniteddeployment.controller.metrics import LoopMetrics
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
-from uniteddeployment.controller.settings import Settings
+from uniteddeployment.controller.settings import LEASE, Settings
 from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.clock import since_boot
@@ -31,7 +31,6 @@ from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)
 
-LEASE = "uniteddeployment-controller"
 GARBAGE_THRESHOLD = 20_000
 
 

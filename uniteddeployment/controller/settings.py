@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+LEASE = "uniteddeployment-controller"
+"""The Lease that the leader holds."""
+WEBHOOK = "uniteddeployment-webhook"
+"""The webhooks' Service, and the Secret with its certificate."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -26,4 +31,3 @@ class Settings:
     admission_port: int = 9443
     admission_namespace: str = "uniteddeployment-system"
     """The namespace of the webhooks' Service and of the Secret with their certificate."""
-    admission_service: str = "uniteddeployment-webhook"

@@ -14,7 +14,7 @@ import kopf
 import structlog
 
 from uniteddeployment.controller import certificates
-from uniteddeployment.controller.settings import Settings
+from uniteddeployment.controller.settings import WEBHOOK, Settings
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment_api import (
@@ -35,9 +35,7 @@ POLL_SECONDS = 0.05
 @contextlib.asynccontextmanager
 async def admission(connection: Connection, client: Client, settings: Settings) -> AsyncIterator[None]:
     """Serve the webhooks while the block runs. Raises CertificateError, TimeoutError."""
-    serving = await certificates.ensure(
-        client, settings.admission_namespace, settings.admission_service, configuration=names.MANAGER
-    )
+    serving = await certificates.ensure(client, settings.admission_namespace, WEBHOOK, configuration=names.MANAGER)
     with certificates.as_files(serving) as (certfile, keyfile):
         server = kopf.WebhookServer(
             addr=settings.admission_host, port=settings.admission_port, certfile=certfile, pkeyfile=keyfile

@@ -17,7 +17,7 @@ from uniteddeployment.cli.embedded import Options
 from uniteddeployment.cli.fleet import install
 from uniteddeployment.controller import shell
 from uniteddeployment.controller.certificates import CONFIGURATIONS
-from uniteddeployment.controller.settings import Settings
+from uniteddeployment.controller.settings import WEBHOOK, Settings
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import from_values
 from uniteddeployment.kube.meta import PartialObject
@@ -27,7 +27,7 @@ from uniteddeployment_api import names
 
 WEBHOOKS = Path(__file__).parents[3] / "config" / "manager" / "webhooks.yaml"
 NAMESPACE = Settings().admission_namespace
-HOST_NAME = f"{Settings().admission_service}.{NAMESPACE}.svc"
+HOST_NAME = f"{WEBHOOK}.{NAMESPACE}.svc"
 
 
 def free_port() -> int:
