@@ -4,89 +4,88 @@ The answer of each write goes into the caches at once, so that the next look alr
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from uniteddeployment.controller.failures import failure, is_final
+from uniteddeployment.controller.flights import Flight, Flights, Outcome
 from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.host_writes import HostWriter
 from uniteddeployment.controller.member_writes import MemberWriter, Written
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import immutable
+from uniteddeployment.fleet.member import Member
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
 from uniteddeployment.planning.observed import Refusal
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.recreate import applied
-from uniteddeployment.planning.steps import Apply, Delete, Event, HostStep, MemberStep
+from uniteddeployment.planning.steps import Apply, Delete, HostStep, MemberStep
 from uniteddeployment.planning.subject import Subject
-
-
-@dataclass(slots=True)
-class Outcome:
-    """How a plan went. ``failed`` says that it has to be tried again."""
-
-    failed: bool = False
-    done: list[MemberStep] = field(default_factory=list)
-    """The steps that changed something."""
-    untold: list[MemberStep] = field(default_factory=list)
-    """Those of them that no Event speaks of."""
-    host_error: str = ""
-    events: list[Event] = field(default_factory=list)
 
 
 class Actor:
     """Writes what a plan says."""
 
-    def __init__(self, client: Client, host: Host, fleet: Fleet) -> None:
+    def __init__(self, client: Client, host: Host, fleet: Fleet, landed: Callable[[Flight], None]) -> None:
         self._fleet = fleet
         self._hosts = HostWriter(client, host)
         self._members = MemberWriter()
+        self.flights = Flights(self._write_members, landed)
 
     async def carry_out(self, subject: Subject, plan: Plan, memory: Memory) -> Outcome:
-        """Everything that the plan asks for. Failures in members end up in ``memory``, with their subset."""
+        """Everything that the plan asks for. Failures in members end up in ``memory``, with their subset.
+
+        What members do not answer within a grace is left in flight, and is not part of the outcome.
+        """
         outcome = Outcome()
         try:
-            for step in plan.before:
-                await self._hosts.write(subject, step)
-            async with asyncio.TaskGroup() as tasks:
-                for cluster, steps in plan.members.items():
-                    tasks.create_task(self._cluster(subject, cluster, steps, memory, outcome))
-                for step in plan.host:
-                    tasks.create_task(self._guarded_host_step(subject, step, outcome))
-            if not outcome.failed:
-                for step in plan.after:
-                    await self._hosts.write(subject, step)
+            for before in plan.before:
+                await self._hosts.write(subject, before)
+            with self.flights.begun(subject, memory, plan.members) as flights:
+                async with asyncio.TaskGroup() as tasks:
+                    for step in plan.host:
+                        tasks.create_task(self._guarded_host_step(subject, step, outcome))
+                for flight in await self.flights.wait(flights):
+                    outcome.add(flight.outcome)
+            if not outcome.failed and not self.flights.of((subject.namespace, subject.name)):
+                for after in plan.after:
+                    await self._hosts.write(subject, after)
         except errors.KubeError as error:
             outcome.failed = True
             outcome.host_error = str(error)
         return outcome
 
-    async def _cluster(
-        self, subject: Subject, cluster: str, steps: Sequence[MemberStep], memory: Memory, outcome: Outcome
-    ) -> None:
-        member = self._fleet.member(cluster)
+    async def _write_members(self, flight: Flight) -> None:
+        """The steps of one cluster, in order."""
+        member = self._fleet.member(flight.cluster)
         if member is None:
-            outcome.failed = True
+            flight.outcome.failed = True
             return
         broken: set[str] = set()
-        for step in steps:
-            if step.subset in broken:
-                continue  # a later write may rely on the earlier one
-            try:
-                written = await self._members.write(subject, member, step, memory)
-            except errors.KubeError as error:
-                broken.add(step.subset)
-                outcome.failed = True
-                now = asyncio.get_running_loop().time()
-                before = memory.failures.get(step.subset)
-                memory.failures[step.subset] = failure(before, step, error, subject.generation, now)
-                _note_refusal(step, error, memory)
-                if isinstance(error, errors.Unreachable | errors.Unauthorized):
-                    member.suspect()
-            else:
-                _note_success(step, written, memory, outcome)
+        for position, step in enumerate(flight.steps):
+            flight.position = position
+            if flight.obsolete:
+                return
+            if step.subset not in broken and not await self._write(flight, member, step):
+                broken.add(step.subset)  # a later write of the subset may rely on this one
+
+    async def _write(self, flight: Flight, member: Member, step: MemberStep) -> bool:
+        """One step; says whether it succeeded."""
+        subject, memory = flight.subject, flight.memory
+        try:
+            written = await self._members.write(subject, member, step, memory)
+        except errors.KubeError as error:
+            flight.outcome.failed = True
+            now = asyncio.get_running_loop().time()
+            before = memory.failures.get(step.subset)
+            memory.failures[step.subset] = failure(before, step, error, subject.generation, now)
+            _note_refusal(step, error, memory)
+            if isinstance(error, errors.Unreachable | errors.Unauthorized):
+                member.suspect()
+            return False
+        _note_success(step, written, memory, flight.outcome)
+        return True
 
     async def _guarded_host_step(self, subject: Subject, step: HostStep, outcome: Outcome) -> None:
         """A failure on the host must not cancel what goes on in members."""

@@ -6,12 +6,13 @@ again, report.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
 import structlog
 
-from uniteddeployment.controller.act import Actor, Outcome
+from uniteddeployment.controller.act import Actor
+from uniteddeployment.controller.flights import Flight, Outcome
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.controller.metrics import Metrics, NoMetrics
 from uniteddeployment.controller.objects import Parser
@@ -75,9 +76,12 @@ class Controller:
             now=now,
         )
         self._parser = Parser()
-        self._observer = Observer(self.host, self.fleet, now)
-        self._actor = Actor(client, self.host, self.fleet)
+        self._actor = Actor(client, self.host, self.fleet, self._landed)
+        self._flights = self._actor.flights
+        self._observer = Observer(self.host, self.fleet, now, self._flights.remaining)
         self._reporter = Reporter(client, self.host)
+        self._unreported: set[Key] = set()
+        """Keys whose status has yet to be written although the queue takes no keys any more."""
         self.synced = asyncio.Event()
         self._stopping = asyncio.Event()
 
@@ -88,6 +92,7 @@ class Controller:
     async def run(self) -> None:
         """Watch, then work, until told to stop or cancelled. What is being worked on then is finished first."""
         sources = asyncio.create_task(self._run_sources())
+        flights = asyncio.create_task(self._flights.run())
         work = asyncio.create_task(self._run_workers())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -95,13 +100,38 @@ class Controller:
         finally:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_SECONDS):
-                    await self.queue.shut_down_with_drain()
-            for task in (work, sources, stopping):
+                    await self._drain()
+            for task in (work, flights, sources, stopping):
                 task.cancel()
-            results = await asyncio.gather(work, sources, return_exceptions=True)
+            results = await asyncio.gather(work, flights, sources, return_exceptions=True)
         for result in results:
             if isinstance(result, Exception):
                 raise result
+
+    async def _drain(self) -> None:
+        """Finish what is being worked on, and say what came of it: the next process starts from status."""
+        await self.queue.shut_down_with_drain()
+        await self._flights.drain()
+        async with asyncio.TaskGroup() as tasks:
+            for key in self._unreported:
+                tasks.create_task(self._guarded(key, self._conclude))
+
+    async def _conclude(self, key: Key) -> None:
+        """The last status of an application."""
+        subject = self._subject(key)
+        if subject is not None:
+            left = await self._plan(subject)
+            if not left.early:
+                await self._reporter.status(subject, left)
+
+    async def _guarded(self, key: Key, work: Callable[[Key], Awaitable[None]]) -> None:
+        """One application's trouble must not end the work on all others: it is logged, counted and tried again."""
+        try:
+            await work(key)
+        except Exception:  # noqa: BLE001  # see above
+            _log.exception("reconcile failed", namespace=key[0], name=key[1])
+            self._metrics.failed("internal")
+            self.queue.add_rate_limited(key)
 
     async def _run_sources(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -132,12 +162,7 @@ class Controller:
             except ShutDown:
                 return
             try:
-                await self._reconcile(key)
-            except Exception:  # noqa: BLE001  # logged, counted and tried again
-                # One application's trouble must not end the work on all others.
-                _log.exception("reconcile failed", namespace=key[0], name=key[1])
-                self._metrics.failed("internal")
-                self.queue.add_rate_limited(key)
+                await self._guarded(key, self._reconcile)
             finally:
                 self.queue.done(key)
 
@@ -147,6 +172,7 @@ class Controller:
             self._observer.forget(key)
             self.queue.forget(key)
             return
+        self._flights.supersede(subject)
         wanted = await self._plan(subject)
         if wanted.early and wanted.remember:
             return  # it is queued again when all its clusters have been looked at
@@ -159,28 +185,54 @@ class Controller:
         outcome = Outcome()
         if wanted.writes:
             outcome = await self._actor.carry_out(subject, wanted, self._observer.memory(subject))
-            self._metrics.steps(outcome.done)
-            if outcome.host_error:
-                _log.warning("host refused", key=subject.key, error=outcome.host_error)
+            self._account(subject, outcome)
             subject = self._subject(key)
             if subject is None:
                 return
         left = await self._plan(subject) if wanted.writes else wanted
-        pause, written = 0.0, True
-        self._tell(subject, [*changes(outcome.untold), *outcome.events])
-        if not left.early:
-            self._tell(subject, left.events)
-            pause = self._reporter.pause(subject, left)
-            written = bool(pause) or await self._reporter.status(subject, left)
+        written = left.early or await self._report(subject, left)
+        if left.again_in is not None:
+            # The times that plans compare are whole seconds: sooner, nothing could be different.
+            self.queue.add_after(key, max(left.again_in, 1.0))
+        if outcome.failed or left.writes or not written:
+            self._retry(key)
+        elif not self._flights.of(key):
+            self.queue.forget(key)
+
+    async def _report(self, subject: Subject, plan: Plan) -> bool:
+        """Say how things are, now or a little later; says whether that need not be tried again."""
+        key = (subject.namespace, subject.name)
+        begun = [flight.begun for flight in self._flights.of(key).values()]
+        pause = self._reporter.pause(subject, plan, max(begun, default=None))
+        if pause and self.queue.shutting_down:
+            self._unreported.add(key)
+            return True
         if pause:
             self.queue.add_after(key, pause)
-        if left.again_in is not None:
-            self.queue.add_after(key, left.again_in)
-        if outcome.failed or left.writes or not written:
-            self._metrics.failed("retry")
-            self.queue.add_rate_limited(key)
+            return True
+        self._tell(subject, plan.events)
+        return await self._reporter.status(subject, plan)
+
+    def _account(self, subject: Subject, outcome: Outcome) -> None:
+        """Tell, log and count how writes went."""
+        self._metrics.steps(outcome.done)
+        self._tell(subject, [*changes(outcome.untold), *outcome.events])
+        if outcome.host_error:
+            _log.warning("host refused", key=subject.key, error=outcome.host_error)
+
+    def _landed(self, flight: Flight) -> None:
+        """Writes that no pass has waited for are finished: what is left to do is planned from what came of them."""
+        self._account(flight.subject, flight.outcome)
+        if self.queue.shutting_down:
+            self._unreported.add(flight.key)
+        elif flight.outcome.failed:
+            self._retry(flight.key)
         else:
-            self.queue.forget(key)
+            self.queue.add(flight.key)
+
+    def _retry(self, key: Key) -> None:
+        self._metrics.failed("retry")
+        self.queue.add_rate_limited(key)
 
     def _subject(self, key: Key) -> Subject | None:
         stored = self.host.get(key)

@@ -53,7 +53,9 @@ class MemberWriter:
             case Apply(create=True):
                 stored = await self._create(subject, member, resource, step)
                 member.cache.keep(step.kind, stored)
-                memory.generations[noted] = stored.metadata.generation
+                if stored.metadata.generation == 1:
+                    # One that was there already may have been changed since we created it: the next plan looks (I9).
+                    memory.generations[noted] = stored.metadata.generation
             case Apply(drift=True) | Apply(keep=(_, *_)):
                 return await self._inspect(subject, member, step, memory)
             case Apply():

@@ -1,6 +1,6 @@
 """The snapshot that a plan is made from: taken from caches, without a request."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -19,6 +19,7 @@ from uniteddeployment.planning.observed import (
     RevisionRecord,
     Workload,
 )
+from uniteddeployment.planning.steps import Delete, MemberStep
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
@@ -40,10 +41,17 @@ class Memory:
     """Clusters that it has or should have something in."""
 
 
+InFlight = Callable[[Key], Mapping[str, Sequence[MemberStep]]]
+"""Gives cluster -> the steps of an application that have yet to be answered there."""
+
+
 class Observer:
     """Takes snapshots."""
 
-    def __init__(self, host: Host, fleet: Fleet, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, host: Host, fleet: Fleet, now: Callable[[], datetime], in_flight: InFlight = lambda _: {}
+    ) -> None:
+        self._in_flight = in_flight
         self._host = host
         self._fleet = fleet
         self._now = now
@@ -73,7 +81,8 @@ class Observer:
 
     def observe(self, subject: Subject) -> Observed:
         memory = self.memory(subject)
-        members = self._members(subject)
+        unanswered = self._in_flight((subject.namespace, subject.name))
+        members = self._members(subject, unanswered)
         for view in members.values():
             if view.known:
                 _seed(subject, view, memory)
@@ -81,12 +90,13 @@ class Observer:
         failures = {name: one for name, one in memory.failures.items() if one.generation == subject.generation}
         return Observed(
             now=self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
-            members=members,
+            members={name: _without_deleted(view, unanswered.get(name, ())) for name, view in members.items()},
             revisions=self._records(subject),
             templates=self._templates(subject),
             generations=memory.generations,
             errors={name: one.message for name, one in failures.items()},
             stalled=frozenset(name for name, one in failures.items() if one.stalled),
+            writing=frozenset(unanswered),
             refused=memory.refused,
             orphaning_checked=self._host.orphaning_checked(subject.uid),
         )
@@ -101,10 +111,10 @@ class Observer:
             for one in records
         )
 
-    def _members(self, subject: Subject) -> dict[str, MemberView]:
-        """The clusters of the topology, those that status speaks of, and those where something of it was seen."""
+    def _members(self, subject: Subject, unanswered: Iterable[str]) -> dict[str, MemberView]:
+        """The clusters of the topology and of status, and those where something of it was seen or just sent."""
         label = (subject.namespace, names.label_value(subject.name))
-        wanted = {entry.get("cluster") or HOST for entry in subject.subset_statuses().values()}
+        wanted = set(unanswered) | {entry.get("cluster") or HOST for entry in subject.subset_statuses().values()}
         if subject.app is not None:
             wanted |= {subject.app.cluster_of(subset) for subset in subject.app.subsets.values()}
         wanted |= {entry["cluster"] for entry in subject.leftover_statuses()}
@@ -159,6 +169,17 @@ def _seed(subject: Subject, view: MemberView, memory: Memory) -> None:
         if sum(one.metadata.generation for one in found) == entry.get("observedGeneration", 0):
             for one in found:
                 memory.generations.setdefault((view.name, one.kind, one.metadata.name), one.metadata.generation)
+
+
+def _without_deleted(view: MemberView, unanswered: Sequence[MemberStep]) -> MemberView:
+    """The view with what is being deleted marked as such: its pods must not be counted on any more (I7)."""
+    deleted = {(step.kind, step.name, step.uid) for step in unanswered if isinstance(step, Delete)}
+    if not deleted:
+        return view
+    workloads = (
+        one.going() if (one.kind, one.metadata.name, one.metadata.uid) in deleted else one for one in view.workloads
+    )
+    return replace(view, workloads=tuple(workloads))
 
 
 def _owned(subject: Subject, found: Workload) -> bool:

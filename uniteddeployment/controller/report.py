@@ -20,6 +20,10 @@ _log = structlog.get_logger(__name__)
 
 STATUS_SECONDS = 0.25
 """Counters of one application are written no more often than this."""
+ANSWER_SECONDS = 2.0
+"""How long a status waits for writes to be answered, since it will be another one then."""
+SHORTEST_PAUSE = 0.001
+"""A shorter pause is none: it may be less than the clock can tell apart."""
 
 
 class Reporter:
@@ -31,15 +35,20 @@ class Reporter:
         self._written: LRUCache[str, float] = LRUCache(4096)
         """uid -> when its status was last written."""
 
-    def pause(self, subject: Subject, plan: Plan) -> float:
+    def pause(self, subject: Subject, plan: Plan, unanswered: float | None = None) -> float:
         """How long the status can wait, in seconds: counters that move all the time are written a few times a second.
 
-        What people and programs wait for (another generation seen, a condition turned) does not wait.
+        What people and programs wait for (another generation seen, a condition turned) does not wait for that, and only
+        a moment for writes to be answered. ``unanswered`` is when the last of those began.
         """
-        if plan.status is None or plan.status == subject.status or _turned(plan.status, subject.status):
+        if plan.status is None or plan.status == subject.status:
             return 0.0
+        due = 0.0 if unanswered is None else unanswered + ANSWER_SECONDS
         last = self._written.get(subject.uid)
-        return 0.0 if last is None else max(0.0, last + STATUS_SECONDS - asyncio.get_running_loop().time())
+        if last is not None and not _turned(plan.status, subject.status):
+            due = max(due, last + STATUS_SECONDS)
+        pause = due - asyncio.get_running_loop().time()
+        return pause if pause >= SHORTEST_PAUSE else 0.0
 
     async def status(self, subject: Subject, plan: Plan) -> bool:
         """Write the plan's status if it is not what is stored; says whether there is nothing left to write."""

@@ -97,8 +97,7 @@ class MemberCache:
         known = self._workloads.get(key, {})
         here = known.get((kind, name))
         if here is not None and here.metadata.uid == uid and here.metadata.deletion_timestamp is None:
-            metadata = msgspec.structs.replace(here.metadata, deletion_timestamp="requested")
-            known[kind, name] = msgspec.structs.replace(here, metadata=metadata)
+            known[kind, name] = here.going()
 
     def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """A watch event."""

@@ -28,6 +28,7 @@ from uniteddeployment.kube.resource import LEASES
 WARNING_SECONDS = 60.0
 """How long until the same warning is given again."""
 _JITTER = 0.2
+_SHORTEST = 0.001
 _log = structlog.get_logger(__name__)
 
 
@@ -153,8 +154,9 @@ class Elector:
                 return
 
     def _left(self) -> float:
-        """How many seconds are left to renew."""
-        return self._held_since + self._deadline - self._clock()
+        """How many seconds are left to renew; none if they are less than clocks can tell apart."""
+        left = self._held_since + self._deadline - self._clock()
+        return left if left >= _SHORTEST else 0.0
 
     async def _try_within(self, seconds: float) -> bool:
         """One attempt to get or keep the Lease; no answer is a no."""

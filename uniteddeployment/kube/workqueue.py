@@ -20,6 +20,10 @@ from uniteddeployment.kube.ratelimit import RateLimiter, default_rate_limiter
 K = TypeVar("K", bound=Hashable)
 
 
+SHORTEST_DELAY = 0.001
+"""Seconds. A shorter delay may be less than the clock can tell apart, and whoever computes it would spin."""
+
+
 class ShutDown(Exception):  # noqa: N818  # the end of work is no error
     """The queue is shut down and empty: the worker that asked may go home."""
 
@@ -161,13 +165,17 @@ class WorkQueue(Generic[K]):
             self._wake_idle()
 
     def add_after(self, key: K, delay: float, priority: int = 0) -> None:
-        """Adds the key after ``delay`` seconds. Of two delays for one key the shorter wins, and the higher priority."""
+        """Adds the key after ``delay`` seconds. Of two delays for one key the shorter wins, and the higher priority.
+
+        Nothing and less is at once; anything else is at least a millisecond.
+        """
         if self._shut:
             return
         self._metrics.retried()
         if delay <= 0:
             self.add(key, priority)
             return
+        delay = max(delay, SHORTEST_DELAY)
         due = self._now() + delay
         waiting = self._delayed.get(key)
         if waiting is not None:

@@ -100,8 +100,9 @@ def forgotten(subject: Subject, observed: Observed) -> tuple[HostStep, ...]:
 
 
 def _trim(app: Application, observed: Observed, in_use: set[str]) -> list[HostStep]:
-    if any(view.reach in (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED) for view in observed.members.values()):
-        return []  # what an unseen cluster runs is not known, so nothing is known to be unused
+    unseen = (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED)
+    if observed.writing or any(view.reach in unseen or view.unread for view in observed.members.values()):
+        return []  # what runs in all clusters is not known, so nothing is known to be unused
     limit = app.model.spec.revision_history_limit
     if len(observed.revisions) <= limit + len(in_use):
         return []

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from uniteddeployment.planning import unready
 from uniteddeployment.planning.unready import ContainerStatus, Unready
@@ -143,6 +143,11 @@ class Workload(Struct, rename="camel", frozen=True, gc=False):
     @property
     def first_ordinal(self) -> int:
         return self.spec.ordinals.start if self.spec.ordinals else 0
+
+    def going(self) -> "Workload":
+        """The same, once its deletion was asked for."""
+        metadata = replace(self.metadata, deletion_timestamp=self.metadata.deletion_timestamp or "requested")
+        return replace(self, metadata=metadata)
 
     @property
     def observed(self) -> bool:
@@ -392,6 +397,8 @@ class Observed:
     """Subsets whose last write was refused for good: waiting will not mend it."""
     orphaning_checked: bool = False
     """Whether the revisions were read since the application is being deleted."""
+    writing: frozenset[str] = frozenset()
+    """Clusters that have yet to answer writes for this application: nothing else is written there until they have."""
     refused: Mapping[tuple[str, str, str], "Refusal"] = field(default_factory=dict)
     """(cluster, kind, name) -> what was refused there because it changes what cannot be changed."""
 

@@ -95,16 +95,24 @@ def _farewell(subject: Subject, observed: Observed) -> Plan:
     cleanup = retire.everything(subject, observed)
     members: dict[str, tuple[MemberStep, ...]] = {}
     for step in cleanup.steps:
-        members[step.cluster] = (*members.get(step.cluster, ()), step)
-    if not cleanup.waiting:
+        if step.cluster not in observed.writing:
+            members[step.cluster] = (*members.get(step.cluster, ()), step)
+    waiting = cleanup.waiting or _unanswered(observed)
+    if not waiting:
         return Plan(host=history.forgotten(subject, observed), after=(RemoveFinalizer(),))
     before: tuple[HostStep, ...] = ()
     if subject.orphan:
         before = () if subject.noted_orphan else (NoteOrphaning(),)
     elif members and not observed.orphaning_checked:
         before, members = (CheckOrphaning(),), {}
-    stored = status.with_conditions(subject, status.deleting(cleanup.waiting), observed.now)
+    stored = status.with_conditions(subject, status.deleting(waiting), observed.now)
     return Plan(before=before, members=members, status=stored)
+
+
+def _unanswered(observed: Observed) -> str:
+    """Where a write has yet to be answered: it may still create something."""
+    clusters = ", ".join(status.where(cluster) for cluster in sorted(observed.writing))
+    return f"waits for {clusters} to answer" if clusters else ""
 
 
 def _finalizer(subject: Subject, observed: Observed, *, writing: bool) -> tuple[HostStep, ...]:
@@ -130,7 +138,9 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
             members[step.cluster] = (*members.get(step.cluster, ()), step)
     left = leftovers(subject, app, observed, rows)
     for removal in left.steps:
-        members[removal.cluster] = (*members.get(removal.cluster, ()), removal)
+        if removal.cluster not in observed.writing:
+            members[removal.cluster] = (*members.get(removal.cluster, ()), removal)
+    writing = bool(members or observed.writing)
     current = _current(subject, revisions, rows)
     verdicts = status.verdicts(
         app,
@@ -139,10 +149,10 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
         why_unplaced=divided.why_unplaced,
         leftovers=left.kept,
         lost=left.unseen,
-        writing=bool(members),
+        writing=writing,
     )
     return Plan(
-        before=_finalizer(subject, observed, writing=bool(members)),
+        before=_finalizer(subject, observed, writing=writing),
         members=members,
         host=() if app.model.spec.paused else revisions.steps,
         status=status.build(

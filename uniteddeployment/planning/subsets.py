@@ -79,8 +79,13 @@ def plan_subset(look: Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]
     if taken:
         message = f"{taken} in {status.where(cluster)}"
         return _row(demand, replace(result, workload=""), message=message, stalled=True), ()
-    steps = () if app.model.spec.paused else result.steps
     blocked = observed.errors.get(subset.name)
+    if cluster in observed.writing:
+        # What comes of the write is not known, so nothing here is as asked for before it is answered (I8).
+        message = blocked or f"waits for {status.where(cluster)} to answer"
+        stalled = blocked is not None and subset.name in observed.stalled
+        return _row(demand, replace(result, settled=False), message=message, stalled=stalled), ()
+    steps = () if app.model.spec.paused else result.steps
     if blocked and steps:
         return _row(demand, result, message=blocked, stalled=subset.name in observed.stalled), steps
     message = result.message or result.note or demand.reason

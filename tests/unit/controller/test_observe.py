@@ -15,6 +15,7 @@ from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.clusters import ClusterObject
 from uniteddeployment.planning.observed import MemberView, Metadata, Reach, Workload
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.steps import Delete
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
@@ -209,3 +210,23 @@ def test_a_failed_write_is_told_only_of_the_generation_that_it_was_for() -> None
     assert (observed.errors, observed.stalled) == ({"member-1": "member-1: refused"}, frozenset({"member-1"}))
     observed = seen.observe(replace(subject(), generation=2))
     assert (observed.errors, observed.stalled) == ({}, frozenset())
+
+
+def test_what_is_being_deleted_is_not_counted_on_and_a_cluster_that_was_written_to_is_looked_at() -> None:
+    """I7: the answer of a deletion may come late; I9: a creation may, in a cluster that nothing else speaks of."""
+    gone = Delete(CLUSTER, "member-1", "StatefulSet", "web-member-1", "uid-web-member-1", "for the test")
+    other = replace(gone, uid="uid-of-a-namesake")
+    kept = Delete(CLUSTER, "member-1", "Deployment", "web-member-1", "uid-web-member-1", "for the test")
+    for steps, expected in (((gone,), "requested"), ((other, kept), None), ((), None)):
+        seen = Observer(
+            Revisions(),  # type: ignore[arg-type]  # a stand-in
+            Clusters(make.view("member-1", found())),  # type: ignore[arg-type]  # a stand-in
+            lambda: datetime(2026, 1, 1, tzinfo=UTC),
+            lambda _, steps=steps: {CLUSTER: steps, "default/stray": ()},  # type: ignore[misc]  # this turn's
+        )
+        observed = seen.observe(subject())
+        (workload,) = observed.members[CLUSTER].workloads
+        assert workload.metadata.deletion_timestamp == expected
+        assert observed.writing == {CLUSTER, "default/stray"}
+        assert "default/stray" in observed.members
+        assert seen.in_cluster("default/stray") == {("default", "web")}

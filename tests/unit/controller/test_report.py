@@ -1,12 +1,14 @@
 """Writing status: what a refusal means, and when it has to be tried again."""
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support import planning as make
 from uniteddeployment.controller.objects import Stored
-from uniteddeployment.controller.report import Reporter
+from uniteddeployment.controller.report import ANSWER_SECONDS, SHORTEST_PAUSE, STATUS_SECONDS, Reporter
 from uniteddeployment.kube import errors
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.plan import plan
@@ -49,3 +51,84 @@ async def test_a_status_is_written_again_as_long_as_there_is_an_object_to_write_
     subject = make.subject(make.application(make.manifest()))
     reporter = Reporter(Refusing(error), Knowing(uid))  # type: ignore[arg-type]  # stands for both
     assert await reporter.status(subject, plan(subject, make.observed())) is written
+
+
+class Accepting:
+    """A client whose server takes each write."""
+
+    def __init__(self) -> None:
+        self.written: list[Any] = []
+
+    async def merge_patch(self, _resource: Any, _name: str, patch: Any, *_: Any, **__: Any) -> Stored:
+        self.written.append(patch)
+        return Stored(Metadata(name="web", namespace="default", uid="uid-web"))
+
+
+class Keeping(Knowing):
+    """The host's cache, which notes what answers it is given."""
+
+    def __init__(self) -> None:
+        super().__init__("uid-web")
+        self.answers: list[str] = []
+
+    def keep_answer(self, _answer: Stored, written: str) -> None:
+        self.answers.append(written)
+
+
+APP = make.application(make.manifest())
+WANTED = plan(make.subject(APP), make.observed())
+assert WANTED.status is not None
+COUNTED = {**WANTED.status, "readyReplicas": 3}
+"""Nothing but counters differ."""
+TURNED = {**WANTED.status, "observedGeneration": 0}
+
+
+async def test_a_status_is_written_with_the_uid_and_its_answer_is_kept() -> None:
+    """I13: a namesake is not written to."""
+    client, host = Accepting(), Keeping()
+    reporter = Reporter(client, host)  # type: ignore[arg-type]  # stands for both
+    assert await reporter.status(make.subject(APP), WANTED)
+    assert client.written == [{"metadata": {"uid": "uid-web"}, "status": WANTED.status}]
+    assert host.answers == ["status"]
+
+
+@pytest.mark.parametrize("stored", [WANTED.status, None])
+async def test_a_status_that_is_stored_already_or_is_not_known_is_not_written(stored: dict[str, Any] | None) -> None:
+    """I3"""
+    client = Accepting()
+    reporter = Reporter(client, Keeping())  # type: ignore[arg-type]  # stands for both
+    wanted = replace(WANTED, status=stored)
+    assert await reporter.status(make.subject(APP, status=WANTED.status), wanted)
+    assert client.written == []
+    assert reporter.pause(make.subject(APP, status=WANTED.status), wanted, unanswered=0.0) == 0.0
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("stored", "since_writing", "since_sending", "expected"),
+    [
+        (COUNTED, None, None, 0.0),
+        (COUNTED, 0.1, None, STATUS_SECONDS - 0.1),
+        (COUNTED, STATUS_SECONDS, None, 0.0),
+        (COUNTED, STATUS_SECONDS - SHORTEST_PAUSE / 2, None, 0.0),
+        (TURNED, 0.1, None, 0.0),
+        (TURNED, 0.1, 0.5, ANSWER_SECONDS - 0.5),
+        (COUNTED, 0.1, 0.5, ANSWER_SECONDS - 0.5),
+        (COUNTED, 0.1, ANSWER_SECONDS, STATUS_SECONDS - 0.1),
+        (TURNED, 0.1, ANSWER_SECONDS - 1e-9, 0.0),
+    ],
+)
+async def test_counters_wait_a_little_and_everything_waits_a_moment_for_answers(
+    stored: dict[str, Any], since_writing: float | None, since_sending: float | None, expected: float
+) -> None:
+    """A pause is none, or long enough for a clock to notice."""
+    reporter = Reporter(Accepting(), Keeping())  # type: ignore[arg-type]  # stands for both
+    now = asyncio.get_running_loop().time
+    await asyncio.sleep(10)
+    if since_writing is not None:
+        await reporter.status(make.subject(APP), WANTED)
+        await asyncio.sleep(since_writing)
+    unanswered = None if since_sending is None else now() - since_sending
+    pause = reporter.pause(make.subject(APP, status=stored), WANTED, unanswered)
+    assert pause == pytest.approx(expected)
+    assert pause == 0.0 or pause >= SHORTEST_PAUSE

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.unit.kube.fakes import running, until
 from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
-from uniteddeployment.kube.workqueue import ShutDown, WorkQueue
+from uniteddeployment.kube.workqueue import SHORTEST_DELAY, ShutDown, WorkQueue
 
 pytestmark = pytest.mark.looptime
 
@@ -339,3 +339,19 @@ async def test_metrics_are_client_gos() -> None:
     assert measured.waits == pytest.approx([2])
     assert measured.works == pytest.approx([3])
     assert queue.unfinished() == queue.longest_running() == 0.0
+
+
+async def test_a_delay_that_the_clock_cannot_tell_from_none_takes_a_moment() -> None:
+    """Whoever waits for the rest of a pause would else come back in the same instant, again and again."""
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(1000)
+    queue: WorkQueue[str] = WorkQueue()
+    began = loop.time()
+    assert began + 7e-15 == began
+    for _ in range(3):
+        queue.add_after("a", 7e-15)
+        assert await queue.get() == "a"
+        queue.done("a")
+    assert loop.time() >= began + 3 * SHORTEST_DELAY * 0.99
+    queue.add_after("a", 0.0)
+    assert len(queue) == 1

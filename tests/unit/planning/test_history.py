@@ -15,11 +15,15 @@ APPS = [make.application(make.manifest(image=f"app:{number}", revisionHistoryLim
 RECORDS = tuple(make.record(app, number) for number, app in enumerate(APPS, 1))
 
 
-def look(app=APPS[-1], *, current=None, records=RECORDS, annotations=None, views=None, members=make.MEMBERS):
+def look(
+    app=APPS[-1], *, current=None, records=RECORDS, annotations=None, views=None, members=make.MEMBERS, writing=()
+):
     """The revisions of an application whose status names the revision of ``current``."""
     before = {"currentRevision": current.revision_name if current else ""}
     subject = replace(make.subject(app, status=before), annotations=annotations or {})
-    return history.revisions(subject, app, make.observed(views, revisions=records, members=members))
+    return history.revisions(
+        subject, app, make.observed(views, revisions=records, members=members, writing=frozenset(writing))
+    )
 
 
 def trimmed(**more):
@@ -54,6 +58,13 @@ def test_what_runs_anywhere_is_kept_and_does_not_count():
 def test_nothing_goes_while_a_cluster_is_unseen(reach):
     """What it runs is not known, so nothing is known to be unused (I8)."""
     assert trimmed(views={"member-3": make.view("member-3", reach=reach)}) == []
+
+
+def test_nothing_goes_while_a_kind_could_not_be_read_or_a_write_is_unanswered():
+    """I8: what runs there, or will in a moment, is not known."""
+    unread = replace(make.view("member-3"), unread={"CloneSet": "cannot be read"})
+    assert trimmed(views={"member-3": unread}) == []
+    assert trimmed(writing=["default/member-3"]) == []
 
 
 def test_a_cluster_that_does_not_exist_keeps_nothing():
