@@ -7,6 +7,8 @@ a subset grows. Raising it takes nothing back.
 import asyncio
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, world_for
 from tests.support.planning import manifest
@@ -419,3 +421,39 @@ def test_growing_in_the_middle_of_an_update_holds_all_first_and_then_as_many_as_
         assert canary.images == {"app:1": 6, "app:2": 2}
         assert writes.seen == ([6] if kind == "cloneSetTemplate" else [8, 7])
         assert not dog.broken
+
+
+edits = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=5)
+"""The size of the subset and its partition, one after the other."""
+
+
+def kept(canary, size, held):
+    """How many updated pods stay whatever is asked for: a StatefulSet removes its last pods, the others these first."""
+    old, new = canary.images.get("app:1", 0), canary.images.get("app:2", 0)
+    if canary.kind in ("statefulSetTemplate", "advancedStatefulSetTemplate"):
+        updated = canary.uids("app:2")
+        return sum(uid in updated and int(name.rpartition("-")[2]) < size for name, uid in canary.pods.items())
+    return min(new, size - min(old, held))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=5, derandomize=True, deadline=None)
+@given(edits)
+def test_whatever_partition_and_size_are_asked_for_the_rule_holds(kind, asked):
+    """I6: as many pods are updated as the partition allows, and those beyond that were updated before and stayed."""
+
+    @play(kind)
+    async def story(canary):
+        await canary.apply("creation", size=3)
+        canary.image, canary.held = "app:2", "100%"
+        for size, partition in asked:
+            held = min(size, partition)
+            before, updated = kept(canary, size, held), canary.uids("app:2")
+            most = max(before, size - held)
+            dog = Watchdog(canary.w)
+            dog.allow("app:2", {"member-1": max(most, len(updated))})
+            await canary.apply("an edit", size=size, held=held)
+            await canary.w.until(lambda size=size: len(canary.pods) == size, what="its pods")
+            assert canary.images.get("app:2", 0) == most
+            assert len(updated & canary.uids("app:2")) >= before
+            assert not dog.broken

@@ -140,6 +140,21 @@ def test_raising_it_in_the_middle_of_an_update_counts_only_what_was_updated():
     assert lowest(demand, found, int) == 2
 
 
+def test_raising_it_does_not_count_by_a_status_that_is_older_than_the_last_write():
+    demand, found = case(4, 2, [OLD] * 4, written=1, observed=False, updated=3)
+    assert lowest(demand, found, int) == 2
+
+
+def test_growing_with_another_template_counts_none_of_what_the_old_one_allowed():
+    demand, found = case(8, 6, [OLD] * 4, written=2, revision=OTHER)
+    assert lowest(demand, found, int) == 6
+
+
+def test_pods_that_nobody_sees_are_not_updated_ones_when_the_template_is_a_third_one():
+    demand, found = case(6, 3, [None] * 6, written=2, revision=OTHER, extra=6)
+    assert lowest(demand, found, int) == 3
+
+
 def test_a_kind_without_places_gets_the_partition_that_was_asked_for():
     demand, found = case(4, 2, [NEW] * 4, written=0)
     assert lowest(demand, found, None) == 2
@@ -160,6 +175,7 @@ def test_a_kind_without_places_gets_the_partition_that_was_asked_for():
         (6, [NEW, None, OLD, OLD], {"written": 2, "revision": OLD, "size": 4}, 2),
         (6, [NEW, NEW, OLD], {"written": 2, "revision": OLD, "size": 4}, 2),
         (6, [NEW, NEW, OLD], {"written": 2, "revision": OLD, "observed": False}, 2),
+        (6, [NEW, OLD, OLD], {"written": 2, "revision": OLD, "observed": False}, 2),
         (1, [NEW, NEW, OLD], {"written": 2, "revision": OLD}, 1),
         (6, [NEW, NEW, OLD], {"written": 0, "revision": OLD, "current": "u"}, 2),
     ],
