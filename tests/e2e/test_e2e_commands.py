@@ -1,21 +1,58 @@
 """``ud get``, ``ud plan`` and ``ud crds`` on a live fleet."""
 
 import json
+import os
+import sys
+import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.support.applications import application
+from tests.support.kubectl import kubectl
 from tests.support.processes import ud
 from tests.support.site import Site
 
-CRDS = Path(__file__).parents[2] / "config" / "crd" / "crds.yaml"
+ROOT = Path(__file__).parents[2]
+CRDS = ROOT / "config" / "crd" / "crds.yaml"
+PROGRAMS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 
 
 def test_crds_are_printed_as_they_are_in_config(shared_site: Site) -> None:
     done = shared_site.ud("crds")
     assert done.returncode == 0
     assert done.stdout == CRDS.read_text()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A PATH with the programs that an installation brings."""
+    for name, entry in PROGRAMS.items():
+        module, _, function = entry.partition(":")
+        program = tmp_path / name
+        program.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n")
+        program.chmod(0o755)
+    return os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+
+
+def test_shells_and_kubectl_complete_the_names_of_applications(bare_site: Site, path: str) -> None:
+    for name in ("web", "web-2", "api"):
+        bare_site.apply({**application(), "metadata": {"name": name}})
+    script = """source <(ud completion bash)
+    COMP_WORDS=(ud get ud/we); COMP_CWORD=2; _ud_completion ud; echo "${COMPREPLY[@]}"
+    COMP_WORDS=(ud undo ''); COMP_CWORD=2; _ud_completion ud; echo "${COMPREPLY[@]}"
+    COMP_WORDS=(ud get web w); COMP_CWORD=3; _ud_completion ud; echo "${COMPREPLY[@]}"
+    """
+    done = bare_site.run(["bash", "-c", script], PATH=path)
+    assert (done.stdout.splitlines(), done.stderr) == (["ud/web ud/web-2", "api web web-2", "web-2"], "")
+    for typed, candidates in (
+        (["get", "web-"], ["web-2"]),
+        (["hist"], ["history"]),
+        (["plan", "--nam"], ["--namespace"]),
+    ):
+        done = bare_site.run([kubectl(), "__complete", "ud", *typed], PATH=path)
+        assert done.stdout.splitlines() == [*candidates, ":4"]
 
 
 def test_get_shows_the_tree_and_plan_what_would_be_done(site: Site) -> None:

@@ -1,8 +1,10 @@
 """A fleet of embedded clusters over HTTPS with the controller, and ``ud`` as its user calls it."""
 
 import asyncio
+import gc
 import json
 import logging
+import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
@@ -46,7 +48,11 @@ class Site:
     async def ud(self, *arguments: str, stdin: str = "") -> Result:
         """``ud`` with these arguments, in a thread: it has a loop of its own."""
         place = [] if arguments[0] == "convert" else ["--kubeconfig", str(self.fleet.kubeconfig)]
-        result = await asyncio.to_thread(CliRunner().invoke, app, [*arguments, *place], input=stdin)
+        with warnings.catch_warnings():
+            # A command ends with its process: it does not wait until servers have said goodbye to its TLS connections.
+            warnings.filterwarnings("ignore", "unclosed", ResourceWarning)
+            result = await asyncio.to_thread(CliRunner().invoke, app, [*arguments, *place], input=stdin)
+            gc.collect()
         _silence()
         return result
 
