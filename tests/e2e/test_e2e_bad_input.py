@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from tests.support.applications import application
+from tests.support.processes import UD
 from tests.support.site import Site
+from uniteddeployment.cli.main import app
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -176,6 +179,37 @@ def test_a_bad_manifest_is_one_line_with_an_exit_code_of_its_own(shared_site: Si
     _two_templates(document)
     file.write_text(yaml.safe_dump(document))
     assert "spec.template" in complains(shared_site, "plan", "-f", str(file), code=2)
+
+
+@pytest.mark.parametrize("output", ["/dev/full", "a pipe that nobody reads"])
+def test_output_that_cannot_be_written_is_no_traceback(shared_site: Site, output: str) -> None:
+    if output == "/dev/full":
+        script, code, said = "ud crds > /dev/full", 1, "error: input or output: No space left on device\n"
+    else:
+        script, code, said = 'ud crds | true; exit "${PIPESTATUS[0]}"', 1, ""
+    command = script.replace("ud", " ".join(UD), 1)
+    done = shared_site.run(["bash", "-c", command])
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+@pytest.mark.parametrize("name", ["sts/web", "a/b/c", "../../secrets/x", "%2e%2e", "W", ""])
+@pytest.mark.parametrize("command", ["get", "wait", "history", "undo"])
+def test_what_is_no_name_is_one_line(name: str, command: str) -> None:
+    result = CliRunner().invoke(app, [command, name])
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("error: ")
+
+
+def test_a_terminal_without_unicode_is_no_reason_to_fail(shared_site: Site) -> None:
+    shared_site.apply({**application(), "metadata": {"name": "ascii"}})
+    try:
+        done = shared_site.run([*UD, "get", "ascii"], PYTHONIOENCODING="ascii")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "~ ascii" in done.stdout
+        assert done.stdout.isascii()
+    finally:
+        shared_site.kubectl("delete", "ud", "ascii")
 
 
 def test_an_application_that_is_not_there_is_one_line(shared_site: Site) -> None:

@@ -102,6 +102,8 @@ def test_kubectl_and_ud_show_the_same_state_and_never_that_of_an_older_spec(site
         assert (kubectl_shows(), ud_shows()) == (["Paused", "3", "3"], "Paused")
     site.kubectl("patch", "ud", "web", "--type=merge", "-p", '{"spec":{"paused":false}}')
     assert (kubectl_shows(), ud_shows()) == (["Paused", "4", "3"], "Progressing")
+    waited = site.try_kubectl("wait", "--for=condition=Ready", "--timeout=1s", "ud/web")
+    assert "timed out" in waited.stderr, "the condition says which generation it is about, and kubectl looks at that"
 
 
 @pytest.mark.parametrize("path", ["ud", "ud.spec.topology", "udc.spec", "ud.spec.topology.subsets.replicas"])
