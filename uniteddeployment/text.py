@@ -8,12 +8,12 @@ from typing import Final
 
 LONGEST: Final = 512
 """Characters that are kept of a foreign text, if the caller does not say otherwise."""
-_ELLIPSIS: Final = "..."
 
 
 def shortened(text: str, limit: int = LONGEST) -> str:
     """At most ``limit`` characters of a text, in one line and without control characters."""
     if len(text) <= limit and text.isprintable():
         return text
-    kept = text if len(text) <= limit else text[: limit - len(_ELLIPSIS)] + _ELLIPSIS
-    return "".join(character if character.isprintable() else " " for character in kept)
+    begun = text[: 4 * limit]
+    line = " ".join("".join(one if one.isprintable() else " " for one in begun).split())
+    return line if len(line) <= limit and len(begun) == len(text) else f"{line[: limit - 1]}…"

@@ -55,6 +55,24 @@ RECREATE: Final = "true"
 ANNOTATION_CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 """On a UnitedDeployment and, as a copy, on its revisions: why the pod template was changed, for ``ud history``."""
 
+LABELS: Final = frozenset({LABEL_NAME, LABEL_SUBSET, LABEL_REVISION, LABEL_MANAGED_BY})
+"""All of the above: of other labels nothing is read, and so nothing is kept."""
+ANNOTATIONS: Final = frozenset(
+    {
+        ANNOTATION_OWNER,
+        ANNOTATION_OWNER_UID,
+        ANNOTATION_CLUSTER,
+        ANNOTATION_SUBSET_REVISIONS,
+        ANNOTATION_TEMPLATE_REVISION,
+        ANNOTATION_APPLIED,
+        ANNOTATION_IGNORE_DIFFERENCES,
+        ANNOTATION_ORPHAN,
+        ANNOTATION_RECREATE,
+        ANNOTATION_CHANGE_CAUSE,
+    }
+)
+"""The same of annotations."""
+
 FINALIZER: Final = f"{GROUP}/workloads"
 """Keeps a UnitedDeployment until its workloads in all clusters are gone."""
 FIELD_MANAGER: Final = "uniteddeployment"

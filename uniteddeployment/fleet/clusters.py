@@ -40,10 +40,17 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
     suspended: bool = False
 
 
+class ClusterMetadata(Metadata, rename="camel", frozen=True):
+    """What is read of a Cluster's metadata. Any of its labels may be asked for."""
+
+    def __post_init__(self) -> None:
+        """Keeps all of them."""
+
+
 class ClusterObject(Struct, rename="camel", frozen=True):
     """A Cluster as the watch shows it."""
 
-    metadata: Metadata
+    metadata: ClusterMetadata
     spec: ClusterSpec = ClusterSpec()
     status: dict[str, Any] = {}
 

@@ -44,6 +44,8 @@ UNDECIDED_SECONDS = 15.0
 """How long a cluster may take to show everything before that counts as trouble, and is told."""
 WATCH_GRACE_SECONDS = 10.0
 """How long watches may fail, in a cluster that answers otherwise, before what it shows counts as out of date."""
+MOST_WORKLOADS, MOST_PODS = 50_000, 150_000
+"""How many workloads of a kind and how many pods of ours a cluster may have; Kubernetes is built for 150,000 pods."""
 LONGEST_VERSION = 64
 """Characters of the version of an API server."""
 MOST_NODES = 1_000_000
@@ -122,6 +124,7 @@ class Member:
             label_selector=names.LABEL_NAME,
             on_synced=self.suspect,
             on_state=self._connection_changed,
+            most=MOST_PODS,
         )
         self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [*self._kinds.values(), pods]
         self._required: list[Reflector[Workload] | Reflector[Pod]] = [
@@ -144,6 +147,7 @@ class Member:
             on_synced=self.suspect,
             on_state=self._connection_changed,
             optional=bool(kind.provider),
+            most=MOST_WORKLOADS,
         )
 
     @property

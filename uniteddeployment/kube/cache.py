@@ -12,11 +12,15 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 import structlog
 
+from uniteddeployment.kube.errors import TooMany
 from uniteddeployment.kube.meta import HasMeta
 from uniteddeployment.kube.watch import DELETED, Change, Key
 
 T = TypeVar("T", bound=HasMeta)
 
+MOST_MALFORMED = 1000
+"""How many objects that do not decode are noted, of a collection whose size is limited."""
+_LOGGED, _LOGGED_EVERY = 100, 1000
 _log = structlog.get_logger(__name__)
 
 
@@ -27,33 +31,63 @@ class Snapshot(Generic[T]):
     objects: dict[Key, T] = field(default_factory=dict)
     odd: dict[Key, str] = field(default_factory=dict)
     version: str = ""
+    most: int | None = None
+    """How many objects it may have; any number if None."""
 
-    def take(self, event: Change[T]) -> None:
-        meta = event.object.metadata
+    def put(self, found: T) -> None:
+        """Raises TooMany."""
+        meta = found.metadata
         key = (meta.namespace, meta.name)
         self.odd.pop(key, None)
+        self.objects[key] = found
+        check_size(len(self.objects), self.most)
+
+    def take(self, event: Change[T]) -> None:
+        """Raises TooMany."""
         if event.type == DELETED:
-            self.objects.pop(key, None)
+            meta = event.object.metadata
+            self.odd.pop((meta.namespace, meta.name), None)
+            self.objects.pop((meta.namespace, meta.name), None)
         else:
-            self.objects[key] = event.object
+            self.put(event.object)
 
     def skip(self, kind: str, key: Key, why: str) -> None:
+        """Raises TooMany."""
         if kind == DELETED:
             self.objects.pop(key, None)
             self.odd.pop(key, None)
         else:
             self.odd[key] = why
+            check_malformed(len(self.odd), self.most)
+
+
+def check_size(count: int, most: int | None) -> None:
+    """Raises TooMany."""
+    if most is not None and count > most:
+        raise TooMany(f"there are more than {most} objects, and no more are kept")
+
+
+def check_malformed(count: int, most: int | None) -> None:
+    """Raises TooMany. Forgetting which objects cannot be read would make them look deleted."""
+    if most is not None and count > MOST_MALFORMED:
+        raise TooMany(f"more than {MOST_MALFORMED} objects cannot be read")
 
 
 class Cache(Generic[T]):
-    """The objects by namespace and name. ``what`` is how log lines call the collection."""
+    """The objects by namespace and name. ``what`` is how log lines call the collection.
 
-    def __init__(self, on_change: Callable[[T | None, T | None], None], what: dict[str, str]) -> None:
+    ``most`` is how many objects are kept; changes that would make it more raise TooMany.
+    """
+
+    def __init__(
+        self, on_change: Callable[[T | None, T | None], None], what: dict[str, str], *, most: int | None = None
+    ) -> None:
         self.store: dict[Key, T] = {}
         self.malformed: dict[Key, str] = {}
         self.malformed_total = 0
         self._on_change = on_change
         self._what = what
+        self._most = most
 
     def take(self, events: list[Change[T]]) -> None:
         """The hot path: many changes, each to the copy and to whoever listens."""
@@ -70,6 +104,8 @@ class Cache(Generic[T]):
                     tell(_at(old, meta.resource_version), None)
             else:
                 old = store.get(key)
+                if old is None:
+                    check_size(len(store) + 1, self._most)
                 store[key] = new
                 if old is None or old.metadata.resource_version != meta.resource_version:
                     tell(old, new)
@@ -110,6 +146,8 @@ class Cache(Generic[T]):
 
     def _note_malformed(self, key: Key, why: str) -> None:
         if key not in self.malformed:
+            check_malformed(len(self.malformed) + 1, self._most)
+        if key not in self.malformed and (self.malformed_total <= _LOGGED or self.malformed_total % _LOGGED_EVERY == 0):
             _log.warning(
                 "an object cannot be read and is skipped", namespace=key[0], object=key[1], why=why, **self._what
             )

@@ -25,6 +25,7 @@ T = TypeVar("T")
 REQUEST_SECONDS = 15.0
 PAGE_SIZE = 500
 _WAITS_FOR_BUSY_SERVER = 3
+_MOST_EMPTY_PAGES = 100
 _LONGEST_WAIT = 5.0
 _NO_VERSION = "1"
 """A resourceVersion that no object has: it is that of the empty store. An API server compares it with that of an object
@@ -127,8 +128,11 @@ class Client:
         resource_version: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> AsyncIterator[Page[T]]:
-        """A collection, page by page; ``Gone`` in the middle means that it took too long and has to begin anew."""
-        token = ""
+        """A collection, page by page; ``Gone`` in the middle means that it took too long and has to begin anew.
+
+        A page that is too large is asked for again with fewer objects.
+        """
+        token, empty = "", 0
         while True:
             request = requests.list_(
                 resource,
@@ -139,12 +143,21 @@ class Client:
                 continue_=token,
                 resource_version=resource_version,
             )
-            answer = await self.send(request, priority=priority)
+            try:
+                answer = await self.send(request, priority=priority)
+            except errors.TooLarge:
+                if limit is None or limit <= 1:
+                    raise
+                limit = max(limit // 10, 1)
+                continue
             page = requests.read_page(answer.status, answer.headers, answer.body, type_)
             yield page
             token = page.continue_
             if not token:
                 return
+            empty = 0 if page.items or page.skipped else empty + 1
+            if empty > _MOST_EMPTY_PAGES:
+                raise errors.Malformed(answer.status, "Malformed", "the list goes on and on without an object")
 
     async def list_all(
         self,

@@ -46,6 +46,10 @@ class TooLarge(KubeError):
         super().__init__(f"{server}: the answer to {what} is larger than {limit >> 10} KiB")
 
 
+class TooMany(KubeError):
+    """A collection has more objects than are kept of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """One thing that is wrong with an object that was sent: which field, which kind of wrong, and a sentence."""

@@ -23,7 +23,7 @@ from uniteddeployment.kube.cache import Cache, Snapshot
 from uniteddeployment.kube.client import PAGE_SIZE, Client
 from uniteddeployment.kube.meta import HasMeta
 from uniteddeployment.kube.resource import Resource
-from uniteddeployment.kube.watch import Bookmark, Change, Changes, Failure, Found, Key, Odd, WatchDecoder
+from uniteddeployment.kube.watch import ADDED, Bookmark, Change, Changes, Failure, Found, Key, Odd, WatchDecoder
 
 T = TypeVar("T", bound=HasMeta)
 
@@ -50,6 +50,7 @@ class Reflector(Generic[T]):
     ``synced`` is set once the first list is complete.
     An ``optional`` resource is one that a server need not have: it is asked for again after minutes only, ``refusal``
     says so meanwhile, and ``on_synced`` is also called for the first answer that is none.
+    ``most`` is how many objects are kept: a collection with more is not followed, and listed again after minutes.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Reflector(Generic[T]):
         backoff: Backoff | None = None,
         chance: Callable[[], float] = random.random,
         optional: bool = False,
+        most: int | None = None,
     ) -> None:
         self.synced = asyncio.Event()
         self.refusal: errors.ApiError | None = None
@@ -78,7 +80,8 @@ class Reflector(Generic[T]):
         self.last_error = ""
         self.relists = 0
         self._names = {"cluster": client.name, "resource": resource.plural}
-        self._cache: Cache[T] = Cache(on_change, self._names)
+        self._cache: Cache[T] = Cache(on_change, self._names, most=most)
+        self._most = most
         self._on_seen = on_seen
         self._client = client
         self._resource = resource
@@ -159,6 +162,12 @@ class Reflector(Generic[T]):
                     self._version = None
                     self.relists += 1
                     pause = self._pause_after_gone()
+                except errors.TooMany as error:
+                    self._version = None
+                    self._failed(error)
+                    # Nobody cuts this pause short: what is in the way is not the connection, and lists are dear.
+                    await asyncio.sleep(_ABSENT_SECONDS * (0.5 + self._chance()))
+                    continue
                 except errors.KubeError as error:
                     refused = self._failed(error)
                     pause = _ABSENT_SECONDS * (0.5 + self._chance()) if refused else self._backoff.pause()
@@ -182,7 +191,7 @@ class Reflector(Generic[T]):
     async def _streaming_list(self) -> bool:
         """A list and the watch after it in one stream; ``False`` if this server has to be asked for pages instead."""
         try:
-            await self._follow(self._watch_request(initial=True), Snapshot())
+            await self._follow(self._watch_request(initial=True), Snapshot(most=self._most))
         except (errors.BadRequest, errors.Invalid, errors.Forbidden, _NotStreamingError) as error:
             if self._version is not None:
                 raise  # the list was complete and the watch after it failed: no reason to ask differently
@@ -203,7 +212,7 @@ class Reflector(Generic[T]):
         self._listed(snapshot)
 
     async def _pages(self, limit: int | None) -> Snapshot[T]:
-        snapshot: Snapshot[T] = Snapshot()
+        snapshot: Snapshot[T] = Snapshot(most=self._most)
         pages = self._client.list_pages(
             self._resource,
             self._type,
@@ -218,9 +227,9 @@ class Reflector(Generic[T]):
             for item in page.items:
                 if self._on_seen is not None:
                     self._on_seen(item)
-                snapshot.objects[item.metadata.namespace, item.metadata.name] = item
+                snapshot.put(item)
             for skipped in page.skipped:
-                snapshot.odd[skipped.namespace, skipped.name] = skipped.why
+                snapshot.skip(ADDED, (skipped.namespace, skipped.name), skipped.why)
         return snapshot
 
     async def _follow(self, request: requests.Request, initial: Snapshot[T] | None) -> None:

@@ -9,6 +9,8 @@ from cachetools import LRUCache
 from uniteddeployment.kube.meta import Identified
 
 _REMEMBERED = 1000
+_DIGITS = 20
+"""The digits of the largest number that API servers count with."""
 
 
 class Tombstones:
@@ -33,4 +35,8 @@ class Tombstones:
 
 def newer(version: str, other: str) -> bool:
     """Whether a resource version is later than another of the same resource (KEP-5504). Unknown when not numbers."""
-    return version.isdigit() and other.isdigit() and int(version) > int(other)
+    return _is_number(version) and _is_number(other) and int(version) > int(other)
+
+
+def _is_number(version: str) -> bool:
+    return version.isascii() and version.isdecimal() and len(version) <= _DIGITS

@@ -42,12 +42,16 @@ def pace(strategy: Mapping[str, object], desired: int) -> Pace:
     return Pace(surge, unavailable if surge or unavailable else 1)
 
 
+_PERCENT_DIGITS = 9
+
+
 def resolve(value: object, total: int, *, round_up: bool) -> int:
     """A count, or a percentage of ``total``. What cannot be read counts as nothing (admission refuses it)."""
     if isinstance(value, int):
         return max(0, value)
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isdigit():
-        share = total * int(value[:-1])
+    percent = value.removesuffix("%") if isinstance(value, str) else ""
+    if percent != value and percent.isascii() and percent.isdecimal() and len(percent) <= _PERCENT_DIGITS:
+        share = total * int(percent)
         return -(-share // 100) if round_up else share // 100
     return 0
 

@@ -5,7 +5,7 @@ into little memory and no second representation is needed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -14,26 +14,42 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from uniteddeployment.planning import unready
-from uniteddeployment.planning.unready import ContainerStatus, Unready
+from uniteddeployment.planning.bounded import LABEL_LENGTH, Count, Generation, Name, Word, check_path, chosen
+from uniteddeployment.planning.unready import MESSAGE_LIMIT, REASON_LIMIT, ContainerStatus, Unready
+from uniteddeployment.text import shortened
 from uniteddeployment_api import names
 
 CONTROLLER_REVISION = "controller-revision-hash"
 """The label by which the controllers of StatefulSets, and OpenKruise's, say which revision they made a pod at."""
 
 
-class Metadata(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of an object's metadata."""
+_ORDINAL_DIGITS = 10
+_POD_LABELS = (names.LABEL_NAME, names.LABEL_SUBSET, names.LABEL_REVISION, CONTROLLER_REVISION)
 
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
+
+class Metadata(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of an object's metadata: of labels and annotations only those that have a name in ``names``."""
+
+    name: Name
+    namespace: Name = ""
+    uid: Word = ""
+    resource_version: Word = ""
+    generation: Generation = 0
+    creation_timestamp: Word | None = None
+    deletion_timestamp: Word | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     finalizers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_path(self.name, self.namespace)
+        self._keep(names.LABELS, names.ANNOTATIONS, _LONGEST_ANNOTATION)
+
+    def _keep(self, labels: Collection[str], annotations: Collection[str], longest: int) -> None:
+        if self.labels:
+            force_setattr(self, "labels", chosen(self.labels, labels, LABEL_LENGTH))
+        if self.annotations:
+            force_setattr(self, "annotations", chosen(self.annotations, annotations, longest))
 
     def as_new_as(self, news: "Metadata") -> bool:
         """Whether this is the same object at the same state as ``news``, or at a later one.
@@ -41,33 +57,54 @@ class Metadata(Struct, rename="camel", frozen=True, gc=False):
         Resource versions of one resource in one cluster are numbers that grow (KEP-5504); others count as news.
         """
         here, there = self.resource_version, news.resource_version
-        return self.uid == news.uid and here.isdigit() and there.isdigit() and int(here) >= int(there)
+        numbers = here.isascii() and there.isascii() and here.isdecimal() and there.isdecimal()
+        return self.uid == news.uid and numbers and int(here) >= int(there)
+
+
+_LONGEST_ANNOTATION = 1 << 18
+_WORKLOAD_ANNOTATIONS = (
+    names.ANNOTATION_OWNER,
+    names.ANNOTATION_OWNER_UID,
+    names.ANNOTATION_CLUSTER,
+    names.ANNOTATION_APPLIED,
+)
+_LONGEST_WORKLOAD_ANNOTATION = 1024
+
+
+class WorkloadMetadata(Metadata, rename="camel", frozen=True, gc=False):
+    """What is read of a workload's metadata. Members write it, so it is bounded more closely."""
+
+    def __post_init__(self) -> None:
+        check_path(self.name, self.namespace)
+        self._keep(names.LABELS, _WORKLOAD_ANNOTATIONS, _LONGEST_WORKLOAD_ANNOTATION)
+        if self.finalizers:
+            force_setattr(self, "finalizers", ())
 
 
 class RollingUpdate(Struct, rename="camel", frozen=True, gc=False):
     """``rollingUpdate`` of a StatefulSet."""
 
-    partition: int | str | None = None
+    partition: Count | Word | None = None
 
 
 class UpdateStrategy(Struct, rename="camel", frozen=True, gc=False):
     """``updateStrategy``. The partition is in one of two places, by kind, as a number or a percentage."""
 
-    type: str = ""
+    type: Word = ""
     rolling_update: RollingUpdate | None = None
-    partition: int | str | None = None
+    partition: Count | Word | None = None
 
 
 class Ordinals(Struct, rename="camel", frozen=True, gc=False):
     """``ordinals`` of a StatefulSet."""
 
-    start: int = 0
+    start: Count = 0
 
 
 class WorkloadSpec(Struct, rename="camel", frozen=True, gc=False):
     """What is read of the spec of a workload."""
 
-    replicas: int = 1
+    replicas: Count = 1
     update_strategy: UpdateStrategy | None = None
     ordinals: Ordinals | None = None
 
@@ -80,6 +117,11 @@ class WorkloadCondition(Struct, rename="camel", frozen=True, gc=False):
     reason: str = ""
     message: str = ""
 
+    def bounded(self) -> "WorkloadCondition":
+        """The same with texts that can be kept."""
+        reason, message = shortened(self.reason, REASON_LIMIT), shortened(self.message, MESSAGE_LIMIT)
+        return WorkloadCondition(self.type, self.status, reason, message)
+
 
 _FAILURES = ("ReplicaFailure", "FailedScale")
 """The conditions of a Deployment and of a CloneSet that cannot create pods."""
@@ -88,32 +130,32 @@ _FAILURES = ("ReplicaFailure", "FailedScale")
 class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
     """What is read of the status of a workload."""
 
-    observed_generation: int = 0
-    replicas: int = 0
-    ready_replicas: int = 0
-    available_replicas: int = 0
-    updated_replicas: int = 0
-    current_revision: str = ""
-    update_revision: str = ""
+    observed_generation: Generation = 0
+    replicas: Count = 0
+    ready_replicas: Count = 0
+    available_replicas: Count = 0
+    updated_replicas: Count = 0
+    current_revision: Name = ""
+    update_revision: Name = ""
     conditions: tuple[WorkloadCondition, ...] = ()
     """Only those that say that pods cannot be created."""
 
     def __post_init__(self) -> None:
         if self.conditions:
-            failures = tuple(one for one in self.conditions if one.type in _FAILURES and one.status == "True")
-            force_setattr(self, "conditions", failures)
+            failures = [one.bounded() for one in self.conditions if one.type in _FAILURES and one.status == "True"]
+            force_setattr(self, "conditions", tuple(failures[: len(_FAILURES)]))
 
     @property
     def failure(self) -> str:
         """Why pods cannot be created; nothing if they can, or if the workload is of a kind that does not say."""
-        return next((unready.clip(one.message or one.reason) for one in self.conditions), "")
+        return next((one.message or one.reason for one in self.conditions), "")
 
 
 class Workload(Struct, rename="camel", frozen=True, gc=False):
     """A workload in a cluster."""
 
-    metadata: Metadata
-    kind: str = ""
+    metadata: WorkloadMetadata
+    kind: Word = ""
     spec: WorkloadSpec = WorkloadSpec()
     status: WorkloadStatus = WorkloadStatus()
 
@@ -160,44 +202,66 @@ def _number(partition: int | str | None, replicas: int) -> int:
     if isinstance(partition, int):
         return partition
     percent = (partition or "").removesuffix("%")
-    return -(-int(percent) * replicas // 100) if percent.isdecimal() else 0
+    return -(-int(percent) * replicas // 100) if percent.isascii() and percent.isdecimal() else 0
 
 
 class PodCondition(Struct, rename="camel", frozen=True, gc=False):
     """One condition of a pod."""
 
     type: str
-    status: str
+    status: Word
     reason: str = ""
     message: str = ""
-    last_transition_time: str | None = None
+    last_transition_time: Word | None = None
+
+    def bounded(self) -> "PodCondition":
+        """The same with texts that can be kept."""
+        if len(self.reason) <= REASON_LIMIT and len(self.message) <= MESSAGE_LIMIT:
+            return self
+        reason, message = shortened(self.reason, REASON_LIMIT), shortened(self.message, MESSAGE_LIMIT)
+        return PodCondition(self.type, self.status, reason, message, self.last_transition_time)
+
+
+_READ_CONDITIONS = ("Ready", "PodScheduled")
+_MOST_CONTAINERS = 8
+"""Containers of a pod that are kept although they do not run; one of them is told."""
 
 
 class PodStatus(Struct, rename="camel", frozen=True, gc=False):
     """What is read of a pod's status."""
 
-    phase: str = ""
+    phase: Word = ""
     conditions: tuple[PodCondition, ...] = ()
+    """Only those that are read."""
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     """Only of containers that do not run: most do, and there are many."""
 
     def __post_init__(self) -> None:
+        if self.conditions:
+            read = [one.bounded() for one in self.conditions if one.type in _READ_CONDITIONS]
+            force_setattr(self, "conditions", tuple(read[: len(_READ_CONDITIONS)]))
         for field_ in ("init_container_statuses", "container_statuses"):
             found = getattr(self, field_)
             if found:
-                force_setattr(self, field_, tuple(one for one in found if not one.runs))
+                stopped = [one for one in found if not one.runs]
+                force_setattr(self, field_, tuple(stopped[:_MOST_CONTAINERS]))
 
 
 class PodMetadata(Struct, rename="camel", frozen=True, gc=False):
     """What is read of a pod's metadata."""
 
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
+    name: Name
+    namespace: Name = ""
+    uid: Word = ""
+    resource_version: Word = ""
+    deletion_timestamp: Word | None = None
     labels: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        check_path(self.name, self.namespace)
+        if self.labels:
+            force_setattr(self, "labels", chosen(self.labels, _POD_LABELS, LABEL_LENGTH))
 
 
 class Pod(Struct, rename="camel", frozen=True, gc=False):
@@ -218,7 +282,7 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
     def ordinal(self) -> int:
         """The number at the end of a StatefulSet pod's name; -1 where there is none."""
         tail = self.metadata.name.rpartition("-")[2]
-        return int(tail) if tail.isdigit() else -1
+        return int(tail) if tail.isascii() and tail.isdecimal() and len(tail) <= _ORDINAL_DIGITS else -1
 
     @property
     def controller_revision(self) -> str:
@@ -242,7 +306,7 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
         conditions = {condition.type: condition for condition in self.status.conditions}
         scheduled, ready = conditions.get("PodScheduled"), conditions.get("Ready")
         if scheduled is not None and scheduled.status == "False":
-            return Unready(scheduled.reason or "Unschedulable", unready.clip(scheduled.message))
+            return Unready(scheduled.reason or "Unschedulable", scheduled.message)
         containers = (*self.status.init_container_statuses, *self.status.container_statuses)
         found = unready.of_containers(containers)
         if found is not None or ready is None:

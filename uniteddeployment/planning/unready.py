@@ -11,20 +11,16 @@ from dataclasses import dataclass
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from uniteddeployment.planning.bounded import Count, Int32, Name
 from uniteddeployment.planning.times import since
+from uniteddeployment.text import shortened
 
 SLOW_SECONDS = 10
 """How long a pod may be starting before that is a reason."""
 SHOWN = 2
 """How many reasons are told of one subset."""
-_REASON_LIMIT, _MESSAGE_LIMIT, _NAME_LIMIT = 64, 256, 63
+REASON_LIMIT, MESSAGE_LIMIT, _NAME_LIMIT = 64, 256, 63
 _STARTING = ("", "ContainerCreating", "PodInitializing")
-
-
-def clip(text: str, limit: int = _MESSAGE_LIMIT) -> str:
-    """One line of at most ``limit`` characters."""
-    line = " ".join(text[: 4 * limit].split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 class Waiting(Struct, rename="camel", frozen=True, gc=False):
@@ -34,15 +30,18 @@ class Waiting(Struct, rename="camel", frozen=True, gc=False):
     message: str = ""
 
     def __post_init__(self) -> None:
-        force_setattr(self, "reason", clip(self.reason, _REASON_LIMIT))
-        force_setattr(self, "message", clip(self.message))
+        force_setattr(self, "reason", shortened(self.reason, REASON_LIMIT))
+        force_setattr(self, "message", shortened(self.message, MESSAGE_LIMIT))
 
 
 class Terminated(Struct, rename="camel", frozen=True, gc=False):
     """``state.terminated`` of a container: it ended."""
 
     reason: str = ""
-    exit_code: int = 0
+    exit_code: Int32 = 0
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "reason", shortened(self.reason, REASON_LIMIT))
 
 
 class ContainerState(Struct, rename="camel", frozen=True, gc=False):
@@ -55,8 +54,8 @@ class ContainerState(Struct, rename="camel", frozen=True, gc=False):
 class ContainerStatus(Struct, rename="camel", frozen=True, gc=False):
     """What is read of the status of a container."""
 
-    name: str = ""
-    restart_count: int = 0
+    name: Name = ""
+    restart_count: Count = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
 
@@ -88,7 +87,7 @@ def of_containers(containers: Sequence[ContainerStatus]) -> Unready | None:
             message = _ended(container, last) if waiting.reason == "CrashLoopBackOff" and last else waiting.message
             return Unready(waiting.reason, message, restarts=container.restart_count)
         if ended is not None and ended.exit_code:
-            return Unready(clip(ended.reason, _REASON_LIMIT) or "Error", _ended(container, ended))
+            return Unready(ended.reason or "Error", _ended(container, ended))
     return None
 
 
@@ -99,12 +98,12 @@ def starting(containers: Sequence[ContainerStatus], *, reason: str, message: str
     for container in containers:
         if container.state.waiting is not None and container.state.waiting.reason:
             return Unready(container.state.waiting.reason, container.state.waiting.message, begun)
-    return Unready(clip(reason, _REASON_LIMIT), clip(message), begun) if reason else None
+    return Unready(shortened(reason, REASON_LIMIT), shortened(message, MESSAGE_LIMIT), begun) if reason else None
 
 
 def _ended(container: ContainerStatus, ended: Terminated) -> str:
-    name, reason = clip(container.name, _NAME_LIMIT), clip(ended.reason, _REASON_LIMIT) or "Error"
-    return f"container {name} ended with {reason}, exit code {ended.exit_code}"
+    name = shortened(container.name, _NAME_LIMIT)
+    return f"container {name} ended with {ended.reason or 'Error'}, exit code {ended.exit_code}"
 
 
 def summary(pods: Iterable[Unready], now: str) -> str:

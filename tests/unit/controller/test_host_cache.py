@@ -48,7 +48,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "generation": {"generation": 2},
     "deletion": {"deletion_timestamp": "2026-01-01T00:00:00Z"},
     "finalizers": {"finalizers": ("somebody/else",)},
-    "annotations": {"annotations": {"a": "b"}},
+    "annotations": {"annotations": {names.ANNOTATION_RECREATE: "true"}},
     "status": {"status": b'{"replicas":1}'},
 }
 

@@ -12,8 +12,8 @@ from tests.support import planning as make
 from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.fleet.cache import AppKey, MemberCache
-from uniteddeployment.fleet.clusters import ClusterObject
-from uniteddeployment.planning.observed import MemberView, Metadata, Reach, Workload
+from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
+from uniteddeployment.planning.observed import MemberView, Reach, Workload
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Delete
 from uniteddeployment.planning.subject import Subject
@@ -58,7 +58,7 @@ class Clusters:
 
     def cluster(self, cluster: str) -> ClusterObject | None:
         namespace, _, name = cluster.partition("/")
-        return ClusterObject(Metadata(name, namespace, labels=self._labels.get(cluster, {})))
+        return ClusterObject(ClusterMetadata(name, namespace, labels=self._labels.get(cluster, {})))
 
 
 def observer(clusters: Clusters) -> Observer:
