@@ -1,7 +1,7 @@
 """Cluster objects as they are watched, and the connection that a Cluster and its Secret describe."""
 
 import base64
-import binascii
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from uniteddeployment.kube.resource import SECRETS, Resource
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment_api import names
 
+_KEYS = ("kubeconfig", "token", "tls.crt", "tls.key")
 CLUSTERS = Resource(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, names.CLUSTER_KIND)
 
 
@@ -83,22 +84,30 @@ async def connection(cluster: ClusterObject, host: Client) -> Connection:
 
 def _from_secret(cluster: ClusterObject, secret: Secret, where: str) -> Connection:
     try:
-        data = {key: base64.b64decode(value, validate=True) for key, value in secret.data.items()}
+        data = {key: base64.b64decode(secret.data[key], validate=True) for key in _KEYS if secret.data.get(key)}
         ca = base64.b64decode(cluster.spec.ca_bundle, validate=True) if cluster.spec.ca_bundle else None
-    except binascii.Error:
+    except ValueError:
         raise CredentialsError(f"{where} or spec.caBundle is not base64") from None
+    try:
+        return _connection(cluster, data, ca)
+    except CredentialsError as error:
+        raise CredentialsError(f"{where}: {error}") from None
+
+
+def _connection(cluster: ClusterObject, data: Mapping[str, bytes], ca: bytes | None) -> Connection:
     if "kubeconfig" in data:
         found = credentials.from_kubeconfig_bytes(data["kubeconfig"], name=cluster.key)
         # What the Cluster itself says goes before what its kubeconfig says.
         return replace(found, server=cluster.spec.server or found.server, ca=ca or found.ca)
     token, cert, key = data.get("token"), data.get("tls.crt"), data.get("tls.key")
     if not token and not (cert and key):
-        raise CredentialsError(f"{where} has neither kubeconfig nor token nor tls.crt and tls.key")
+        raise CredentialsError("it has neither kubeconfig nor token nor tls.crt and tls.key")
     if not cluster.spec.server:
         raise CredentialsError("spec.server is required when the Secret has no kubeconfig")
     return credentials.from_values(
         cluster.spec.server,
         ca=ca,
+        # What is not ASCII becomes a character that is not either, and so is refused with a reason.
         token=token.decode("ascii", "replace") if token else None,
         client_cert=cert,
         client_key=key,

@@ -5,8 +5,8 @@ provider whose job that is. Secrets stand in no ``repr`` and in no error (I12).
 """
 
 import base64
-import binascii
 import contextlib
+import ipaddress
 import os
 import ssl
 import tempfile
@@ -16,7 +16,18 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-import yaml
+from yarl import URL
+
+from uniteddeployment.kube import bounded_yaml
+from uniteddeployment.text import shortened
+
+MAX_SECRET_BYTES = 256 << 10
+"""The largest kubeconfig that is read from a Secret: with one cluster and one user it is a few KiB."""
+_LONGEST_URL = 2048
+_LONGEST_NAME, _LONGEST_LABEL = 253, 63
+_LONGEST_TOKEN = 16384
+_NOT_IN_HOSTS = frozenset(" /?#@\\%<>\"'`{}|^")
+_EXAMPLE = "must be a URL such as https://host:6443"
 
 
 class CredentialsError(Exception):
@@ -59,17 +70,13 @@ class Connection:
     name: str = ""
 
     def __post_init__(self) -> None:
-        if not self.server:
-            raise CredentialsError("the address of the API server is missing")
-        parts = urlsplit(self.server)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise CredentialsError("the address of the API server must be a URL such as https://host:6443")
-        if parts.username or parts.password:
-            raise CredentialsError("the address of the API server must not have a user or a password in it")
+        address = _address(self.server)
+        if self.tls_server_name is not None:
+            _check_host(self.tls_server_name, "the TLS server name")
         if (self.client_cert is None) != (self.client_key is None):
             raise CredentialsError("a client certificate and its key only work together")
         if not self.name:
-            object.__setattr__(self, "name", parts.netloc)
+            object.__setattr__(self, "name", address)
 
     def tls_context(self) -> ssl.SSLContext | None:
         """The TLS settings; ``None`` for a plain HTTP server."""
@@ -91,7 +98,8 @@ class Connection:
         if self.client_cert is not None and self.client_key is not None:
             try:
                 with _as_file(self.client_cert + b"\n" + self.client_key) as path:
-                    context.load_cert_chain(path)
+                    # Without a password OpenSSL would ask for one on the terminal, and wait.
+                    context.load_cert_chain(path, password="")
             except (ssl.SSLError, ValueError):
                 raise CredentialsError(f"{self.name}: the client certificate and key do not load") from None
         return context
@@ -128,7 +136,7 @@ def from_kubeconfig_bytes(data: bytes, *, context: str | None = None, name: str 
     Whoever may write the Secret must not thereby run programs or read files where the controller runs, so exec plugins,
     auth providers and references to files are refused.
     """
-    document = parse_kubeconfig(data, "the kubeconfig")
+    document = parse_kubeconfig(data, "the kubeconfig", trusted=False)
     cluster, user, chosen = pick_context(document, context, "the kubeconfig")
     for key in ("exec", "auth-provider"):
         if user.get(key):
@@ -141,31 +149,32 @@ def from_kubeconfig_bytes(data: bytes, *, context: str | None = None, name: str 
             raise CredentialsError(
                 f"the kubeconfig has {key!r}: a kubeconfig in a Secret must not read files; put {instead!r} into it"
             )
-    if user.get("username"):
+    if user.get("username") or user.get("password"):
         raise CredentialsError("the kubeconfig has a user name and a password, which Kubernetes has abolished")
     if cluster.get("proxy-url"):
         raise CredentialsError("the kubeconfig has 'proxy-url', which is not supported")
-    token = user.get("token")
+    token = text(user, "token")
     return Connection(
-        str(cluster.get("server") or ""),
+        text(cluster, "server"),
         ca=decoded(cluster, "certificate-authority-data"),
-        tokens=StaticToken(clean_token(str(token))) if token else None,
+        tokens=StaticToken(clean_token(token)) if token else None,
         client_cert=decoded(user, "client-certificate-data"),
         client_key=decoded(user, "client-key-data"),
-        insecure=cluster.get("insecure-skip-tls-verify") is True,
-        tls_server_name=cluster.get("tls-server-name"),
+        insecure=is_insecure(cluster),
+        tls_server_name=text(cluster, "tls-server-name") or None,
         name=name or chosen,
     )
 
 
-def parse_kubeconfig(data: bytes, what: str) -> dict[str, Any]:
-    """The kubeconfig as a mapping. The parser's own words are left out, since they quote the line, secrets and all."""
+def parse_kubeconfig(data: bytes, what: str, *, trusted: bool) -> dict[str, Any]:
+    """The kubeconfig as a mapping. The parser's own words are left out, since they quote the line, secrets and all.
+
+    One that is not ``trusted`` has bounds, so that whoever may write a Secret cannot stop this process.
+    """
     try:
-        document = yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark is not None else ""
-        raise CredentialsError(f"{what} is not YAML{where}") from None
+        document = bounded_yaml.load_trusted(data) if trusted else bounded_yaml.load(data, max_bytes=MAX_SECRET_BYTES)
+    except bounded_yaml.BoundsError as error:
+        raise CredentialsError(f"{what} {error}") from None
     if not isinstance(document, dict):
         raise CredentialsError(f"{what} is empty or no kubeconfig")
     return document
@@ -175,19 +184,19 @@ def pick_context(
     document: Mapping[str, Any], context: str | None, what: str
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The cluster, the user and the name of a context, or of the current one."""
-    chosen = context or document.get("current-context")
+    chosen = context or text(document, "current-context", what)
     if not chosen:
         raise CredentialsError(f"{what} has no current-context, and no context was named")
-    entry = _named(document, "contexts", str(chosen), "context", what)
-    cluster_name = entry.get("cluster")
+    entry = _named(document, "contexts", chosen, "context", what)
+    cluster_name = text(entry, "cluster", what)
     if not cluster_name:
-        raise CredentialsError(f"the context {chosen!r} of {what} names no cluster")
-    cluster = _named(document, "clusters", str(cluster_name), "cluster", what)
+        raise CredentialsError(f"the context {_quoted(chosen)} of {what} names no cluster")
+    cluster = _named(document, "clusters", cluster_name, "cluster", what)
     if not cluster.get("server"):
-        raise CredentialsError(f"the cluster {cluster_name!r} of {what} has no server")
-    user_name = entry.get("user")
-    user = _named(document, "users", str(user_name), "user", what) if user_name else {}
-    return cluster, user, str(chosen)
+        raise CredentialsError(f"the cluster {_quoted(cluster_name)} of {what} has no server")
+    user_name = text(entry, "user", what)
+    user = _named(document, "users", user_name, "user", what) if user_name else {}
+    return cluster, user, chosen
 
 
 def _named(document: Mapping[str, Any], section: str, name: str, key: str, what: str) -> dict[str, Any]:
@@ -196,28 +205,97 @@ def _named(document: Mapping[str, Any], section: str, name: str, key: str, what:
         raise CredentialsError(f"{section!r} of {what} is not a list")
     for entry in entries:
         if isinstance(entry, dict) and entry.get("name") == name:
-            found = entry.get(key)
-            return found if isinstance(found, dict) else {}
-    raise CredentialsError(f"{what} has no {key} {name!r}")
+            found = entry.get(key) or {}
+            if not isinstance(found, dict):
+                raise CredentialsError(f"the {key} {_quoted(name)} of {what} is not an object")
+            return found
+    raise CredentialsError(f"{what} has no {key} {_quoted(name)}")
+
+
+def _quoted(name: str) -> str:
+    return repr(shortened(name, _LONGEST_NAME))
+
+
+def text(section: Mapping[str, Any], key: str, what: str = "the kubeconfig") -> str:
+    """A field that is text; empty if it is not there. A number without quotes is refused, as kubectl does."""
+    value = section.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise CredentialsError(f"{key!r} of {what} must be a string: put quotes around it")
+    return value
+
+
+def is_insecure(cluster: Mapping[str, Any]) -> bool:
+    """Whether a kubeconfig says that the server's certificate need not be checked."""
+    value = cluster.get("insecure-skip-tls-verify")
+    if value is not None and not isinstance(value, bool):
+        raise CredentialsError("'insecure-skip-tls-verify' of the kubeconfig must be true or false")
+    return value is True
 
 
 def decoded(section: Mapping[str, Any], key: str) -> bytes | None:
     """The bytes of a field that a kubeconfig has in base64; ``None`` if it is not there."""
-    value = section.get(key)
+    value = text(section, key)
     if not value:
         return None
     try:
-        return base64.b64decode(str(value), validate=True)
-    except binascii.Error:
+        return base64.b64decode(value, validate=True)
+    except ValueError:
         raise CredentialsError(f"{key!r} of the kubeconfig is not base64") from None
 
 
 def clean_token(token: str) -> str:
     """The token without the line end that files and editors leave; what cannot stand in a header is refused here."""
     clean = token.strip()
-    if not clean or not clean.isascii() or not clean.isprintable():
-        raise CredentialsError("the token is empty or has characters that no token has")
+    if not clean:
+        raise CredentialsError("the token is empty")
+    if len(clean) > _LONGEST_TOKEN:
+        raise CredentialsError(f"the token is longer than {_LONGEST_TOKEN} characters, which no token is")
+    if any(character.isspace() for character in clean):
+        raise CredentialsError("the token has a space or a line break inside: it was not copied as one piece")
+    if not clean.isascii() or not clean.isprintable():
+        raise CredentialsError("the token has characters other than ASCII, which no token has")
     return clean
+
+
+def _address(server: str) -> str:
+    """Host and port of the URL of an API server. Raises CredentialsError."""
+    if not server:
+        raise CredentialsError("the address of the API server is missing")
+    if len(server) > _LONGEST_URL or not server.isascii() or not server.isprintable() or " " in server:
+        raise CredentialsError("the address of the API server is too long, or has characters that no URL has")
+    try:
+        parts = urlsplit(server)
+        host, _ = parts.hostname, parts.port
+        URL(server)
+    except ValueError:
+        raise CredentialsError(f"the address of the API server {_EXAMPLE}") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise CredentialsError(f"the address of the API server {_EXAMPLE}")
+    if parts.username is not None or parts.password is not None:
+        raise CredentialsError("the address of the API server must not have a user or a password in it")
+    _check_host(host, "the host in the address of the API server")
+    return parts.netloc
+
+
+def _check_host(host: str, what: str) -> None:
+    """Refuses names that no resolver takes, since some libraries fail on them in ways of their own."""
+    if ":" in host and not _is_ipv6(host):
+        raise CredentialsError(f"{what} is no IPv6 address")
+    labels = host.removesuffix(".").split(".")
+    if len(host) > _LONGEST_NAME or not all(0 < len(label) <= _LONGEST_LABEL for label in labels if ":" not in host):
+        raise CredentialsError(f"{what} is longer than a DNS name can be, or has an empty part")
+    if not host.isascii() or not host.isprintable() or set(host) & _NOT_IN_HOSTS:
+        raise CredentialsError(f"{what} has characters that no host name has")
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return False
+    return True
 
 
 @contextlib.contextmanager

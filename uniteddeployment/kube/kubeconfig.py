@@ -22,8 +22,10 @@ from uniteddeployment.kube.credentials import (
     TokenProvider,
     clean_token,
     decoded,
+    is_insecure,
     parse_kubeconfig,
     pick_context,
+    text,
 )
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -51,13 +53,13 @@ def load(path: str | Path | None = None, context: str | None = None, *, name: st
     user_base = bases.get(("users", str(_entry(document, chosen).get("user"))), base)
     credentials = _user(user, user_base, cluster, what)
     return Connection(
-        str(cluster["server"]),
+        text(cluster, "server", what),
         ca=_bytes(cluster, "certificate-authority", base),
         tokens=credentials.tokens,
         client_cert=credentials.cert,
         client_key=credentials.key,
-        insecure=cluster.get("insecure-skip-tls-verify") is True,
-        tls_server_name=cluster.get("tls-server-name"),
+        insecure=is_insecure(cluster),
+        tls_server_name=text(cluster, "tls-server-name", what) or None,
         name=name or chosen,
     )
 
@@ -72,7 +74,7 @@ def namespace(path: str | Path | None = None, context: str | None = None) -> str
         return os.environ.get("POD_NAMESPACE") or _namespace_of_the_pod() or "default"
     document, _ = _merged(files)
     _, _, chosen = pick_context(document, context, str(files[0]))
-    return str(_entry(document, chosen).get("namespace") or "default")
+    return text(_entry(document, chosen), "namespace") or "default"
 
 
 def _namespace_of_the_pod() -> str:
@@ -163,9 +165,9 @@ def _user(user: Mapping[str, Any], base: Path, cluster: Mapping[str, Any], what:
         raise CredentialsError(f"{what} has a user name and a password, which Kubernetes has abolished")
     cert, key = _bytes(user, "client-certificate", base), _bytes(user, "client-key", base)
     if user.get("token"):
-        return _Credentials(StaticToken(clean_token(str(user["token"]))), cert, key)
+        return _Credentials(StaticToken(clean_token(text(user, "token", what))), cert, key)
     if user.get("tokenFile"):
-        tokens = FileToken(base / str(user["tokenFile"]))
+        tokens = FileToken(base / text(user, "tokenFile", what))
         tokens.read()
         return _Credentials(tokens, cert, key)
     run: Callable[[], Credential] | None = None
@@ -269,7 +271,7 @@ def _merged(files: list[Path]) -> tuple[dict[str, Any], dict[tuple[str, str], Pa
     document: dict[str, Any] = {"clusters": [], "users": [], "contexts": []}
     bases: dict[tuple[str, str], Path] = {}
     for file in files:
-        part = parse_kubeconfig(_read(file), str(file))
+        part = parse_kubeconfig(_read(file), str(file), trusted=True)
         document.setdefault("current-context", part.get("current-context"))
         document["current-context"] = document["current-context"] or part.get("current-context")
         for section in ("clusters", "users", "contexts"):
@@ -291,7 +293,7 @@ def _bytes(section: Mapping[str, Any], key: str, base: Path) -> bytes | None:
     """The data, or what is in the file that is named instead; the data wins, as it does in kubectl."""
     data = decoded(section, f"{key}-data")
     if data is None and section.get(key):
-        return _read(base / str(section[key]))
+        return _read(base / text(section, key))
     return data
 
 

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from uniteddeployment.kube.decoding import DecodingError, decode
+from uniteddeployment.text import shortened
+
 NAME_LENGTH = 253
 """Characters of the longest name that an object can have."""
 
@@ -69,6 +72,29 @@ class PartialObject(msgspec.Struct, gc=False, rename="camel", omit_defaults=True
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class _LooseMeta(msgspec.Struct, rename="camel"):
+    name: Any = ""
+    namespace: Any = ""
+    resource_version: Any = ""
+
+
+class _Loose(msgspec.Struct):
+    metadata: _LooseMeta = msgspec.field(default_factory=_LooseMeta)
+
+
+def identity(raw: msgspec.Raw) -> ObjectMeta:
+    """What identifies an object that does not decode, as far as that can be read, cut to the length of names."""
+    try:
+        found = decode(raw, _Loose).metadata
+    except DecodingError:
+        return ObjectMeta()
+    name, namespace, version = (
+        shortened(part, NAME_LENGTH) if isinstance(part, str) else ""
+        for part in (found.name, found.namespace, found.resource_version)
+    )
+    return ObjectMeta(name=name, namespace=namespace, resource_version=version)
 
 
 class ListMeta(msgspec.Struct, gc=False, rename="camel"):

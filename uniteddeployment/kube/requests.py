@@ -14,9 +14,8 @@ import msgspec
 
 from uniteddeployment.kube import collector, errors
 from uniteddeployment.kube.decoding import DecodingError, decode
-from uniteddeployment.kube.meta import NAME_LENGTH, ListMeta, PartialObject, Status
+from uniteddeployment.kube.meta import ListMeta, Status, identity
 from uniteddeployment.kube.resource import Resource
-from uniteddeployment.text import shortened
 
 T = TypeVar("T")
 Query = tuple[tuple[str, str], ...]
@@ -285,11 +284,8 @@ def read_page(status: int, headers: Mapping[str, str], body: bytes, type_: type[
 
 
 def _skipped(raw: msgspec.Raw, why: str) -> Skipped:
-    try:
-        meta = decode(raw, PartialObject).metadata
-    except DecodingError:
-        return Skipped("", "", why)
-    return Skipped(shortened(meta.namespace, NAME_LENGTH), shortened(meta.name, NAME_LENGTH), why)
+    found = identity(raw)
+    return Skipped(found.namespace, found.name, why)
 
 
 def _query(**options: str | int | None) -> Query:

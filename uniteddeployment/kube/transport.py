@@ -212,6 +212,9 @@ class AiohttpTransport:
             raise Unreachable(self._connection.name, _why(error)) from None
         except credentials.CredentialsError as error:
             raise Unreachable(self._connection.name, str(error)) from None
+        except (ValueError, RuntimeError) as error:
+            # Encoders of names and of headers, and a session that is closed meanwhile; their texts may quote a header.
+            raise Unreachable(self._connection.name, f"the request cannot be sent ({type(error).__name__})") from None
 
 
 @functools.lru_cache(maxsize=512)

@@ -13,8 +13,7 @@ import msgspec
 
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.decoding import FAILURES, DecodingError, decode
-from uniteddeployment.kube.meta import NAME_LENGTH, HasMeta, ObjectMeta, PartialObject, Status
-from uniteddeployment.text import shortened
+from uniteddeployment.kube.meta import HasMeta, ObjectMeta, PartialObject, Status, identity
 
 T = TypeVar("T", bound=HasMeta)
 Key = tuple[str, str]
@@ -143,30 +142,23 @@ class WatchDecoder(Generic[T]):
             # A line that is not JSON means that we have lost our place in the stream; only a new one helps.
             return Failure(errors.Malformed(200, "Malformed", f"the watch sent what is no event: {error}"))
         if raw.type == "BOOKMARK":
-            meta = _meta(raw.object)
+            meta = _bookmark(raw.object)
             ended = (meta.annotations or {}).get(_INITIAL_END) == "true"
             return Bookmark(meta.resource_version, ended)
         if raw.type in _CHANGES:
             try:
                 return Change(raw.type, decode(raw.object, self._type))
             except DecodingError as error:
-                meta = _meta(raw.object)
+                meta = identity(raw.object)
                 return Odd(raw.type, (meta.namespace, meta.name), meta.resource_version, str(error))
         return Failure(_refusal(raw))
 
 
-def _meta(raw: msgspec.Raw) -> ObjectMeta:
-    """What identifies an object that does not decode, cut to the length of names."""
+def _bookmark(raw: msgspec.Raw) -> ObjectMeta:
     try:
-        meta = decode(raw, PartialObject).metadata
+        return decode(raw, PartialObject).metadata
     except DecodingError:
         return ObjectMeta()
-    return ObjectMeta(
-        name=shortened(meta.name, NAME_LENGTH),
-        namespace=shortened(meta.namespace, NAME_LENGTH),
-        resource_version=shortened(meta.resource_version, NAME_LENGTH),
-        annotations=meta.annotations,
-    )
 
 
 def _refusal(raw: _Raw) -> errors.ApiError:

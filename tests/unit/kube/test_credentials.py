@@ -28,6 +28,10 @@ def document(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None 
     }
 
 
+def from_text(text: str) -> Connection:
+    return credentials.from_kubeconfig_bytes(text.encode())
+
+
 def from_document(content: dict[str, Any], **options: Any) -> Connection:
     return credentials.from_kubeconfig_bytes(yaml.safe_dump(content).encode(), **options)
 
@@ -107,7 +111,29 @@ def test_what_is_no_kubeconfig_is_refused_in_one_line_without_quoting_it(content
         ({"proxy-url": "http://evil"}, {}, "not supported"),
         ({"certificate-authority-data": "%%"}, {}, "not base64"),
         ({}, {"client-certificate-data": encoded("x")}, "only work together"),
-        ({}, {"token": "two\nlines"}, "characters that no token has"),
+        ({}, {"token": "two\nlines"}, "a space or a line break inside"),
+        ({}, {"token": "two words"}, "a space or a line break inside"),
+        ({}, {"token": " \n"}, "the token is empty"),
+        ({}, {"token": "t\u00f6ken"}, "other than ASCII"),
+        ({}, {"token": "to\u0000ken"}, "other than ASCII"),
+        ({}, {"token": "x" * 20_000}, "longer than 16384"),
+        ({}, {"token": 12345}, "'token' of the kubeconfig must be a string: put quotes around it"),
+        ({}, {"client-certificate-data": [1], "client-key-data": {}}, "must be a string"),
+        ({"server": 5}, {}, "'server' of the kubeconfig must be a string"),
+        ({"tls-server-name": 5}, {}, "'tls-server-name' of the kubeconfig must be a string"),
+        ({"server": "https://h", "tls-server-name": "a" * 300}, {}, "the TLS server name is longer than a DNS name"),
+        ({"server": "https://h", "tls-server-name": "a b"}, {}, "the TLS server name has characters"),
+        ({"server": "https://h", "insecure-skip-tls-verify": "true"}, {}, "must be true or false"),
+        ({"server": "https://h:99999"}, {}, "must be a URL"),
+        ({"server": "https://["}, {}, "must be a URL"),
+        ({"server": "https://[::1"}, {}, "must be a URL"),
+        ({"server": "https://[zz]"}, {}, "(must be a URL|no IPv6 address)"),
+        ({"server": f"https://{'a' * 300}"}, {}, "longer than a DNS name can be"),
+        ({"server": f"https://{'a.' * 200}b"}, {}, "longer than a DNS name can be"),
+        ({"server": "https://a..b"}, {}, "has an empty part"),
+        ({"server": f"https://h/{'x' * 3000}"}, {}, "too long"),
+        ({"server": "https://h\u00f6st"}, {}, "characters that no URL has"),
+        ({"server": "https://h\n"}, {}, "characters that no URL has"),
         ({"server": "10.0.0.1"}, {}, "must be a URL"),
         ({"server": f"https://admin:{SECRET}@h"}, {}, "must not have a user or a password"),
     ],
