@@ -1,14 +1,19 @@
 """JSON patch (RFC 6902) for the ``overrides`` of a subset, with errors that name the operation and the field of it.
 
-The ``jsonpatch`` library applies; here its errors become ours, and ``test`` compares as JSON does.
+The ``jsonpatch`` library applies; here its errors become ours, and ``test`` compares as JSON does. What operations copy
+and how deep they nest is limited, as API servers limit it. Only the lists and objects on the way to a change are
+copied, so an operation costs what it changes and not what there is.
 """
 
+import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointer, JsonPointerException
 
+from uniteddeployment_api import limits
 from uniteddeployment_api.strategic import PatchError
 
 Operation = Mapping[str, Any]
@@ -16,14 +21,29 @@ Operation = Mapping[str, Any]
 OPERATIONS = ("add", "replace", "remove", "test", "move", "copy")
 
 
-def apply(document: Any, operations: Sequence[Operation]) -> Any:
+@dataclass(slots=True)
+class CopyBudget:
+    """What the copy operations of one list may still copy, in bytes of JSON."""
+
+    left: int = limits.MAX_COPIED_BYTES
+
+    def spend(self, value: Any, where: str) -> None:
+        """Raises PatchError when there is not enough left."""
+        self.left -= limits.size(value)
+        if self.left < 0:
+            most = limits.mebibytes(limits.MAX_COPIED_BYTES)
+            raise PatchError(where, f"the operations copy more than {most} together")
+
+
+def apply(document: Any, operations: Sequence[Operation], budget: CopyBudget | None = None) -> Any:
     """``document`` with the operations done in their order; it is not changed itself.
 
-    Raises PatchError with ``[index].path`` or the like.
+    Raises PatchError with ``[index].path`` or the like. ``budget`` is for those who apply a list piece by piece.
     """
     result = document
+    budget = budget or CopyBudget()
     for index, operation in enumerate(operations):
-        result = _applied(result, operation, f"[{index}]")
+        result = _applied(result, operation, f"[{index}]", budget)
     return result
 
 
@@ -35,7 +55,7 @@ def tokens(pointer: str) -> tuple[str, ...]:
         raise ValueError("a JSON pointer starts with /, has ~0 for ~ and ~1 for a / inside a key") from None
 
 
-def _applied(document: Any, operation: Operation, where: str) -> Any:
+def _applied(document: Any, operation: Operation, where: str, budget: CopyBudget) -> Any:
     op = operation["op"]
     if op not in OPERATIONS:
         raise PatchError(f"{where}.op", f"must be {', '.join(OPERATIONS[:-1])} or {OPERATIONS[-1]}, not {op!r}")
@@ -44,16 +64,47 @@ def _applied(document: Any, operation: Operation, where: str) -> Any:
         raise PatchError(f"{where}.value", "required")
     if op == "remove" and not path.parts:
         raise PatchError(f"{where}.path", "the whole workload cannot be removed")
-    if op in ("move", "copy"):
-        _resolved(document, _pointer(operation, "from", where), f"{where}.from")
     if op == "test":
         if not _same(_resolved(document, path, f"{where}.path"), operation["value"]):
             raise PatchError(f"{where}.value", f"{operation['path']} has another value")
         return document
+    changed = [path.parts]
+    if op in ("add", "replace"):
+        _check_depth(path, operation["value"], f"{where}.path")
+    elif op in ("move", "copy"):
+        source = _pointer(operation, "from", where)
+        value = _resolved(document, source, f"{where}.from")
+        _check_depth(path, value, f"{where}.path")
+        if op == "copy":
+            budget.spend(value, f"{where}.from")
+        else:
+            changed.append(source.parts)
+    for parts in changed:
+        document = _unshared(document, parts)
     try:
-        return JsonPatch([dict(operation)]).apply(document)
+        return JsonPatch([dict(operation)]).apply(document, in_place=True)
     except (JsonPatchException, JsonPointerException) as error:
         raise PatchError(f"{where}.path", str(error)) from None
+
+
+def _check_depth(path: JsonPointer, value: Any, where: str) -> None:
+    left = limits.MAX_DEPTH - len(path.parts)
+    if left < 0 or limits.deeper_than(value, left):
+        raise PatchError(where, f"the result is nested deeper than {limits.MAX_DEPTH} levels")
+
+
+def _unshared(document: Any, parts: Sequence[str]) -> Any:
+    """``document`` with copies of the lists and objects that a change at ``parts`` goes through, and nothing else."""
+    result = node = copy.copy(document)
+    for part in parts[:-1]:
+        if isinstance(node, dict) and part in node:
+            step: Any = part
+        elif isinstance(node, list) and part.isascii() and part.isdecimal() and int(part) < len(node):
+            step = int(part)
+        else:
+            break  # the library says what is wrong with the path
+        node[step] = node = copy.copy(node[step])
+    return result
 
 
 def _pointer(operation: Operation, field: str, where: str) -> JsonPointer:

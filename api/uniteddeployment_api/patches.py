@@ -8,7 +8,7 @@ them is refused, however it is written.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from uniteddeployment_api import jsonpatch, strategic
+from uniteddeployment_api import jsonpatch, limits, strategic
 from uniteddeployment_api.strategic import PatchError
 
 WORKLOAD_FIELDS: Final = frozenset(
@@ -65,17 +65,24 @@ def with_patch(workload: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[st
 def with_overrides(workload: Mapping[str, Any], operations: Sequence[jsonpatch.Operation]) -> dict[str, Any]:
     """The workload with a subset's overrides. Raises PatchError with the path inside the list (``[1].path``)."""
     result = dict(workload)
+    budget = jsonpatch.CopyBudget()
     for index, operation in enumerate(operations):
         where = f"[{index}]"
         for field in ("path", "from"):
             if field in operation:
                 _refuse_pointer(operation[field], f"{where}.{field}")
         try:
-            made = jsonpatch.apply(result, (operation,))
+            made = jsonpatch.apply(result, (operation,), budget)
         except PatchError as error:
             raise PatchError(f"{where}{error.path.removeprefix('[0]')}", error.reason) from None
         result = _kept(result, made, f"{where}.path")
     return result
+
+
+def check_size(workload: Mapping[str, Any]) -> None:
+    """Refuses a workload that is larger than any API server stores. Raises PatchError."""
+    if limits.size(workload) > limits.MAX_WORKLOAD_BYTES:
+        raise PatchError("", f"makes a workload of more than {limits.mebibytes(limits.MAX_WORKLOAD_BYTES)}")
 
 
 def is_protected(path: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ Lists of objects merge by a key, maps merge by name, ``null`` deletes, ``$patch:
 ``$retainKeys`` direct. The merge keys are those of PodTemplateSpec in Kubernetes 1.36; what is not listed is replaced.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 MERGE_KEYS: Mapping[str, str] = {
@@ -69,23 +69,27 @@ def merge(document: Any, patch: Any, path: str = "") -> Any:
 def _merge_list(items: list[Any], patches: list[Any], merge_key: str, path: str) -> list[Any]:
     if any(isinstance(patch, Mapping) and patch == {_DIRECTIVE: "replace"} for patch in patches):
         return [patch for patch in patches if patch != {_DIRECTIVE: "replace"}]
-    result = list(items)
+    # By key, since a search for each patch would take the square of the length of a list that a user wrote.
+    result: dict[Hashable, Any] = {}
+    for index, item in enumerate(items):
+        key = _key(item[merge_key]) if isinstance(item, Mapping) and merge_key in item else None
+        result[(index,) if key is None or key in result else key] = item
     for index, patch in enumerate(patches):
         where = f"{path}[{index}]"
         if not isinstance(patch, Mapping):
             raise PatchError(where, "must be an object")
         if merge_key not in patch:
             raise PatchError(where, f"needs {merge_key!r}, by which the items of this list are matched")
-        at = next((i for i, item in enumerate(result) if _keyed(item, merge_key, patch[merge_key])), None)
+        key = _key(patch[merge_key])
+        if key is None:
+            raise PatchError(f"{where}.{merge_key}", "must be a string or a number")
         if patch.get(_DIRECTIVE) == "delete":
-            if at is not None:
-                del result[at]
-        elif at is None:
-            result.append(merge({}, patch, where))
+            result.pop(key, None)
         else:
-            result[at] = merge(result[at], patch, where)
-    return result
+            result[key] = merge(result.get(key, {}), patch, where)
+    return list(result.values())
 
 
-def _keyed(item: Any, merge_key: str, value: Any) -> bool:
-    return isinstance(item, Mapping) and item.get(merge_key) == value
+def _key(value: Any) -> Hashable | None:
+    """A value by which items are matched; None for one that cannot be. As in JSON, 1 is 1.0 and not true."""
+    return (isinstance(value, bool), value) if isinstance(value, str | int | float) else None

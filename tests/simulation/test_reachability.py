@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from tests.support import rights
 from tests.support.inprocess import InProcessTransport
 from tests.support.planning import manifest
-from tests.support.world import TOKEN, simulate, world
+from tests.support.world import simulate, world
 from uniteddeployment.fleet.member import PROBE_INTERVAL, Member
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Unreachable
@@ -43,7 +44,7 @@ async def next_probe(w, member):
 def with_transport(w, made):
     """Let the members' clients use transports of another kind, from now on."""
 
-    def client(cluster, token=TOKEN):
+    def client(cluster, token=rights.TOKEN):
         transport = (made if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)
         w.transports[cluster.name] = transport
         return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
@@ -252,7 +253,7 @@ def test_a_secret_is_read_again_whatever_the_connection_fails_with():
             w.start_controller()
             await created(w)
             member = w.members["member-2"]
-            member.tokens["fresh-token"] = member.tokens.pop(TOKEN)
+            member.tokens["fresh-token"] = member.tokens.pop(rights.TOKEN)
             await w.until(lambda: w.phase("member-2") == "Offline", 60, what="Offline")
             await asyncio.sleep(600)
             before = w.requests()["host"]

@@ -42,7 +42,6 @@ class Metadata(Struct, rename="camel", frozen=True, gc=False):
     finalizers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_path(self.name, self.namespace)
         self._keep(names.LABELS, names.ANNOTATIONS, _LONGEST_ANNOTATION)
 
     def _keep(self, labels: Collection[str], annotations: Collection[str], longest: int) -> None:

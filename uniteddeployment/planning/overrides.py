@@ -48,9 +48,7 @@ def with_template_changes(
     workload: Mapping[str, Any], patch: Mapping[str, Any] | None, operations: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """The pod template of a workload after what a revision holds for a subset. Raises PatchError."""
-    patched = patches.with_patch(workload, patch) if patch else workload
-    made = patches.with_overrides(patched, operations) if operations else patched
-    template: Mapping[str, Any] = made["spec"]["template"]
+    template: Mapping[str, Any] = with_all_changes(workload, patch, operations)["spec"]["template"]
     return template
 
 
@@ -64,8 +62,10 @@ def with_all_changes(
         raise PatchError(f"patch.{error.path}" if error.path else "patch", error.reason) from None
     try:
         made = patches.with_overrides(patched, operations) if operations else patched
+        if patch or operations:
+            patches.check_size(made)
     except PatchError as error:
-        raise PatchError(f"overrides{error.path}", error.reason) from None
+        raise PatchError(f"overrides{error.path}" if operations else "patch", error.reason) from None
     if not isinstance(made["spec"].get("template"), Mapping):
         raise PatchError("patch.spec.template", "a workload needs a pod template")
     return made

@@ -8,11 +8,13 @@ messages are these.
 from typing import Final
 
 from uniteddeployment_api.rules.base import Rule
+from uniteddeployment_api.rules.sizes import SIZE_RULES
 from uniteddeployment_api.rules.subsets import SUBSET_RULES
 from uniteddeployment_api.rules.template import TEMPLATE_RULES
 from uniteddeployment_api.rules.topology import SCHEDULE_RULES, SHARE_RULES
 
 RULES: Final[tuple[Rule, ...]] = (
+    *SIZE_RULES,
     *TEMPLATE_RULES,
     *SHARE_RULES,
     *SCHEDULE_RULES,

@@ -17,6 +17,7 @@ from uniteddeployment_api.v1alpha1.cluster import Cluster
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
 from uniteddeployment_api.validation.patched import PATCH_CHECKS
 from uniteddeployment_api.validation.seen import Check, Seen, broken
+from uniteddeployment_api.validation.sizes import SIZE_CHECKS
 from uniteddeployment_api.validation.subsets import SUBSET_CHECKS
 from uniteddeployment_api.validation.template import TEMPLATE_CHECKS
 from uniteddeployment_api.validation.topology import TOPOLOGY_CHECKS
@@ -50,6 +51,10 @@ def validate_united_deployment(ud: UnitedDeployment, old: UnitedDeployment | Non
     change that leaves the topology as it was, so that the total can be scaled; call without ``old`` to learn of them.
     """
     seen = Seen(ud, old)
+    for check in SIZE_CHECKS:
+        # What is too deep or too large is not looked into any further.
+        if errors := tuple(check(seen)):
+            return errors
     return tuple(error for check in _CHECKS for error in check(seen))
 
 

@@ -161,9 +161,12 @@ def _changed(base: Mapping[str, Any], subset: Subset) -> Mapping[str, Any]:
     except PatchError as error:
         raise _NotApplied("patch", error) from None
     try:
-        return patches.with_overrides(base, [operation.operation() for operation in subset.overrides])
+        made = patches.with_overrides(base, [operation.operation() for operation in subset.overrides])
+        if subset.patch or subset.overrides:
+            patches.check_size(made)
     except PatchError as error:
-        raise _NotApplied("override", error) from None
+        raise _NotApplied("override" if subset.overrides else "patch", error) from None
+    return made
 
 
 PATCH_CHECKS: Final[tuple[Check, ...]] = (_patches, _unchanged)

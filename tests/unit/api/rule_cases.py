@@ -79,8 +79,23 @@ def annotated(key: str, value: str) -> dict[str, Any]:
     return obj
 
 
+def nested(levels: int) -> Any:
+    value: Any = "x"
+    for level in range(levels):
+        value = [value] if level % 2 else {"x": value}
+    return value
+
+
+def doublings(count: int) -> list[dict[str, Any]]:
+    """Overrides that copy a list to its own end, again and again."""
+    first = {"op": "add", "path": "/metadata/annotations/x", "value": {"l": ["x" * 100]}}
+    again = {"op": "copy", "from": "/metadata/annotations/x/l", "path": "/metadata/annotations/x/l/-"}
+    return [first, *[again] * count]
+
+
 ADAPTIVE = "spec.topology.scheduleStrategy.adaptive"
 RESERVING = {"reserveUnschedulablePods": True}
+SUBSET = "spec.topology.subsets[0]"
 OVERRIDE = "spec.topology.subsets[0].overrides[1]"
 PATCH = "spec.topology.subsets[0].patch"
 
@@ -101,6 +116,50 @@ BEYOND_CEL: list[tuple[str, str, dict[str, Any]]] = [
 
 # name of the rule, where it is told, the manifest
 BROKEN: list[tuple[str, str, dict[str, Any]]] = [
+    ("nesting", ROOT, changed(manifest(), f"{ROOT}.template.spec.x", nested(70))),
+    ("nesting", PATCH, patched({"spec": {"x": nested(70)}})),
+    ("nesting", f"{OVERRIDE}.value", overridden({"op": "add", "path": "/spec/x", "value": nested(70)})),
+    ("template-size", "spec.template", changed(manifest(), f"{ROOT}.template.spec.x", ["x" * 1000] * 1100)),
+    (
+        "total-size",
+        "spec.topology.subsets",
+        changed(subsets(*[{"patch": {"metadata": {}}}] * 26), f"{ROOT}.template.spec.x", ["x" * 1000] * 700),
+    ),
+    ("override-applies", f"{SUBSET}.overrides[12].from", subsets({"overrides": doublings(24)}, {})),
+    (
+        "override-applies",
+        f"{SUBSET}.overrides",
+        changed(
+            overridden({"op": "add", "path": "/metadata/annotations/x", "value": "x" * 500_000}),
+            f"{ROOT}.template.spec.x",
+            ["x" * 1000] * 600,
+        ),
+    ),
+    (
+        "patch-applies",
+        PATCH,
+        changed(patched({"spec": {"y": "x" * 500_000}}), f"{ROOT}.template.spec.x", ["x" * 1000] * 600),
+    ),
+    (
+        "override-applies",
+        f"{SUBSET}.overrides[3].path",
+        subsets(
+            {
+                "overrides": [
+                    {"op": "add", "path": "/metadata/annotations/x", "value": nested(25)},
+                    *[
+                        {
+                            "op": "copy",
+                            "from": "/metadata/annotations/x",
+                            "path": "/metadata/annotations/x" + "/x/0" * pairs + "/y",
+                        }
+                        for pairs in (5, 12, 12)
+                    ],
+                ]
+            },
+            {},
+        ),
+    ),
     *BEYOND_CEL,
     ("exactly-one-template", "spec.template", manifest(template={})),
     (
