@@ -112,6 +112,26 @@ def test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left(tmp
         assert "Traceback" not in playground.log.read_text()
 
 
+@pytest.mark.parametrize("way", ["file", "environment"])
+def test_a_token_need_not_be_in_the_list_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """I12"""
+    arguments = []
+    if way == "file":
+        (tmp_path / "token").write_text("my-token\n")
+        arguments = ["--token-file", str(tmp_path / "token")]
+    else:
+        monkeypatch.setenv("UD_EMBEDDED_TOKEN", "my-token")
+    file = tmp_path / "kubeconfig"
+    with program("embedded", *arguments, "--nodes", "0", "--kubeconfig", str(file), log=tmp_path / "log") as server:
+        server.wait_for("export KUBECONFIG")
+        assert yaml.safe_load(file.read_text())["users"][0]["user"] == {"token": "my-token"}
+        assert b"my-token" not in Path(f"/proc/{server.popen.pid}/cmdline").read_bytes()
+        assert "my-token" not in server.log.read_text()
+        assert server.stop(signal.SIGTERM) == 0
+
+
 def test_an_embedded_cluster_has_the_port_token_and_nodes_that_were_asked_for(tmp_path: Path) -> None:
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))

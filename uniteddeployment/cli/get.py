@@ -12,10 +12,9 @@ from uniteddeployment.cli import printing
 from uniteddeployment.cli.errors import FAILED, USAGE, CommandError, fail_with
 from uniteddeployment.cli.terminal import Lines, Screen, say
 from uniteddeployment.cli.tree import View
-from uniteddeployment.cli.where import Where, connected
+from uniteddeployment.cli.where import Where, check, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
-from uniteddeployment.controller.run import check
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.reflector import Reflector

@@ -9,10 +9,9 @@ from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.layout import Column, Row, table
 from uniteddeployment.cli.revisions import Entry, Kept, entries
 from uniteddeployment.cli.terminal import Screen, printable, program, say
-from uniteddeployment.cli.where import Where, connected
+from uniteddeployment.cli.where import Where, check, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
-from uniteddeployment.controller.run import check
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS

@@ -136,16 +136,17 @@ def crds() -> None:
     program(to_yaml())
 
 
-@app.command(short_help="Show applications with their subsets.")
+@app.command(short_help="Print the roles that the controller needs.")
 @one_line
 def rbac(where: Annotated[str, typer.Argument(help="host or member.")]) -> None:
     """Print the roles that the controller needs, as YAML."""
     from uniteddeployment.cli import rbac as command  # noqa: PLC0415
+    from uniteddeployment.cli.terminal import program  # noqa: PLC0415
 
-    typer.echo(command.main(where), nl=False)
+    program(command.main(where))
 
 
-@app.command()
+@app.command(short_help="Show applications with their subsets.")
 @one_line
 def get(
     name: Names = None,

@@ -162,7 +162,9 @@ def age(stamp: str | None, now: datetime) -> str:
         begun = datetime.fromisoformat(stamp)
     except ValueError:
         return "<invalid>"
-    seconds = max(0, int((now - begun.astimezone(UTC)).total_seconds()))
+    if begun.tzinfo is None:
+        begun = begun.replace(tzinfo=UTC)
+    seconds = max(0, int((now - begun).total_seconds()))
     if seconds < 120:
         return f"{seconds}s"
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400

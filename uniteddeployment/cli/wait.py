@@ -9,10 +9,9 @@ from uniteddeployment.cli import tree
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.get import Shown
 from uniteddeployment.cli.terminal import say
-from uniteddeployment.cli.where import Where, connected
+from uniteddeployment.cli.where import Where, check, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
-from uniteddeployment.controller.run import check
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.reflector import Reflector

@@ -54,6 +54,16 @@ async def connected(where: Where) -> AsyncIterator[Client]:
         await client.close()
 
 
+async def check(client: Client) -> None:
+    """Raises StartError, with the way out, when the cluster does not have our kinds.
+
+    It is the controller's own check. Imported late: it brings the whole controller, and few need it.
+    """
+    from uniteddeployment.controller import run  # noqa: PLC0415
+
+    await run.check(client)
+
+
 def application(text: str) -> str:
     """The name of a UnitedDeployment, given as ``web`` or, as kubectl prints and takes it, as ``ud/web``.
 
