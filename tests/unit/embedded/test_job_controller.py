@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.embedded.workload_kit import World, counts, reasons, template
-from uniteddeployment.embedded.controllers.job_state import format_indexes, parse_indexes
+from uniteddeployment.embedded.controllers.job_indexes import Indexes
 from uniteddeployment.embedded.resources import Obj
 
 JOBS = "jobs.batch"
@@ -130,7 +130,7 @@ def test_pods_of_a_job_that_is_gone_are_not_held() -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "0-2", "0-2,5", "1,3,7-9"])
 def test_indexes_are_written_as_runs(text: str) -> None:
-    assert format_indexes(parse_indexes(text)) == text
+    assert str(Indexes.read(text)) == text
 
 
 def test_a_settled_job_writes_nothing() -> None:

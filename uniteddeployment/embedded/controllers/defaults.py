@@ -6,6 +6,7 @@ from uniteddeployment.embedded.controllers.deployment import DeploymentControlle
 from uniteddeployment.embedded.controllers.disruption import DisruptionController
 from uniteddeployment.embedded.controllers.endpointslices import EndpointSliceController
 from uniteddeployment.embedded.controllers.events_expiry import EventExpiry
+from uniteddeployment.embedded.controllers.finished_pods import FinishedPods
 from uniteddeployment.embedded.controllers.garbage import GarbageCollector
 from uniteddeployment.embedded.controllers.job import JobController
 from uniteddeployment.embedded.controllers.kubelet import Kubelets
@@ -33,6 +34,7 @@ def default_controllers() -> tuple[type[Controller], ...]:
         NodeLifecycle,
         NodeEviction,
         NodeOrphans,
+        FinishedPods,
         VolumeBinder,
         VolumeProtection,
         Scheduler,

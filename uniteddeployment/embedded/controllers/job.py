@@ -118,6 +118,7 @@ class JobController(OwningController):
         if left > 0:
             self.enqueue((job["metadata"]["namespace"], job["metadata"]["name"]), after=left)
             return
+        missing = self.grant(job, missing)
         indexes: list[int | None] = [None] * missing
         if state.is_indexed(job):
             indexes = list(state.free_indexes(job, counts, missing))
@@ -180,7 +181,7 @@ class JobController(OwningController):
         numbers = (("active", len(now_there.active)), ("succeeded", counted.succeeded), ("failed", counted.failed))
         status |= {name: number for name, number in numbers if number}
         if counted.indexes:
-            status["completedIndexes"] = state.format_indexes(counted.indexes)
+            status["completedIndexes"] = str(counted.indexes)
         if fate is not None:
             self._seal(job, status, fate, over=not now_there.active and not now_there.terminating)
         stored = self.access.get(self.resource, job["metadata"]["namespace"], job["metadata"]["name"])

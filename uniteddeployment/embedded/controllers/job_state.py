@@ -6,9 +6,11 @@ Pure functions of the Job, its pods and the time.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from uniteddeployment.embedded.controllers.conditions import condition_of
+from uniteddeployment.embedded.controllers.job_indexes import Indexes
 from uniteddeployment.embedded.controllers.ownership import is_deleting
 from uniteddeployment.embedded.controllers.pods import is_active, is_finished, is_ready, phase_of
 from uniteddeployment.embedded.controllers.times import seconds_since
@@ -34,7 +36,7 @@ class Tally:
     """Pods that ended and are not in the Job's counts yet."""
     succeeded: int
     failed: int
-    indexes: frozenset[int]
+    indexes: Indexes
     """The completed indexes of an Indexed Job."""
 
     @property
@@ -63,7 +65,7 @@ def tally(job: Obj, pods: Iterable[Obj]) -> Tally:
     """Count ``pods`` on top of what the Job counted before."""
     status = job.get("status") or {}
     succeeded, failed = status.get("succeeded", 0), status.get("failed", 0)
-    indexes = set(parse_indexes(status.get("completedIndexes", "")))
+    completed: list[int] = []
     active, terminating, ended = [], [], []
     for pod in pods:
         if is_active(pod):
@@ -81,28 +83,11 @@ def tally(job: Obj, pods: Iterable[Obj]) -> Tally:
         elif not is_indexed(job):
             succeeded += 1
         elif (index := index_of(pod)) is not None and index < (job["spec"].get("completions") or 0):
-            indexes.add(index)
+            completed.append(index)
+    indexes = Indexes.read(status.get("completedIndexes", "")).union(completed)
     if is_indexed(job):
         succeeded = len(indexes)
-    return Tally(active, terminating, ended, succeeded, failed, frozenset(indexes))
-
-
-def parse_indexes(text: str) -> Iterable[int]:
-    """``0-2,5`` as numbers."""
-    for part in text.split(",") if text else ():
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
-
-
-def format_indexes(indexes: Iterable[int]) -> str:
-    """Numbers as ``0-2,5``."""
-    runs: list[list[int]] = []
-    for index in sorted(indexes):
-        if runs and runs[-1][1] == index - 1:
-            runs[-1][1] = index
-        else:
-            runs.append([index, index])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    return Tally(active, terminating, ended, succeeded, failed, indexes)
 
 
 def finish_of(job: Obj) -> Obj | None:
@@ -156,8 +141,8 @@ def free_indexes(job: Obj, counts: Tally, number: int) -> list[int]:
     busy = {index_of(pod) for pod in counts.active}
     if job["spec"].get("podReplacementPolicy") == "Failed":
         busy |= {index_of(pod) for pod in counts.terminating}
-    free = (i for i in range(job["spec"].get("completions") or 0) if i not in counts.indexes and i not in busy)
-    return [index for index, _ in zip(free, range(number), strict=False)]
+    free = (index for index in counts.indexes.others(job["spec"].get("completions") or 0) if index not in busy)
+    return list(islice(free, number))
 
 
 def backoff_left(pods: Iterable[Obj], now: datetime) -> float:

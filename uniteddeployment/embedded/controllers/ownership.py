@@ -13,9 +13,11 @@ from uniteddeployment.embedded.access import Access, Change
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.base import Controller, EventSink
 from uniteddeployment.embedded.controllers.label_index import LabelIndex, SelectorIndex, labels_of
+from uniteddeployment.embedded.controllers.pod_room import PodRoom
 from uniteddeployment.embedded.controllers.scheduling.selectors import matches_labels
 from uniteddeployment.embedded.resources import Obj
 
+PODS: Final = "pods"
 MANAGER: Final = "kube-controller-manager"
 """The field manager of everything that these controllers write."""
 
@@ -61,6 +63,7 @@ class OwningController(Controller):
         self._selectors = SelectorIndex()
         # Objects without a controller, of each resource whose objects may be adopted.
         self._orphans: dict[str, LabelIndex] = {}
+        self._room = PodRoom(access, self.enqueue)
 
     def watch_owners(self) -> None:
         """Enqueue each owner that is there and each that changes."""
@@ -81,9 +84,14 @@ class OwningController(Controller):
     def watch_dependents(self, resource: str) -> None:
         """Enqueue the owner of each object of ``resource`` that changes, and keep account of those without one."""
         orphans = self._orphans[resource] = LabelIndex()
+        pods = resource == PODS
+        if pods:
+            self._unsubscribe.append(self._room.follow())
 
         def note(change: Change) -> None:
             old, obj = change.old, change.obj
+            if pods:
+                self._room.note(change)
             self._enqueue_controller(obj)
             if old is not None:
                 self._enqueue_controller(old)
@@ -96,6 +104,11 @@ class OwningController(Controller):
         self._unsubscribe.append(self.access.subscribe(resource, note))
         for obj in self.access.list(resource):
             note(Change("ADDED", resource, obj, None))
+
+    def grant(self, owner: Obj, wanted: int) -> int:
+        """How many of the pods that an owner lacks it may create now; it is synced again when there can be more."""
+        metadata = owner["metadata"]
+        return self._room.grant((metadata["namespace"], metadata["name"]), wanted)
 
     def claim(self, resource: str, owner: Obj, *, fits: Callable[[Obj], bool] | None = None) -> list[Obj]:
         """What ``owner`` controls, in the order of names; adopts what matches its selector, releases what does not.

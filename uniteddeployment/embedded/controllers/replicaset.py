@@ -26,7 +26,7 @@ from uniteddeployment.embedded.meta import timestamp
 from uniteddeployment.embedded.resources import Obj
 
 BURST: Final = 500
-"""How many pods one sync creates or deletes at most."""
+"""How many pods one sync deletes at most."""
 
 
 class ReplicaSetController(OwningController):
@@ -60,7 +60,7 @@ class ReplicaSetController(OwningController):
         """Create or delete the difference; gives the reason of the condition and the error, if one stopped it."""
         surplus = len(active) - replica_set["spec"]["replicas"]
         if surplus < 0:
-            for _ in range(min(-surplus, BURST)):
+            for _ in range(self.grant(replica_set, -surplus)):
                 try:
                     self._create(replica_set)
                 except StatusError as error:

@@ -79,21 +79,23 @@ class StatefulSetController(OwningController):
     def _view(self, stateful_set: Obj, pods: list[Obj], revisions: history.Revisions) -> View:
         spec = stateful_set["spec"]
         start, count = start_of(stateful_set), spec["replicas"]
-        replicas: list[Obj | None] = [None] * count
+        members: dict[int, Obj] = {}
         condemned = []
         for pod in pods:
             ordinal = ordinal_of(stateful_set, pod)
             if ordinal is None:
                 continue
             if start <= ordinal < start + count:
-                replicas[ordinal - start] = pod
+                members[ordinal] = pod
             else:
                 condemned.append((ordinal, pod))
         rolling = spec["updateStrategy"].get("rollingUpdate")
         limit = (rolling or {}).get("maxUnavailable")
         return View(
             start=start,
-            replicas=replicas,
+            count=count,
+            pods=members,
+            room=self.grant(stateful_set, count - len(members)),
             condemned=sorted(condemned, key=lambda item: item[0], reverse=True),
             current_revision=revisions.current["metadata"]["name"],
             update_revision=revisions.update["metadata"]["name"],

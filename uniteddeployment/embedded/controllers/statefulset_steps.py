@@ -13,9 +13,10 @@ A set that cannot go on in one rule does not look at the next: that a broken pod
 template was put back is how the real controller behaves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Literal
 
 from uniteddeployment.embedded.controllers.ownership import is_deleting
@@ -39,8 +40,12 @@ class View:
     """A StatefulSet and its pods, as one moment shows them."""
 
     start: int
-    replicas: Sequence[Obj | None]
-    """The pods of the ordinals from ``start`` on; None where there is none."""
+    count: int
+    """How many ordinals there are from ``start`` on; only those that have pods cost anything."""
+    pods: Mapping[int, Obj]
+    """The pods of these ordinals, as far as there are any."""
+    room: int
+    """How many pods may be created now."""
     condemned: Sequence[tuple[int, Obj]]
     """Pods outside the ordinals, the highest first."""
     current_revision: str
@@ -57,6 +62,15 @@ class View:
     def healthy(self, pod: Obj | None) -> bool:
         """Whether the pod is available and is going to stay."""
         return pod is not None and not is_deleting(pod) and is_available(pod, self.min_ready_seconds, self.now)
+
+    @property
+    def end(self) -> int:
+        """The ordinal behind the last."""
+        return self.start + self.count
+
+    def missing(self, number: int) -> list[int]:
+        """The lowest ordinals without a pod, so many at most."""
+        return list(islice((one for one in range(self.start, self.end) if one not in self.pods), number))
 
     def born_newest(self, ordinal: int) -> bool:
         """Whether a pod made now for ``ordinal`` has the newest revision; OnDelete makes nothing else."""
@@ -88,10 +102,10 @@ def next_steps(view: View) -> list[Step]:
 
 def _fill(view: View) -> Iterator[Step | None]:
     """Pods that are missing or ended; None where an ordered set has to wait."""
-    for index, pod in enumerate(view.replicas):
-        ordinal = view.start + index
+    for ordinal in sorted([*view.pods, *view.missing(1 if view.ordered else view.room)]):
+        pod = view.pods.get(ordinal)
         if pod is None:
-            yield Step("create", ordinal, newest=view.born_newest(ordinal))
+            yield Step("create", ordinal, newest=view.born_newest(ordinal)) if view.room else None
         elif is_finished(pod) and not is_deleting(pod):
             yield Step("recreate", ordinal, pod)
         elif view.ordered and not view.healthy(pod):
@@ -101,7 +115,7 @@ def _fill(view: View) -> Iterator[Step | None]:
 def _scale_down(view: View) -> Iterator[Step | None]:
     """Pods that are too many; None where an ordered set has to wait."""
     sick = [ordinal for ordinal, pod in view.condemned if not view.healthy(pod)]
-    sick += [view.start + index for index, pod in enumerate(view.replicas) if not view.healthy(pod)]
+    sick += [ordinal for ordinal, pod in view.pods.items() if not view.healthy(pod)] + view.missing(1)
     first_sick = min(sick, default=None)
     for ordinal, pod in view.condemned:
         if is_deleting(pod):
@@ -116,26 +130,26 @@ def _scale_down(view: View) -> Iterator[Step | None]:
 def _update(view: View) -> list[Step]:
     if view.max_unavailable is not None:
         return _update_many(view, view.max_unavailable)
-    for index in reversed(range(view.partition, len(view.replicas))):
-        pod = view.replicas[index]
+    for ordinal in reversed(range(view.start + view.partition, view.end)):
+        pod = view.pods.get(ordinal)
         if pod is not None and not is_deleting(pod) and revision_of(pod) != view.update_revision:
-            return [Step("update", view.start + index, pod)]
+            return [Step("update", ordinal, pod)]
         if not view.healthy(pod):
             return []
     return []
 
 
 def _update_many(view: View, limit: int) -> list[Step]:
-    budget = limit - sum(not view.healthy(pod) for pod in view.replicas)
+    budget = limit - view.count + sum(view.healthy(pod) for pod in view.pods.values())
     steps = []
-    for index in reversed(range(view.partition, len(view.replicas))):
-        pod = view.replicas[index]
-        if pod is None or is_deleting(pod) or revision_of(pod) == view.update_revision:
+    for ordinal, pod in sorted(view.pods.items(), reverse=True):
+        held = ordinal < view.start + view.partition
+        if held or is_deleting(pod) or revision_of(pod) == view.update_revision:
             continue
         # A pod that is away already costs nothing to replace.
         if view.healthy(pod):
             if budget <= 0:
                 continue
             budget -= 1
-        steps.append(Step("update", view.start + index, pod))
+        steps.append(Step("update", ordinal, pod))
     return steps

@@ -67,6 +67,7 @@ class CloneSetController(LateOwningController):
             update_revision=revisions.update["metadata"]["name"],
             min_ready_seconds=spec.get("minReadySeconds", 0),
             priorities=(strategy.get("priorityStrategy") or {}).get("weightPriority") or (),
+            room=self.grant(clone_set, max(0, replicas - len(pods))),
             held=bool(strategy.get("paused")) or strategy.get("type") == "OnDelete",
             now=self.clock.now(),
         )

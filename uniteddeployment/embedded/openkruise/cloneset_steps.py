@@ -33,6 +33,8 @@ class View:
     min_ready_seconds: int = 0
     priorities: Sequence[Obj] = ()
     """Weights of labels: the pods that weigh most are updated first."""
+    room: int | None = None
+    """How many pods may be created now; None for as many as are missing."""
     held: bool = False
     """Whether updates are paused or wait for somebody to delete pods."""
     now: datetime
@@ -63,8 +65,9 @@ def next_steps(view: View) -> Steps:
     new = [pod for pod in view.pods if view.updated(pod)]
     missing = view.replicas - len(view.pods)
     if missing > 0:
-        current = min(missing, max(view.partition - len(old), 0))
-        return Steps(create_current=current, create_updated=missing - current)
+        made = missing if view.room is None else min(missing, view.room)
+        current = min(made, max(view.partition - len(old), 0))
+        return Steps(create_current=current, create_updated=made - current)
     beyond = max(len(old) - view.partition, 0)
     if missing < 0:
         of_old = min(beyond, -missing)
