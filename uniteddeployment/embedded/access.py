@@ -59,6 +59,12 @@ class Access(Protocol):
     ) -> None:
         """As a client's DELETE: graceful for pods that have a node, held by finalizers."""
 
+    def issue_token(self, account: Obj, secret: str) -> str:
+        """The token of a ServiceAccount that a Secret of this name is to hold."""
+
+    def authority(self) -> bytes:
+        """The certificate (PEM) that clients of the server are to trust; empty while it is not served over TLS."""
+
     def subscribe(self, resource: str, handler: Callable[[Change], None]) -> Callable[[], None]:
         """Call ``handler`` after each commit, in order, in the same turn; gives the function that ends it.
 

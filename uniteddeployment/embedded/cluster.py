@@ -66,12 +66,14 @@ class Cluster:
         self.core = Core(store, registry, clock, self._fork())
         registry.register(builtin.resources({DEFINITIONS: DefinitionStrategy()}))
         self._definitions = Definitions(self.core)
-        self.access: Access = LocalAccess(self.core)
-        self.faults = Faults(clock, self._fork())
         self.tokens: dict[str, Identity] = {token: authenticated(who) for token, who in (tokens or {}).items()}
+        security = Security(self.core, self.tokens)
+        self._local = LocalAccess(self.core, security.accounts)
+        self.access: Access = self._local
+        self.faults = Faults(clock, self._fork())
         self.audit: list[Auditor] = []
         """Called with each request, once its answer is known."""
-        self._dispatcher = Dispatcher(self.core, Security(self.core, self.tokens), self.audit)
+        self._dispatcher = Dispatcher(self.core, security, self.audit)
         self._controllers = self._chosen(controllers)
         self._create_basics(nodes, zones, cpu=cpu, memory=memory, ready_after=ready_after)
 
@@ -93,6 +95,10 @@ class Cluster:
             zone = zones[i % len(zones)] if zones else ""
             node = node_object(f"{self.name}-node-{i + 1}", zone=zone, cpu=cpu, memory=memory, ready_after=ready_after)
             self.access.create("nodes", node, manager="kubelet")
+
+    def trust(self, certificate: bytes) -> None:
+        """Say by which certificate (PEM) clients know the server of this cluster; its controllers pass it on."""
+        self._local.certificate = certificate
 
     def start(self) -> None:
         """Start the controllers."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from uniteddeployment.embedded.access import Change
+from uniteddeployment.embedded.auth.tokens import ServiceAccountTokens
 from uniteddeployment.embedded.core import Call, Core, clone
 from uniteddeployment.embedded.requests import delete as deletion
 from uniteddeployment.embedded.requests import write
@@ -18,8 +19,10 @@ ALL = "*"
 class LocalAccess:
     """Direct calls: no HTTP, no encoding of answers, no authorization; all rules of the API."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, accounts: ServiceAccountTokens | None = None) -> None:
         self._core = core
+        self._accounts = accounts or ServiceAccountTokens(core)
+        self.certificate = b""
 
     def resources(self) -> Sequence[Resource]:
         registry = self._core.registry
@@ -89,6 +92,12 @@ class LocalAccess:
         target = Target(self._core.registry.main(resource), namespace, name)
         options = deletion.DeleteOptions(grace_seconds=grace_seconds, propagation=propagation, uid=uid)
         deletion.delete(self._core, target, options, Call("controller"))
+
+    def issue_token(self, account: Obj, secret: str) -> str:
+        return self._accounts.issue_lasting(account, secret)
+
+    def authority(self) -> bytes:
+        return self.certificate
 
     def subscribe(self, resource: str, handler: Handler) -> Callable[[], None]:
         core = self._core

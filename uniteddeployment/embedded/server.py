@@ -45,6 +45,7 @@ async def start(
     """Serve a cluster (port 0: any free one). Raises OSError if the port is taken."""
     own = authority or Authority(cluster.name)
     context = server_context(own, own.server(host, "localhost", "127.0.0.1", "::1"))
+    cluster.trust(own.certificate)
     connections = Connections(cluster)
     listener = await asyncio.get_running_loop().create_server(
         lambda: Connection(connections), host, port, ssl=context, backlog=1024, reuse_address=True

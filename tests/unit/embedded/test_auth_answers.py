@@ -75,3 +75,51 @@ def test_an_administrator_can_look_through_the_eyes_of_somebody_else() -> None:
     assert not asked["status"]["allowed"]
     assert api.ask("GET", CONFIGMAPS, headers={**jane, "impersonate-group": "system:masters"}).status == 200
     assert api.ask("GET", CONFIGMAPS, headers=jane, token="").status == 403
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "text"),
+    [
+        ({"resourceAttributes": "pods"}, 400, "cannot unmarshal string into Go struct field"),
+        ({"user": 5, "resourceAttributes": {}}, 400, "cannot unmarshal number into Go struct field"),
+        ({"user": "x", "groups": "team", "resourceAttributes": {}}, 400, "cannot unmarshal string"),
+        ({"resourceAttributes": {"verb": "get"}}, 422, "at least one of user or group must be specified"),
+        ({"user": "x"}, 422, "exactly one of nonResourceAttributes or resourceAttributes must be specified"),
+        ({"user": "x", "resourceAttributes": {"fieldSelector": {}}}, 422, "requirements or rawSelector is required"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(spec: object, status: int, text: str) -> None:
+    response = Api().ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": spec})
+    assert (response.status, text.encode() in response.body) == (status, True), response.body
+
+
+def test_a_question_about_a_namespace_is_asked_there() -> None:
+    api = Api()
+    url = f"{REVIEWS}/namespaces/default/localsubjectaccessreviews"
+    about = {"verb": "list", "resource": "pods", "namespace": "default"}
+    body = {"spec": {"user": "x", "resourceAttributes": about}}
+    assert api.json("POST", url, body, status=201)["metadata"]["namespace"] == "default"
+    assert api.ask("POST", url, body | {"metadata": {"namespace": "other"}}).status == 400
+    other = {"spec": {"user": "x", "resourceAttributes": about | {"namespace": "other"}}}
+    assert "must match metadata.namespace" in api.json("POST", url, other, status=422)["message"]
+
+
+def test_unknown_fields_of_a_question_are_warned_of_or_refused() -> None:
+    api = Api()
+    body = {"spec": {"user": "x", "usr": "y", "resourceAttributes": {"verb": "get"}}}
+    assert api.ask("POST", f"{REVIEWS}/subjectaccessreviews", body).warnings == (
+        '299 - "unknown field \\"spec.usr\\""',
+    )
+    assert api.ask("POST", f"{REVIEWS}/subjectaccessreviews?fieldValidation=Strict", body).status == 400
+
+
+def test_what_i_may_do_is_listed_for_a_namespace() -> None:
+    api = Api()
+    url = f"{REVIEWS}/selfsubjectrulesreviews"
+    status = api.json("POST", url, {"spec": {"namespace": "default"}}, status=201)["status"]
+    assert {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]} in status["resourceRules"]
+    bob = {"impersonate-user": "bob"}
+    status = api.json("POST", url, {"spec": {"namespace": "default"}}, headers=bob, status=201)["status"]
+    resources = {resource for one in status["resourceRules"] for resource in one["resources"]}
+    assert resources == {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
+    assert api.ask("POST", url, {}).status == 400

@@ -162,3 +162,58 @@ def test_nothing_of_a_token_is_in_a_refusal(api: Api) -> None:
     response = api.ask("GET", CONFIGMAPS, token=token)
     assert token.split(".")[2].encode() not in response.body
     assert token not in json.dumps(review(api, token))
+
+
+def token_secret(name: str, account_name: str = "sa") -> Obj:
+    annotations = {"kubernetes.io/service-account.name": account_name}
+    return {"metadata": {"name": name, "annotations": annotations}, "type": "kubernetes.io/service-account-token"}
+
+
+@pytest.fixture
+def running() -> Api:
+    """With controllers, which fill in and delete the Secrets of tokens."""
+    made = Api(controllers=True)
+    made.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    return made
+
+
+def held(api: Api, name: str) -> dict[str, str]:
+    api.clock.advance(1)
+    data = api.get(f"{SECRETS}/{name}").get("data") or {}
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+
+def test_a_secret_of_the_type_for_tokens_is_filled_in_and_its_token_lasts(running: Api) -> None:
+    """What config/member asks a real cluster for, an embedded one does."""
+    running.cluster.trust(b"PEM")
+    running.create(SECRETS, token_secret("t"))
+    found = held(running, "t")
+    assert (found["namespace"], found["ca.crt"]) == ("default", "PEM")
+    running.clock.advance(10_000_000)
+    me = running.json("POST", WHO, {}, token=found["token"])["status"]["userInfo"]
+    assert me["username"] == "system:serviceaccount:default:sa"
+    assert "extra" not in me
+    annotations = running.get(f"{SECRETS}/t")["metadata"]["annotations"]
+    assert annotations["kubernetes.io/service-account.uid"] == me["uid"]
+
+
+def test_a_lasting_token_ends_with_its_secret_its_text_and_its_account(running: Api) -> None:
+    for name in ("a", "b", "c"):
+        running.create(SECRETS, token_secret(name))
+    tokens = {name: held(running, name)["token"] for name in ("a", "b", "c")}
+    assert {status_of(running, token) for token in tokens.values()} == {403}
+    running.ask("DELETE", f"{SECRETS}/a")
+    running.patch(f"{SECRETS}/b", {"data": {"token": None}})
+    running.clock.advance(11)
+    assert {name: status_of(running, token) for name, token in tokens.items()} == {"a": 401, "b": 401, "c": 403}
+    assert status_of(running, held(running, "b")["token"]) == 403, "an emptied Secret gets a new token"
+    running.ask("DELETE", f"{ACCOUNTS}/sa")
+    running.clock.advance(11)
+    assert status_of(running, tokens["c"]) == 401
+    assert running.get(SECRETS)["items"] == []
+
+
+def test_a_secret_for_an_account_that_is_not_there_goes(running: Api) -> None:
+    running.create(SECRETS, token_secret("t", "nobody"))
+    running.clock.advance(1)
+    assert running.ask("GET", f"{SECRETS}/t").status == 404

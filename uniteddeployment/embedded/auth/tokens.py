@@ -1,10 +1,12 @@
 """Tokens of ServiceAccounts: issued for a time, bound to objects, and invalid once these are gone.
 
 Contract: a token is valid while its ServiceAccount and the object that it is bound to exist with the uids that it
-names, until it expires. As on a real server, a token that was accepted is accepted again without a look for
+names, until it expires. The token of a Secret of type ``kubernetes.io/service-account-token`` does not expire, and is
+valid while the Secret holds it. As on a real server, a token that was accepted is accepted again without a look for
 :data:`REMEMBERED` seconds, so that it outlives its objects by as much.
 """
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,6 +22,9 @@ from uniteddeployment.embedded.http import Identity
 from uniteddeployment.embedded.resources import Obj
 
 ISSUER: Final = "https://kubernetes.default.svc"
+LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
+"""Who issues the tokens that Secrets hold."""
+
 AUDIENCES: Final = (ISSUER,)
 """Whom a token is for if nobody says; the only audience that this server is."""
 
@@ -88,6 +93,20 @@ class ServiceAccountTokens:
             }
         )
 
+    def issue_lasting(self, account: Obj, secret: str) -> str:
+        """The token of a ServiceAccount that a Secret holds: it does not expire."""
+        metadata = account["metadata"]
+        return self.key.sign(
+            {
+                "iss": LEGACY_ISSUER,
+                f"{LEGACY_ISSUER}/namespace": metadata["namespace"],
+                f"{LEGACY_ISSUER}/secret.name": secret,
+                f"{LEGACY_ISSUER}/service-account.name": metadata["name"],
+                f"{LEGACY_ISSUER}/service-account.uid": metadata["uid"],
+                "sub": service_account_name(metadata["namespace"], metadata["name"]),
+            }
+        )
+
     def recognise(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
         """Whom a token stands for. Raises InvalidTokenError, with a reason that holds nothing of the token."""
         known = self._accepted.get((token, audiences))
@@ -97,12 +116,16 @@ class ServiceAccountTokens:
         if "key" not in self.__dict__:
             raise InvalidTokenError(UNKNOWN)
         claims = self.key.verify(token)
-        shared = tuple(audience for audience in audiences if audience in claims["aud"])
+        meant = claims.get("aud", AUDIENCES)
+        shared = tuple(audience for audience in audiences if audience in meant)
         if not shared:
-            said, wanted = quoted(claims["aud"]), quoted(audiences)
+            said, wanted = quoted(meant), quoted(audiences)
             raise InvalidTokenError(f"token audiences {said} is invalid for the target audiences {wanted}")
-        self._check_time(claims)
-        found = Authenticated(self._identity(claims), shared)
+        if claims["iss"] == LEGACY_ISSUER:
+            found = Authenticated(self._lasting_identity(claims, token), shared)
+        else:
+            self._check_time(claims)
+            found = Authenticated(self._identity(claims), shared)
         if len(self._accepted) >= TOKENS_REMEMBERED:
             self._accepted.clear()
         self._accepted[token, audiences] = (now + REMEMBERED, found)
@@ -131,40 +154,57 @@ class ServiceAccountTokens:
             extra += [("node-name", node["name"]), ("node-uid", node["uid"])]
         if pod:
             extra += [("pod-name", pod["name"]), ("pod-uid", pod["uid"])]
-        return Identity(
-            service_account_name(namespace, account["name"]),
-            (*service_account_groups(namespace), AUTHENTICATED),
-            account["uid"],
-            tuple((f"{EXTRA}/{key}", (value,)) for key, value in extra if value),
+        return _account_identity(
+            namespace, account, tuple((f"{EXTRA}/{key}", (value,)) for key, value in extra if value)
         )
+
+    def _lasting_identity(self, claims: Mapping[str, Any], token: str) -> Identity:
+        """Whom the token of a Secret stands for, as long as the Secret holds it."""
+        name, uid, namespace, secret = (
+            claims[f"{LEGACY_ISSUER}/{claim}"]
+            for claim in ("service-account.name", "service-account.uid", "namespace", "secret.name")
+        )
+        found = self._find("secrets", namespace, secret)
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            raise InvalidTokenError("Token has been invalidated")
+        held = (found.get("data") or {}).get("token", "")
+        if held != base64.b64encode(token.encode()).decode():
+            raise InvalidTokenError("Token does not match server's copy")
+        account = {"name": name, "uid": uid}
+        self._check_account(namespace, account)
+        return _account_identity(namespace, account)
 
     def _check_account(self, namespace: str, account: Obj) -> None:
         found = self._find("serviceaccounts", namespace, account["name"])
         if found is None:
             raise InvalidTokenError(f'serviceaccounts "{account["name"]}" not found')
-        if found["uid"] != account["uid"]:
-            text = f"service account UID ({found['uid']}) does not match claim ({account['uid']})"
-            raise InvalidTokenError(text)
+        uid = found["metadata"]["uid"]
+        if uid != account["uid"]:
+            raise InvalidTokenError(f"service account UID ({uid}) does not match claim ({account['uid']})")
         if self._gone(found):
             raise InvalidTokenError(f"service account {namespace}/{account['name']} has been deleted")
 
     def _check_bound(self, key: str, namespace: str, reference: Obj) -> None:
         found = self._find(key, namespace, reference["name"])
-        if found is None or found["uid"] != reference["uid"] or self._gone(found):
+        if found is None or found["metadata"]["uid"] != reference["uid"] or self._gone(found):
             raise InvalidTokenError(_INVALIDATED)
 
     def _find(self, key: str, namespace: str, name: str) -> Obj | None:
-        """The metadata of an object."""
         registry = self._core.registry
         table = registry.table(registry.main(key))
         entry = table.entries.get((namespace, name))
-        metadata: Obj | None = None if entry is None else self._core.store.obj(table, entry)["metadata"]
-        return metadata
+        return None if entry is None else self._core.store.obj(table, entry)
 
-    def _gone(self, metadata: Obj) -> bool:
+    def _gone(self, obj: Obj) -> bool:
         """Whether an object is being deleted, and its time is up."""
-        due = metadata.get("deletionTimestamp")
+        due = obj["metadata"].get("deletionTimestamp")
         return due is not None and meta.parse_timestamp(due) < self._core.clock.now() - LEEWAY
+
+
+def _account_identity(namespace: str, account: Obj, extra: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Identity:
+    """The user that a ServiceAccount is."""
+    groups = (*service_account_groups(namespace), AUTHENTICATED)
+    return Identity(service_account_name(namespace, account["name"]), groups, account["uid"], extra)
 
 
 def _reference(name: str, uid: str) -> Obj:

@@ -18,6 +18,7 @@ from uniteddeployment.embedded.controllers.quota import QuotaController
 from uniteddeployment.embedded.controllers.replicaset import ReplicaSetController
 from uniteddeployment.embedded.controllers.scheduler import Scheduler
 from uniteddeployment.embedded.controllers.statefulset import StatefulSetController
+from uniteddeployment.embedded.controllers.token_secrets import TokenSecrets
 from uniteddeployment.embedded.controllers.volumes import VolumeBinder
 from uniteddeployment.embedded.controllers.volumes_protection import VolumeProtection
 from uniteddeployment.embedded.crd.lifecycle import LifecycleController
@@ -29,6 +30,7 @@ def default_controllers() -> tuple[type[Controller], ...]:
         LifecycleController,
         NamespaceLifecycle,
         ClusterRoleAggregation,
+        TokenSecrets,
         GarbageCollector,
         Kubelets,
         NodeLifecycle,

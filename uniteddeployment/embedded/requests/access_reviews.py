@@ -31,7 +31,6 @@ def of_subject(question: Question) -> Obj:
 def local(question: Question) -> Obj:
     """May somebody do this in the namespace of the request?"""
     spec, metadata = question.spec, question.review["metadata"]
-    metadata.setdefault("namespace", question.namespace)
     causes = _spec_causes(spec) + _subject_causes(spec) + _selector_causes(spec)
     bare = {**question.review, "metadata": {**metadata, "namespace": ""}}
     causes += _metadata_causes(bare, "must be empty except for namespace")

@@ -8,8 +8,7 @@ from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.discovery import Discovery
 from uniteddeployment.embedded.documents import Documents
 from uniteddeployment.embedded.http import Identity, Request, Response
-from uniteddeployment.embedded.requests import answer, negotiate, options, reviews
-from uniteddeployment.embedded.requests import body as bodies
+from uniteddeployment.embedded.requests import answer, negotiate, options, reviews, unstored
 from uniteddeployment.embedded.requests.context import missing_path, wrong_method
 from uniteddeployment.embedded.requests.negotiate import Accepted
 from uniteddeployment.embedded.requests.question import Question
@@ -103,11 +102,17 @@ class Paths:
         if request.method != "POST":
             raise wrong_method()
         media = negotiate.body_type(request.headers.get("content-type", ""))
-        obj = bodies.read_plain(self._registry, review.kind, review.api_version, request.body, media)
-        manager = options.default_manager(request.headers.get("user-agent", ""))
-        question = Question(self._security, identity, obj, namespace)
-        answered = reviews.answer(self._core, review, question, manager)
-        return answer.value(answered, Accepted(), 201)
+        query = dict(reversed(request.query))
+        dry_runs = [value for name, value in request.query if name == "dryRun"]
+        call = options.write_options(
+            "CreateOptions", query, dry_runs, request.headers.get("user-agent", ""), apply=False
+        )
+        obj = unstored.read(
+            self._registry, review.definition, review.kind, request.body, media, namespace=namespace, call=call
+        )
+        unstored.without_server_fields(obj)
+        answered = reviews.answer(self._core, review, Question(self._security, identity, obj), call.manager)
+        return answer.value(answered, Accepted(), 201, call.warnings)
 
 
 def _health(path: str, query: Mapping[str, str]) -> Response:

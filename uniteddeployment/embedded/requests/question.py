@@ -1,4 +1,4 @@
-"""A question that was posted: the review or token request, who asks, and in which namespace."""
+"""A question that was posted: the review, and who asks."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +18,6 @@ class Question:
     security: Security
     identity: Identity
     review: Obj
-    namespace: str = ""
 
     @property
     def spec(self) -> Obj:

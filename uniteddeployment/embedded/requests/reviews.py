@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from uniteddeployment.embedded import meta
+from uniteddeployment.embedded.builtin import shapes
 from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.patch import managed
 from uniteddeployment.embedded.requests import access_reviews, token_reviews
 from uniteddeployment.embedded.requests.question import AUTHENTICATION, AUTHORIZATION, Question
-from uniteddeployment.embedded.resources import Obj, RawSchema
+from uniteddeployment.embedded.resources import Obj
 from uniteddeployment.embedded.schema.node import node_of
 
 Answer = Callable[[Question], Obj]
@@ -29,6 +30,11 @@ class Review:
     @property
     def api_version(self) -> str:
         return f"{self.group}/v1"
+
+    @property
+    def definition(self) -> str:
+        """The name of what it is decoded by; a local review has nothing of its own."""
+        return f"io.k8s.api.{self.group.partition('.')[0]}.v1.{self.kind.removeprefix('Local')}"
 
 
 REVIEWS: Final = (
@@ -50,31 +56,6 @@ def find(group: str, version: str, plural: str) -> Review | None:
     return _BY_PATH.get((group, plural)) if version == "v1" else None
 
 
-_STRUCT: Final[RawSchema] = {"type": "object", "additionalProperties": {"type": "string"}}
-_SPEC: Final[RawSchema] = {
-    "type": "object",
-    "properties": {
-        "resourceAttributes": _STRUCT,
-        "nonResourceAttributes": _STRUCT,
-        "extra": _STRUCT,
-        "user": {"type": "string"},
-        "token": {"type": "string"},
-        "uid": {"type": "string"},
-        "namespace": {"type": "string"},
-        "groups": {"type": "array", "items": {"type": "string"}},
-        "audiences": {"type": "array", "items": {"type": "string"}},
-    },
-}
-_SCHEMA: Final[RawSchema] = {
-    "type": "object",
-    "x-kubernetes-group-version-kind": [{"group": AUTHORIZATION, "version": "v1", "kind": "SubjectAccessReview"}],
-    "properties": {"metadata": {"type": "object"}, "spec": {"$ref": "#/definitions/reviews.ReviewSpec"}},
-}
-"""What all reviews have in common, which is all that owning their fields takes."""
-
-_NODE: Final = node_of(_SCHEMA, lambda _: _SPEC)
-
-
 def answer(core: Core, review: Review, question: Question, manager: str) -> Obj:
     """The review with its status."""
     obj = question.review
@@ -82,7 +63,8 @@ def answer(core: Core, review: Review, question: Question, manager: str) -> Obj:
     if not review.repeats:
         return {"kind": review.kind, "apiVersion": review.api_version, "metadata": {}, "spec": {}, "status": status}
     now = core.clock.now()
-    managed.update(None, obj, manager=manager, api_version=review.api_version, subresource="", now=now, node=_NODE)
+    node = node_of(shapes.resolve(review.definition), shapes.resolve)
+    managed.update(None, obj, manager=manager, api_version=review.api_version, subresource="", now=now, node=node)
     if review.kind == "SelfSubjectReview":
         obj["metadata"]["creationTimestamp"] = meta.timestamp(now)
     answered: dict[str, Any] = {**obj, "status": status}

@@ -9,13 +9,11 @@ from uniteddeployment.embedded import meta
 from uniteddeployment.embedded.auth.security import Security
 from uniteddeployment.embedded.auth.tokens import AUDIENCES, Binding
 from uniteddeployment.embedded.builtin import shapes
-from uniteddeployment.embedded.builtin.conform import conform
 from uniteddeployment.embedded.core import Call, Core
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request, conflict, invalid, not_found
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.embedded.patch import managed
-from uniteddeployment.embedded.requests import answer, negotiate, write
-from uniteddeployment.embedded.requests import body as bodies
+from uniteddeployment.embedded.requests import answer, negotiate, unstored, write
 from uniteddeployment.embedded.requests.context import Context, wrong_method
 from uniteddeployment.embedded.requests.question import AUTHENTICATION
 from uniteddeployment.embedded.requests.write import Target
@@ -75,7 +73,6 @@ class TokenRequests:
         now = self.core.clock.now()
         metadata |= {
             "name": target.name,
-            "namespace": target.namespace,
             "uid": own["uid"],
             "creationTimestamp": meta.timestamp(now),
         }
@@ -90,8 +87,6 @@ class TokenRequests:
 
     @staticmethod
     def _check_names(target: Target, metadata: Obj) -> None:
-        if metadata.get("namespace", target.namespace) != target.namespace:
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if metadata.get("name", target.name) != target.name:
             shown = f'Invalid value: "{metadata["name"]}": must match the service account name if specified'
             raise _invalid(target.name, Cause("FieldValueInvalid", shown, "metadata.name"))
@@ -149,14 +144,9 @@ class TokenRequests:
 
 def _read(core: Core, context: Context, call: Call) -> Obj:
     """The request in the body, of the fields that a TokenRequest has."""
-    media = negotiate.body_type(context.header("content-type"))
-    request = bodies.read_plain(core.registry, KIND, VERSION, context.request.body, media)
-    unknown = conform(request, shapes.shape_of(_DEFINITION), KIND, "v1")
-    if unknown and call.validation == "Strict":
-        why = f"strict decoding error: {', '.join(unknown)}"
-        raise bad_request(f'{KIND} in version "v1" cannot be handled as a {KIND}: {why}')
-    if call.validation == "Warn":
-        call.warnings += unknown
+    media, namespace = negotiate.body_type(context.header("content-type")), context.address.namespace
+    body = context.request.body
+    request = unstored.read(core.registry, _DEFINITION, KIND, body, media, namespace=namespace, call=call)
     request.pop("status", None)
     return request
 

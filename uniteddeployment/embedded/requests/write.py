@@ -95,7 +95,7 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     """Store a new object. ``owned`` is False when its managedFields are right already (server-side apply)."""
     resource = target.resource
     metadata = obj.setdefault("metadata", {})
-    _place(target, metadata)
+    place(target.namespace, metadata)
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     resource.strategy.default(obj)
@@ -133,14 +133,14 @@ def _objects(core: Core, key: str, namespace: str | None) -> list[Obj]:
     return core.store.objects(table, table.select(namespace)) if table is not None and table.entries else []
 
 
-def _place(target: Target, metadata: Obj) -> None:
+def place(namespace: str, metadata: Obj) -> None:
     """The namespace of the request is that of the object; what has none loses what it says."""
-    if not target.namespace:
+    if not namespace:
         metadata.pop("namespace", None)
         return
-    if (metadata.get("namespace") or target.namespace) != target.namespace:
+    if (metadata.get("namespace") or namespace) != namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    metadata["namespace"] = target.namespace
+    metadata["namespace"] = namespace
 
 
 def _dedup_owners(metadata: Obj, call: Call) -> None:
@@ -245,7 +245,7 @@ def update(
     if call.gate is not None:
         call.gate.changing(target.resource.key, new, before)
     metadata = new["metadata"]
-    _place(target, metadata)
+    place(target.namespace, metadata)
     _check_version(target, metadata, before, versioned=versioned)
     meta.keep(new, before)
     _dedup_owners(metadata, call)
