@@ -42,7 +42,9 @@ class Actor:
         try:
             for before in plan.before:
                 await self._hosts.write(subject, before)
-            with self.flights.begun(subject, memory, plan.members) as flights:
+            members = {name: steps for name, steps in plan.members.items() if not self.flights.crowded(name)}
+            outcome.failed = len(members) < len(plan.members)
+            with self.flights.begun(subject, memory, members) as flights:
                 async with asyncio.TaskGroup() as tasks:
                     for step in plan.host:
                         tasks.create_task(self._guarded_host_step(subject, step, outcome))

@@ -24,6 +24,8 @@ from uniteddeployment.planning.subject import Subject
 
 GRACE_SECONDS = 0.5
 """How long a pass waits for the answers of clusters."""
+MOST_LATE = 500
+"""How many applications may wait for one cluster at once; each holds its plan in memory."""
 
 _log = structlog.get_logger(__name__)
 
@@ -106,6 +108,10 @@ class Flights:
     def remaining(self, key: Key) -> Mapping[str, Sequence[MemberStep]]:
         """Cluster -> the steps of an application that are not finished there."""
         return {cluster: flight.remaining for cluster, flight in self.of(key).items()}
+
+    def crowded(self, cluster: str) -> bool:
+        """Whether so many applications wait for a cluster that the next one has to come again later."""
+        return self._late[cluster] >= MOST_LATE
 
     @contextlib.contextmanager
     def begun(

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -271,6 +272,22 @@ async def test_a_cluster_that_is_gone_is_a_failure_of_its_own() -> None:
     outcome = await stage.plays(Plan(members={"gone": (scale("gone", "x"),), "near": (A,)}))
     assert outcome.failed
     assert stage.writers.log == [A]
+
+
+async def test_a_cluster_that_keeps_too_many_waiting_is_written_to_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """I16: each application that waits takes memory."""
+    monkeypatch.setattr("uniteddeployment.controller.flights.MOST_LATE", 1)
+    stage = Stage()
+    stage.writers.takes["far"] = 10 * GRACE_SECONDS
+    other = replace(SUBJECT, name="other")
+    plan = Plan(members={"near": (A,), "far": (FAR,)}, after=(RemoveFinalizer(),))
+    async with stage.set():
+        await stage.actor.carry_out(other, Plan(members={"far": (FAR,)}), stage.memory)
+        outcome = await stage.actor.carry_out(SUBJECT, plan, stage.memory)
+        assert (outcome.failed, stage.writers.log) == (True, [A]), "it is tried again, and others go on"
+        await asyncio.sleep(20 * GRACE_SECONDS)
+        outcome = await stage.actor.carry_out(SUBJECT, plan, stage.memory)
+        assert not outcome.failed
 
 
 async def test_what_is_obsolete_ends_after_the_write_that_is_under_way() -> None:
