@@ -7,23 +7,24 @@ away: its watches stop, and what runs there is left alone.
 import asyncio
 import contextlib
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import structlog
 from cachetools import LRUCache
 
-from uniteddeployment.fleet import clusters
+from uniteddeployment.fleet import cluster_status, clusters
 from uniteddeployment.fleet.cache import AppKey
+from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
 from uniteddeployment.fleet.member import CONNECTING, Member
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError
-from uniteddeployment.kube.errors import KubeError, NotFound
-from uniteddeployment.kube.limiter import Priority
+from uniteddeployment.kube.errors import KubeError
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.planning.application import HOST
 from uniteddeployment.planning.observed import MemberView, Reach
@@ -36,18 +37,6 @@ Connect = Callable[[Connection], Client]
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15.0, 60.0
 """How often the Secret of a cluster that cannot be reached is read again."""
 _REMEMBERED = 1024
-_PHASES = {
-    Reach.PENDING: "Pending",
-    Reach.READY: "Running",
-    Reach.OFFLINE: "Offline",
-    Reach.SUSPENDED: "Pending",
-}
-_REASONS = {
-    Reach.PENDING: "Connecting",
-    Reach.READY: "ClusterReady",
-    Reach.OFFLINE: "ClusterNotReachable",
-    Reach.SUSPENDED: "Suspended",
-}
 
 
 @dataclass(slots=True)
@@ -61,6 +50,8 @@ class _Entry:
     detail: str = CONNECTING
     undecided: bool = True
     """Whether it is too early to say how it stands."""
+    status: ClusterStatus | None = None
+    """Writes its status; None for those who only look."""
 
 
 class Fleet:
@@ -184,12 +175,20 @@ class Fleet:
             return
         if known is not None and known.cluster.metadata.uid == new.metadata.uid and known.cluster.spec == new.spec:
             known.cluster = new
+            if known.status is not None:
+                known.status.seen(new)
+                self._report(known)
             if old is None or old.metadata.labels != new.metadata.labels:
                 self._turned(new.key)
             return
         if known is not None:
             known.task.cancel()
-        self._entries[new.key] = _Entry(new, self._tasks.create_task(self._supervise(new.key)))
+        entry = self._entries[new.key] = _Entry(new, self._tasks.create_task(self._supervise(new.key)))
+        if known is not None and known.status is not None and known.cluster.metadata.uid == new.metadata.uid:
+            entry.status = known.status
+            entry.status.seen(new)
+        elif not self._read_only:
+            entry.status = ClusterStatus(self._host, new, partial(self._status, new.key, new.metadata.uid))
 
     async def _supervise(self, key: str) -> None:
         """Keep one cluster connected. Whatever fails there, also what nobody foresaw, stays there (I10, I16)."""
@@ -205,7 +204,7 @@ class Fleet:
             if entry.member is not None and entry.member.lost(reason):
                 self._member_turned(entry.member)
             else:
-                await self._say(entry, Reach.PENDING, reason)
+                self._say(entry, Reach.PENDING, reason)
             await asyncio.sleep(backoff.pause())
 
     async def _keep_local(self) -> None:
@@ -223,14 +222,14 @@ class Fleet:
         """Connect one cluster, and again when its credentials cannot be had yet."""
         entry = self._entries[key]
         if entry.cluster.spec.suspended:
-            await self._say(entry, Reach.SUSPENDED, "spec.suspended is set")
+            self._say(entry, Reach.SUSPENDED, "spec.suspended is set")
             return
         while True:
             try:
                 connection = await clusters.connection(entry.cluster, self._host)
                 client = self._connect(connection)
             except (CredentialsError, KubeError) as error:
-                await self._say(entry, Reach.PENDING, str(error))
+                self._say(entry, Reach.PENDING, str(error))
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             member = entry.member = self._member(key, client)
@@ -273,67 +272,35 @@ class Fleet:
             entry.reach, entry.detail, entry.undecided = member.reach, member.detail, member.undecided
         self._stirred.set()
         self._turned(member.name)
-        if entry is not None and self._tasks is not None:
-            self._tasks.create_task(self._report(entry))
+        if entry is not None:
+            self._report(entry)
 
-    async def _say(self, entry: _Entry, reach: Reach, detail: str) -> None:
+    def _say(self, entry: _Entry, reach: Reach, detail: str) -> None:
         entry.reach, entry.detail, entry.undecided = reach, detail, False
         self._stirred.set()
         self._turned(entry.cluster.key)
-        await self._report(entry)
+        self._report(entry)
 
-    async def _report(self, entry: _Entry) -> None:
-        """Write the Cluster's status. A failure is not retried: the next change of state says it again."""
+    def _report(self, entry: _Entry) -> None:
+        """Have the Cluster's status written; nobody waits for that."""
+        if entry.status is not None and self._tasks is not None:
+            self._tasks.create_task(self._write(entry.cluster.key, entry.status))
+
+    async def _write(self, key: str, status: ClusterStatus) -> None:
         try:
-            await self._write_status(entry)
+            await status.write()
         except Exception as error:  # noqa: BLE001  # the status of one Cluster must not end the work on the others
-            _unforeseen(entry.cluster.key, error)
+            _unforeseen(key, error)
 
-    async def _write_status(self, entry: _Entry) -> None:
-        cluster = entry.cluster
-        if self._read_only or (entry.undecided and cluster.status):
-            return
-        status = self._status(entry)
-        if {**status, "lastProbeTime": None} == {**cluster.status, "lastProbeTime": None}:
-            return
-        try:
-            await self._host.merge_patch(
-                CLUSTERS,
-                cluster.metadata.name,
-                {"metadata": {"uid": cluster.metadata.uid}, "status": status},
-                ClusterObject,
-                namespace=cluster.metadata.namespace,
-                subresource="status",
-                priority=Priority.BACKGROUND,
-            )
-        except NotFound:
-            return
-        except KubeError as error:
-            _log.warning("cluster status not written", cluster=cluster.key, error=str(error))
-
-    def _status(self, entry: _Entry) -> dict[str, Any]:
-        now = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        ready = {Reach.READY: "True", Reach.OFFLINE: "Unknown"}.get(entry.reach, "False")
-        stored = {one.get("type"): one for one in entry.cluster.status.get("conditions") or ()}.get("Ready") or {}
-        since = stored.get("lastTransitionTime") if stored.get("status") == ready else now
-        status: dict[str, Any] = {
-            "phase": _PHASES[entry.reach],
-            "lastProbeTime": now,
-            "conditions": [
-                {
-                    "type": "Ready",
-                    "status": ready,
-                    "observedGeneration": entry.cluster.metadata.generation,
-                    "lastTransitionTime": since,
-                    "reason": _REASONS[entry.reach],
-                    "message": entry.detail or "the cluster answers",
-                }
-            ],
-        }
-        if entry.member is not None and entry.member.facts.version:
-            status["kubernetesVersion"] = entry.member.facts.version
-            status["nodes"] = entry.member.facts.nodes
-        return status
+    def _status(self, key: str, uid: str, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What the status of a Cluster should be; None while that is not known, or when it is another one's."""
+        entry = self._entries.get(key)
+        if entry is None or entry.cluster.metadata.uid != uid or (entry.undecided and stored):
+            return None
+        facts = entry.member.facts if entry.member is not None else None
+        return cluster_status.build(
+            entry.cluster, stored, entry.reach, detail=entry.detail, facts=facts, now=self._now()
+        )
 
 
 def _unforeseen(cluster: str, error: Exception) -> str:
