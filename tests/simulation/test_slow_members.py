@@ -124,7 +124,7 @@ def test_a_slow_member_gets_one_write_at_a_time_and_the_last_word_of_the_user(ki
             counts = under_way(w, "member-3")
             next(counts)
             w.members["member-3"].faults.set(latency=4.0)
-            for number in range(2, 9):
+            for number in range(2, 7):
                 w.apply(manifest(kind=kind, image=f"app:{number}", replicas=8 + number))
                 await asyncio.sleep(1.3)
             w.apply(manifest(kind=kind, image="app:9"))
