@@ -19,9 +19,10 @@ from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, install, kruise_wo
 from tests.support.planning import manifest
 from tests.support.world import World, simulate
 from uniteddeployment.cli import rbac
-from uniteddeployment.controller import certificates, run
+from uniteddeployment.controller import run
 from uniteddeployment.controller.rights import IN_MEMBER, ON_HOST
-from uniteddeployment.controller.settings import LEASE, WEBHOOK
+from uniteddeployment.controller.settings import LEASE
+from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS, WebhookCertificate
 from uniteddeployment.embedded import http
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.election import Elector
@@ -162,7 +163,7 @@ async def leads_and_serves_webhooks(w: World) -> None:
     w.request(w.host, "POST", "/api/v1/namespaces", {"metadata": {"name": rights.NAMESPACE}})
     for path, role in rights.of_namespace():
         w.request(w.host, "POST", path, role)
-    kinds = {one.kind: one for one in certificates.CONFIGURATIONS}
+    kinds = {one.kind: one for one in CONFIGURATIONS}
     for one in yaml.safe_load_all((CONFIG / "manager" / "webhooks.yaml").read_text()):
         if one["kind"] in kinds:
             w.request(w.host, "POST", kinds[one["kind"]].path(), one)
@@ -170,7 +171,7 @@ async def leads_and_serves_webhooks(w: World) -> None:
             w.request(w.host, "POST", f"/api/v1/namespaces/{rights.NAMESPACE}/secrets", one)
     client = Client(InProcessTransport(w.host, rights.TOKEN, "host"), "host")
     await run.check(client)
-    await certificates.ensure(client, rights.NAMESPACE, WEBHOOK, configuration=names.MANAGER)
+    await WebhookCertificate(client, rights.NAMESPACE).refresh()
     await Elector(client, rights.NAMESPACE, LEASE, "one").run(lambda: asyncio.sleep(5))
 
 

@@ -9,7 +9,7 @@ separator) also means the last. The tests are the same for all of them; what a k
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,18 +92,18 @@ def check(environment: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def fleet(folder: Path) -> Iterator[Fleet]:
-    """Start or find the clusters and install the CRDs on the host."""
+def fleet(folder: Path, members: Sequence[str] = MEMBERS, *, bare: bool = False) -> Iterator[Fleet]:
+    """Start or find the clusters and install the CRDs on the host, unless it is to be bare."""
     asked = kind(os.environ)
     with ExitStack() as stack:
-        planes = _planes(asked, folder, stack)
-        found = Fleet(asked, planes[0], dict(zip(MEMBERS, planes[1:], strict=True)), folder)
-        _install(found)
+        planes = _planes(asked, folder, [HOST, *members], stack)
+        found = Fleet(asked, planes[0], dict(zip(members, planes[1:], strict=False)), folder)
+        if not bare:
+            _install(found)
         yield found
 
 
-def _planes(asked: str, folder: Path, stack: ExitStack) -> list[ControlPlane]:
-    names = [HOST, *MEMBERS]
+def _planes(asked: str, folder: Path, names: list[str], stack: ExitStack) -> list[ControlPlane]:
     if asked == "envtest":
         return stack.enter_context(envtest.control_planes(names, folder, envtest.find()))
     if asked == "existing":

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -21,11 +20,9 @@ from tests.support import control_planes
 from tests.support.fleet_fixture import Fleet
 from tests.support.kubectl import kubectl
 from tests.support.processes import UD, Process, ud
+from tests.support.waiting import WAIT_SECONDS, until
 
-WAIT_SECONDS = 60.0
-"""How long anything may take before a test gives up: real control planes on two cores are slow."""
 COMMAND_SECONDS = 90.0
-POLL_SECONDS = 0.05
 
 Done = subprocess.CompletedProcess[str]
 
@@ -98,10 +95,7 @@ class Site:
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         """Wait for something that kubectl cannot wait for."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, f"{what}: not within {WAIT_SECONDS:g} s"
-            time.sleep(POLL_SECONDS)
+        until(condition, what)
 
     @contextmanager
     def controller(self, *options: str, ready: bool = True) -> Iterator["Controller"]:

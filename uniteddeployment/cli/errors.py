@@ -88,8 +88,8 @@ def _unexpected(error: Exception) -> str:
 
 def _known(error: BaseException) -> tuple[str, int] | None:
     """What to say and the exit code, for errors that are no bugs. Imported late: nobody waits for it who has none."""
-    from uniteddeployment.controller.certificates import CertificateError  # noqa: PLC0415
     from uniteddeployment.controller.run import StartError  # noqa: PLC0415
+    from uniteddeployment.controller.webhook_certificate import WebhookError  # noqa: PLC0415
     from uniteddeployment.kube.credentials import CredentialsError  # noqa: PLC0415
     from uniteddeployment.kube.election import LostLeadership  # noqa: PLC0415
     from uniteddeployment.kube.errors import KubeError  # noqa: PLC0415
@@ -104,7 +104,7 @@ def _known(error: BaseException) -> tuple[str, int] | None:
             return f"the object is invalid: {error}", USAGE
         case LostLeadership():
             return "lost the leadership: the Lease could not be renewed in time", FAILED
-        case StartError() | CredentialsError() | CertificateError() | KubeError():
+        case StartError() | CredentialsError() | WebhookError() | KubeError():
             return str(error), FAILED
         case OSError() if error.strerror:
             return f"{error.filename or 'input or output'}: {error.strerror}", FAILED

@@ -303,9 +303,13 @@ def controller_run(
     ] = "",
     log_format: Annotated[str, typer.Option(help="console or json.")] = "console",
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    metrics_host: Annotated[str, typer.Option(help="The address for metrics and probes.")] = "0.0.0.0",  # noqa: S104
+    metrics_host: Annotated[str, typer.Option(help="The address for metrics and probes.")] = "127.0.0.1",
     metrics_port: Annotated[
         int | None, typer.Option(help="Serve /metrics, /healthz and /readyz here; 0 for a free port.")
+    ] = None,
+    probe_host: Annotated[str, typer.Option(help="The address for probes alone.")] = "127.0.0.1",
+    probe_port: Annotated[
+        int | None, typer.Option(help="Serve /healthz and /readyz here, without metrics; 0 for a free port.")
     ] = None,
     leader_elect: Annotated[bool, typer.Option(help="Work only while holding the Lease.")] = True,
     election_namespace: Annotated[
@@ -317,6 +321,9 @@ def controller_run(
     admission: Annotated[
         bool, typer.Option("--admission/--no-admission", help="Serve the admission webhooks.")
     ] = False,
+    admission_host: Annotated[
+        str, typer.Option(help="The address for the admission webhooks; all addresses if not given.")
+    ] = "",
     admission_port: Annotated[int, typer.Option(help="The port of the admission webhooks.")] = 9443,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -332,10 +339,13 @@ def controller_run(
         log_level=log_level,
         metrics_host=metrics_host,
         metrics_port=metrics_port,
+        probe_host=probe_host,
+        probe_port=probe_port,
         leader_election=leader_elect,
         election_namespace=election_namespace,
         lease_seconds=lease_seconds,
         admission=admission,
+        admission_host=admission_host,
         admission_port=admission_port,
     )
     command.main(settings, kubeconfig, context)

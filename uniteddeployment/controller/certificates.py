@@ -1,77 +1,83 @@
-"""The certificate of the webhooks: made by the first controller that starts, shared by all through a Secret.
+"""Certificates for the webhooks: how they are made, and when they are good."""
 
-API servers have to trust it, so its authority is written into the webhook configurations. A certificate that is about
-to expire is made anew at a start.
-"""
-
-import base64
-import contextlib
-import tempfile
-from collections.abc import Iterator
+import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
+from datetime import datetime, timedelta
 
-import msgspec
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import Conflict, KubeError, NotFound
-from uniteddeployment.kube.meta import ObjectMeta
-from uniteddeployment.kube.resource import SECRETS, Resource
+from uniteddeployment.kube.credentials import as_file
 
 VALIDITY = timedelta(days=365)
 RENEWAL = timedelta(days=60)
-CONFIGURATIONS = tuple(
-    Resource("admissionregistration.k8s.io", "v1", plural, kind, namespaced=False)
-    for plural, kind in (
-        ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
-        ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
-    )
-)
-_TRIES = 5
-
-
-class CertificateError(Exception):
-    """The webhooks cannot be served; one line that says why."""
-
-
-class _Secret(msgspec.Struct):
-    metadata: ObjectMeta
-    data: dict[str, str] = {}
-
-    def __repr__(self) -> str:
-        return f"Secret({self.metadata.name})"
-
-
-class _Webhook(msgspec.Struct, rename="camel"):
-    client_config: dict[str, Any] = {}
-
-
-class _Configuration(msgspec.Struct):
-    webhooks: list[_Webhook] = []
+"""How long before it expires a certificate is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A certificate with its key and the authority that signed it, all PEM."""
+    """A certificate with its key, and the authorities that clients trust while it is replaced; all PEM."""
 
-    authority: bytes
+    authorities: bytes
     certificate: bytes
     key: bytes = field(repr=False)
 
     def valid(self, name: str, now: datetime) -> bool:
-        """Whether it is for this name and good for a while."""
+        """Whether it is for this name, good for a while, and one whole: key, certificate and authority."""
         try:
             found = x509.load_pem_x509_certificate(self.certificate)
             names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except (ValueError, x509.ExtensionNotFound):
+            key = serialization.load_pem_private_key(self.key, None)
+        except (ValueError, TypeError, x509.ExtensionNotFound):
             return False
-        return name in names.get_values_for_type(x509.DNSName) and found.not_valid_after_utc - now > RENEWAL
+        return (
+            name in names.get_values_for_type(x509.DNSName)
+            and found.not_valid_after_utc - now > RENEWAL
+            and key.public_key() == found.public_key()
+            and any(_signed(found, authority) for authority in _certificates(self.authorities))
+        )
+
+    @property
+    def expires(self) -> datetime:
+        """Until when it is good."""
+        return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc
+
+    def context(self) -> ssl.SSLContext:
+        """The TLS settings of a server with this certificate."""
+        made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        with as_file(self.certificate + b"\n" + self.key) as path:
+            made.load_cert_chain(path)
+        return made
+
+
+def _certificates(pem: bytes) -> Sequence[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        return ()
+
+
+def _signed(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def renewed(name: str, now: datetime, previous: bytes = b"") -> Serving:
+    """A new certificate, with the authorities of the previous one that are still good.
+
+    Replicas load a new certificate one after the other, and clients have to trust both meanwhile.
+    """
+    fresh = make(name, now)
+    kept = [one for one in _certificates(previous) if one.not_valid_after_utc > now][:1]
+    older = b"".join(one.public_bytes(serialization.Encoding.PEM) for one in kept)
+    return Serving(fresh.authorities + older, fresh.certificate, fresh.key)
 
 
 def make(name: str, now: datetime) -> Serving:
@@ -98,7 +104,7 @@ def make(name: str, now: datetime) -> Serving:
         .sign(authority_key, hashes.SHA256())
     )
     return Serving(
-        authority=authority.public_bytes(serialization.Encoding.PEM),
+        authorities=authority.public_bytes(serialization.Encoding.PEM),
         certificate=certificate.public_bytes(serialization.Encoding.PEM),
         key=key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -133,64 +139,3 @@ def _builder(
         .not_valid_before(now - timedelta(minutes=5))
         .not_valid_after(now + VALIDITY)
     )
-
-
-async def ensure(client: Client, namespace: str, service: str, *, configuration: str) -> Serving:
-    """The certificate that all replicas serve with; also puts its authority into the webhook configurations.
-
-    Raises CertificateError when the Secret cannot be had; a missing configuration is somebody's choice.
-    """
-    name = f"{service}.{namespace}.svc"
-    try:
-        serving = await _shared(client, namespace, service, name)
-        for resource in CONFIGURATIONS:
-            await _publish(client, resource, configuration, serving.authority)
-    except KubeError as error:
-        raise CertificateError(f"cannot set up the admission webhooks: {error}") from None
-    return serving
-
-
-async def _shared(client: Client, namespace: str, secret_name: str, name: str) -> Serving:
-    for _ in range(_TRIES):
-        secret = await client.get(SECRETS, secret_name, _Secret, namespace=namespace)
-        data = {key: base64.b64decode(value) for key, value in secret.data.items()}
-        known = Serving(data.get("ca.crt", b""), data.get("tls.crt", b""), data.get("tls.key", b""))
-        now = datetime.now(UTC)
-        if known.valid(name, now):
-            return known
-        fresh = make(name, now)
-        values = {"ca.crt": fresh.authority, "tls.crt": fresh.certificate, "tls.key": fresh.key}
-        patch = {
-            "metadata": {"resourceVersion": secret.metadata.resource_version},
-            "data": {key: base64.b64encode(value).decode() for key, value in values.items()},
-        }
-        with contextlib.suppress(Conflict):  # another replica was faster: take its certificate
-            await client.merge_patch(SECRETS, secret_name, patch, _Secret, namespace=namespace)
-            return fresh
-    raise CertificateError(f"Secret {namespace}/{secret_name} changes too often")
-
-
-async def _publish(client: Client, resource: Resource, name: str, authority: bytes) -> None:
-    try:
-        found = await client.get(resource, name, _Configuration)
-    except NotFound:
-        return
-    bundle = base64.b64encode(authority).decode()
-    operations = [
-        {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": bundle}
-        for index, webhook in enumerate(found.webhooks)
-        if webhook.client_config.get("caBundle") != bundle
-    ]
-    if operations:
-        await client.json_patch(resource, name, operations, _Configuration)
-
-
-@contextlib.contextmanager
-def as_files(serving: Serving) -> Iterator[tuple[Path, Path]]:
-    """Certificate and key as files, which is how TLS libraries want them, for as long as the block runs."""
-    with tempfile.TemporaryDirectory(prefix="ud-webhook-") as folder:
-        certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        for path, content in ((certificate, serving.certificate), (key, serving.key)):
-            path.touch(mode=0o600)
-            path.write_bytes(content)
-        yield certificate, key

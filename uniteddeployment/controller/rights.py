@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from uniteddeployment.controller.certificates import CONFIGURATIONS
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.settings import LEASE, WEBHOOK
+from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS
 from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.kube.resource import (

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from uniteddeployment.controller import web
 from uniteddeployment.controller.controller import Controller
+from uniteddeployment.controller.health import Health
 from uniteddeployment.controller.metrics import LoopMetrics
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.settings import LEASE, Settings
@@ -73,11 +74,12 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
             metrics=LoopMetrics(registry, queue),
         )
         queue.follow(controller.queue)
-        await stack.enter_async_context(_web(settings, controller, elector, registry))
+        health = Health(controller, elector if settings.leader_election else None, expects_webhooks=settings.admission)
+        await stack.enter_async_context(_web(settings, health, registry))
         if settings.admission:
             from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf costs 30 MB; only who asks pays
 
-            await stack.enter_async_context(shell.admission(connection, unguarded, settings))
+            health.webhooks = await stack.enter_async_context(shell.admission(connection, unguarded, settings))
         _log.info("started", identity=identity)
         work = partial(elector.run, controller.run) if settings.leader_election else controller.run
         await _until(stop, asyncio.create_task(work()), controller, elector if settings.leader_election else None)
@@ -129,39 +131,23 @@ def _elector(client: Client, settings: Settings, identity: str) -> Elector:
 
 
 @contextlib.asynccontextmanager
-async def _web(
-    settings: Settings, controller: Controller, elector: Elector, registry: CollectorRegistry
-) -> AsyncIterator[None]:
-    if settings.metrics_port is None:
+async def _web(settings: Settings, health: Health, registry: CollectorRegistry) -> AsyncIterator[None]:
+    """Serve metrics, and probes alone, where the settings say so."""
+    async with contextlib.AsyncExitStack() as stack:
+        for what, host, port, shown in (
+            ("metrics", settings.metrics_host, settings.metrics_port, registry),
+            ("probe", settings.probe_host, settings.probe_port, None),
+        ):
+            if port is None:
+                continue
+            try:
+                runner, taken = await web.serve(host, port, health, shown)
+            except OSError as error:
+                why = f"{host}:{port}: {error.strerror}"
+                raise StartError(f"cannot serve {what} on {why}; choose another --{what}-port") from None
+            stack.push_async_callback(runner.cleanup)
+            _log.info("listening", what=what, host=host, port=taken)
         yield
-        return
-
-    def missing() -> str:
-        return not_ready(controller, elector if settings.leader_election else None)
-
-    try:
-        runner, port = await web.serve(settings.metrics_host, settings.metrics_port, missing=missing, registry=registry)
-    except OSError as error:
-        where = f"{settings.metrics_host}:{settings.metrics_port}"
-        raise StartError(f"cannot serve metrics on {where}: {error.strerror}; choose another --metrics-port") from None
-    _log.info("metrics and probes", port=port)
-    try:
-        yield
-    finally:
-        await runner.cleanup()
-
-
-def not_ready(controller: Controller, elector: Elector | None) -> str:
-    """Why this process is not ready; empty when it is.
-
-    A process that stands by is ready as soon as it could take over: it serves webhooks as the leader does. One that is
-    refused the Lease could not, so it is not ready, and a rollout that takes the right away stops there.
-    """
-    if elector is not None and elector.problem:
-        return elector.problem
-    if (elector is None or elector.is_leader) and not controller.synced.is_set():
-        return "the caches are not in sync yet"
-    return ""
 
 
 def _client(connection: Connection, metrics: Metrics, name: str, guard: Callable[[], None] | None = None) -> Client:

@@ -20,6 +20,9 @@ class Settings:
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
     """Where /metrics, /healthz and /readyz are served; nowhere if None, on a free port if 0."""
+    probe_host: str = "127.0.0.1"
+    probe_port: int | None = None
+    """Where /healthz and /readyz are served without the metrics."""
     leader_election: bool = True
     election_namespace: str = "default"
     """The namespace of the Lease."""
@@ -27,7 +30,8 @@ class Settings:
     """How long a Lease that is not renewed keeps others waiting; the holder gives up after two thirds of it."""
     admission: bool = False
     """Whether to serve the admission webhooks."""
-    admission_host: str = "0.0.0.0"  # noqa: S104  # API servers call from wherever they are
+    admission_host: str = ""
+    """All addresses if empty: API servers call from wherever they are."""
     admission_port: int = 9443
     admission_namespace: str = "uniteddeployment-system"
     """The namespace of the webhooks' Service and of the Secret with their certificate."""

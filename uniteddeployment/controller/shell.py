@@ -6,17 +6,22 @@ nor a watch. What it is asked here is what it is good at: to answer the API serv
 
 import asyncio
 import contextlib
+import socket
+import ssl
 import threading
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator, Callable, MutableMapping
+from datetime import datetime
 from typing import Any
 
 import kopf
 import structlog
 
-from uniteddeployment.controller import certificates
-from uniteddeployment.controller.settings import WEBHOOK, Settings
+from uniteddeployment.controller.settings import Settings
+from uniteddeployment.controller.webhook_certificate import CHECK_SECONDS, WebhookCertificate, WebhookError
+from uniteddeployment.controller.webhook_server import WebhookServer, listen
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.meta import utc_now
 from uniteddeployment_api import (
     InvalidObject,
     UnitedDeployment,
@@ -29,69 +34,85 @@ from uniteddeployment_api import (
 _log = structlog.get_logger(__name__)
 
 START_SECONDS = 15.0
-POLL_SECONDS = 0.05
+
+
+class Webhooks:
+    """The webhooks of this process. ``problem`` says why they are not served; it is empty while they are."""
+
+    def __init__(self, port: int, certificate: WebhookCertificate, operator: "_Operator") -> None:
+        self.port = port
+        self._certificate = certificate
+        self._operator = operator
+
+    @property
+    def ended(self) -> str:
+        """Why they are not served any more and will not be again."""
+        return self._operator.ended
+
+    @property
+    def problem(self) -> str:
+        return self.ended or self._certificate.problem
 
 
 @contextlib.asynccontextmanager
-async def admission(connection: Connection, client: Client, settings: Settings) -> AsyncIterator[None]:
-    """Serve the webhooks while the block runs. Raises CertificateError, TimeoutError."""
-    serving = await certificates.ensure(client, settings.admission_namespace, WEBHOOK, configuration=names.MANAGER)
-    with certificates.as_files(serving) as (certfile, keyfile):
-        server = kopf.WebhookServer(
-            addr=settings.admission_host, port=settings.admission_port, certfile=certfile, pkeyfile=keyfile
-        )
-        operator = _Operator(connection, server)
+async def admission(
+    connection: Connection,
+    client: Client,
+    settings: Settings,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    check_seconds: float = CHECK_SECONDS,
+) -> AsyncIterator[Webhooks]:
+    """Serve the webhooks while the block runs, and keep their certificate good. Raises WebhookError."""
+    certificate = WebhookCertificate(client, settings.admission_namespace, now=now, check_seconds=check_seconds)
+    await certificate.refresh()
+    try:
+        listener = listen(settings.admission_host, settings.admission_port)
+    except OSError as error:
+        where = f"{settings.admission_host}:{settings.admission_port}"
+        raise WebhookError(
+            f"cannot serve webhooks on {where}: {error.strerror}; choose another --admission-port"
+        ) from None
+    with listener:
+        operator = _Operator(connection, listener, certificate.context())
         operator.start()
+        renewing = asyncio.create_task(certificate.run())
         try:
             await asyncio.to_thread(operator.wait_ready)
-            await _listening(settings.admission_port)
-            yield
+            yield Webhooks(listener.getsockname()[1], certificate, operator)
         finally:
+            renewing.cancel()
             await asyncio.to_thread(operator.stop)
-
-
-async def _listening(port: int) -> None:
-    """Until connections are taken: kopf calls itself ready before its webhook server is."""
-    try:
-        async with asyncio.timeout(START_SECONDS):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                except ConnectionRefusedError:
-                    await asyncio.sleep(POLL_SECONDS)
-                    continue
-                writer.close()
-                return
-    except TimeoutError:
-        raise TimeoutError(f"the webhook server did not listen on port {port} within {START_SECONDS:g} s") from None
 
 
 class _Operator:
     """A kopf operator in a thread."""
 
-    def __init__(self, connection: Connection, server: kopf.WebhookServer) -> None:
+    def __init__(self, connection: Connection, listener: socket.socket, context: ssl.SSLContext) -> None:
         self._stop = threading.Event()
-        self._ready = threading.Event()
-        self._error: BaseException | None = None
+        self._serving = threading.Event()
+        self.ended = ""
+        """Why it has ended, once it has."""
         self._registry = registry(connection)
-        self._settings = _settings(server)
+        self._settings = _settings(WebhookServer(listener, context, self._serving.set))
         self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def wait_ready(self) -> None:
-        """Returns when the operator is up; raises what kept it from coming up."""
-        if not self._ready.wait(START_SECONDS) and self._error is None:
-            raise TimeoutError(f"the webhook server was not ready within {START_SECONDS:g} s")
-        if self._error is not None:
-            raise self._error
+        """Returns when reviews are answered; raises WebhookError if that does not come."""
+        if not self._serving.wait(START_SECONDS):
+            raise WebhookError(f"the webhook server was not ready within {START_SECONDS:g} s")
+        if self.ended:
+            raise WebhookError(self.ended)
 
     def stop(self) -> None:
         self._stop.set()
         self._thread.join(START_SECONDS)
 
     def _run(self) -> None:
+        why = "it was stopped"
         try:
             asyncio.run(
                 kopf.operator(
@@ -100,17 +121,17 @@ class _Operator:
                     clusterwide=True,
                     standalone=True,
                     stop_flag=self._stop,
-                    ready_flag=self._ready,
                 )
             )
-        except BaseException as error:  # noqa: BLE001  # handed to whoever waits for the thread
-            self._error = error
-            _log.error("the webhook server ended", error=str(error))
+        except BaseException as error:  # noqa: BLE001  # the probes tell of it
+            why = str(error) or type(error).__name__
+            _log.error("the webhook server ended", error=why)
         finally:
-            self._ready.set()
+            self.ended = f"the webhook server ended: {why}"
+            self._serving.set()
 
 
-def _settings(server: kopf.WebhookServer) -> kopf.OperatorSettings:
+def _settings(server: WebhookServer) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True

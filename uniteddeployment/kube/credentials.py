@@ -97,7 +97,7 @@ class Connection:
             context.verify_mode = ssl.CERT_NONE
         if self.client_cert is not None and self.client_key is not None:
             try:
-                with _as_file(self.client_cert + b"\n" + self.client_key) as path:
+                with as_file(self.client_cert + b"\n" + self.client_key) as path:
                     # Without a password OpenSSL would ask for one on the terminal, and wait.
                     context.load_cert_chain(path, password="")
             except (ssl.SSLError, ValueError):
@@ -299,7 +299,7 @@ def _is_ipv6(host: str) -> bool:
 
 
 @contextlib.contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
+def as_file(content: bytes) -> Iterator[str]:
     """A path to read this from, for OpenSSL takes keys from paths only. In memory where the system can do that."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from uniteddeployment.controller import run
+from uniteddeployment.controller.health import Health
 
 
 def controller(*, synced: bool) -> Any:
@@ -34,4 +34,18 @@ def elector(*, leads: bool, problem: str = "") -> Any:
 )
 def test_standing_by_is_ready_and_being_refused_the_lease_is_not(candidate: Any, synced: bool, reason: str) -> None:
     """All replicas serve webhooks; one that could never lead is not counted on."""
-    assert run.not_ready(controller(synced=synced), candidate) == reason
+    health = Health(controller(synced=synced), candidate, expects_webhooks=False)
+    assert health.not_ready() == reason
+    assert health.dead() == ""
+
+
+def test_a_replica_that_does_not_serve_its_webhooks_is_not_ready_and_restarts_when_they_ended() -> None:
+    """Otherwise a Service sends API servers to a port that nobody answers."""
+    health = Health(controller(synced=True), None, expects_webhooks=True)
+    assert health.not_ready() == "the webhooks are not served yet"
+    health.webhooks = SimpleNamespace(ended="", problem="the certificate expired")
+    assert (health.not_ready(), health.dead()) == ("the certificate expired", "")
+    health.webhooks = SimpleNamespace(ended="they ended", problem="they ended")
+    assert (health.not_ready(), health.dead()) == ("they ended", "they ended")
+    health.webhooks = SimpleNamespace(ended="", problem="")
+    assert health.not_ready() == ""

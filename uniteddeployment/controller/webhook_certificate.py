@@ -1,0 +1,174 @@
+"""The certificate of the webhooks in a cluster: shared by all replicas through a Secret, trusted by API servers.
+
+Any replica makes it when there is none, and replaces it before it expires; each write names the version that was read,
+so of two replicas one takes the other's. Before a replica serves with a certificate, its authority is in the webhook
+configurations, beside the one that other replicas may still serve with.
+"""
+
+import asyncio
+import base64
+import binascii
+import ssl
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import structlog
+
+from uniteddeployment.controller import certificates
+from uniteddeployment.controller.certificates import Serving
+from uniteddeployment.controller.settings import WEBHOOK
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.errors import Conflict, KubeError, NotFound
+from uniteddeployment.kube.meta import ObjectMeta, utc_now
+from uniteddeployment.kube.resource import SECRETS, Resource
+from uniteddeployment_api import names
+
+CHECK_SECONDS = 600.0
+"""How often the certificate and the configurations are looked at."""
+CONFIGURATIONS = tuple(
+    Resource("admissionregistration.k8s.io", "v1", plural, kind, namespaced=False)
+    for plural, kind in (
+        ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+        ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    )
+)
+_TRIES = 5
+_log = structlog.get_logger(__name__)
+
+
+class WebhookError(Exception):
+    """The webhooks cannot be served; one line that says why."""
+
+
+class _Secret(msgspec.Struct):
+    metadata: ObjectMeta
+    data: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Secret({self.metadata.name})"
+
+    def serving(self) -> Serving:
+        """What it holds; empty parts for what is missing or unreadable."""
+        try:
+            data = {key: base64.b64decode(value, validate=True) for key, value in self.data.items()}
+        except binascii.Error:
+            data = {}
+        return Serving(data.get("ca.crt", b""), data.get("tls.crt", b""), data.get("tls.key", b""))
+
+
+class _Webhook(msgspec.Struct, rename="camel"):
+    client_config: dict[str, Any] = {}
+
+
+class _Configuration(msgspec.Struct):
+    metadata: ObjectMeta
+    webhooks: list[_Webhook] = []
+
+
+class WebhookCertificate:
+    """The certificate that this replica serves with. ``run`` keeps it good."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        check_seconds: float = CHECK_SECONDS,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = f"{WEBHOOK}.{namespace}.svc"
+        self._now = now
+        self._check_seconds = check_seconds
+        self._serving: Serving | None = None
+        self._context: ssl.SSLContext | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why API servers do not accept it, empty if they do."""
+        if self._serving is not None and self._serving.expires <= self._now():
+            return f"the certificate of the webhooks expired at {self._serving.expires:%Y-%m-%dT%H:%M:%SZ}"
+        return ""
+
+    def context(self) -> ssl.SSLContext:
+        """TLS settings for a server; each handshake takes the certificate that is the newest then.
+
+        To be called after :meth:`refresh`.
+        """
+        if self._serving is None:
+            raise WebhookError("there is no certificate yet")
+        outer = self._serving.context()
+
+        def newest(handshake: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+            if self._context is not None:
+                handshake.context = self._context
+
+        outer.sni_callback = newest
+        return outer
+
+    async def run(self) -> None:
+        """Look at it again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(self._check_seconds)
+            try:
+                await self.refresh()
+            except WebhookError as error:
+                _log.warning("the webhooks' certificate could not be checked", error=str(error))
+
+    async def refresh(self) -> None:
+        """Take the certificate of the Secret, or replace it there, and let API servers trust it.
+
+        Raises WebhookError when the Secret cannot be had. A missing configuration is somebody's choice.
+        """
+        try:
+            serving = await self._shared()
+            for resource in CONFIGURATIONS:
+                await self._publish(resource, serving.authorities)
+        except KubeError as error:
+            raise WebhookError(f"cannot set up the admission webhooks: {error}") from None
+        if serving != self._serving:
+            self._context = serving.context()
+            self._serving = serving
+            _log.info("certificate of the webhooks", expires=f"{serving.expires:%Y-%m-%dT%H:%M:%SZ}")
+
+    async def _shared(self) -> Serving:
+        for _ in range(_TRIES):
+            secret = await self._client.get(SECRETS, WEBHOOK, _Secret, namespace=self._namespace)
+            known = secret.serving()
+            now = self._now()
+            if known.valid(self._name, now):
+                return known
+            fresh = certificates.renewed(self._name, now, known.authorities)
+            values = {"ca.crt": fresh.authorities, "tls.crt": fresh.certificate, "tls.key": fresh.key}
+            patch = {
+                "metadata": {"resourceVersion": secret.metadata.resource_version},
+                "data": {key: base64.b64encode(value).decode() for key, value in values.items()},
+            }
+            try:
+                await self._client.merge_patch(SECRETS, WEBHOOK, patch, _Secret, namespace=self._namespace)
+            except Conflict:
+                continue  # another replica was faster: take its certificate
+            return fresh
+        raise WebhookError(f"Secret {self._namespace}/{WEBHOOK} changes too often")
+
+    async def _publish(self, resource: Resource, authorities: bytes) -> None:
+        bundle = base64.b64encode(authorities).decode()
+        for _ in range(_TRIES):
+            try:
+                found = await self._client.get(resource, names.MANAGER, _Configuration)
+            except NotFound:
+                return
+            stale = [i for i, webhook in enumerate(found.webhooks) if webhook.client_config.get("caBundle") != bundle]
+            if not stale:
+                return
+            version = {"op": "replace", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version}
+            operations = [{"op": "add", "path": f"/webhooks/{i}/clientConfig/caBundle", "value": bundle} for i in stale]
+            try:
+                await self._client.json_patch(resource, names.MANAGER, [version, *operations], _Configuration)
+            except Conflict:
+                continue
+            return
+        raise WebhookError(f"{resource.kind} {names.MANAGER} changes too often")
