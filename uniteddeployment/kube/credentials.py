@@ -269,7 +269,7 @@ def _address(server: str) -> str:
         parts = urlsplit(server)
         host, _ = parts.hostname, parts.port
         URL(server)
-    except ValueError:
+    except (ValueError, IndexError):  # yarl indexes into an empty host, as in http://[]@
         raise CredentialsError(f"the address of the API server {_EXAMPLE}") from None
     if parts.scheme not in {"http", "https"} or not host:
         raise CredentialsError(f"the address of the API server {_EXAMPLE}")

@@ -137,6 +137,7 @@ urls = st.text(max_size=40) | st.builds(
 @given(urls, st.none() | st.text(max_size=12) | st.sampled_from(["a" * 64, "a" * 300, "a.b", "*.x", "-"]))
 @example("https://h:99999", None)
 @example("https://[", None)
+@example("https://[]@", None)
 @example("https://" + "a" * 300, None)
 @example("https://a..b", None)
 @example("https://h", "a" * 64)
