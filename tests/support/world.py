@@ -134,7 +134,7 @@ class World:
         def connect(connection: Connection) -> Client:
             name = connection.server.removeprefix("https://").partition(".")[0]
             token = connection.tokens.value if isinstance(connection.tokens, StaticToken) else ""
-            return self.client(self.members[name], token)
+            return self.client(self.clusters[name], token)
 
         self.life = Life()
         client = self.client(self.host)

@@ -121,6 +121,7 @@ class Observer:
         wanted |= {member.name for member in self._fleet.members() if label in member.cache}
         views = {cluster: self._fleet.view(cluster, label) for cluster in wanted}
         named = {one.applied_through for view in views.values() for one in view.workloads}
+        named |= {view.same_as for view in views.values()}
         views |= {name: self._fleet.view(name, label) for name in named if name is not None and name not in views}
         views = dict(sorted(views.items()))
         if subject.app is not None and not subject.deleting:

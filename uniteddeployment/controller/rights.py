@@ -12,6 +12,7 @@ from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.settings import LEASE, WEBHOOK
 from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS
 from uniteddeployment.fleet.clusters import CLUSTERS
+from uniteddeployment.fleet.identity import SYSTEM_NAMESPACE
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.kube.resource import (
     CONTROLLERREVISIONS,
@@ -68,6 +69,7 @@ _SUBSETS: tuple[Rule, ...] = (
 
 MEMBER: tuple[Rule, ...] = (
     *_SUBSETS,
+    _rule("Which cluster it is: the uid of this namespace tells.", "get", NAMESPACES, only=SYSTEM_NAMESPACE),
     _rule("The namespace of an application, where it is missing.", "create", NAMESPACES),
 )
 """In the whole of a member."""
@@ -75,6 +77,7 @@ MEMBER: tuple[Rule, ...] = (
 HOST: tuple[Rule, ...] = (
     _rule("Applications: what is asked for, and the finalizer.", "get list watch patch", UNITED_DEPLOYMENTS),
     _rule("Members.", "list watch", CLUSTERS),
+    _rule("Which cluster the host is; whether the namespace of a member is being deleted.", "get", NAMESPACES),
     _rule("How they are.", "patch", UNITED_DEPLOYMENTS, CLUSTERS, subresource="status"),
     _rule("The templates of past revisions.", "get list watch create patch delete", CONTROLLERREVISIONS),
     _rule("What happens to applications.", "create patch", EVENTS),

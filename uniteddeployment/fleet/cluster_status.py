@@ -22,6 +22,7 @@ _PHASES = {
     Reach.READY: "Running",
     Reach.OFFLINE: "Offline",
     Reach.SUSPENDED: "Pending",
+    Reach.UNKNOWN: "Pending",
 }
 _REASONS = {
     Reach.PENDING: "Connecting",
@@ -69,22 +70,19 @@ class ClusterStatus:
         finally:
             self._writing = False
 
+    async def note_uid(self, uid: str) -> None:
+        """Write at once which cluster it stands for. Raises KubeError."""
+        if self._stored.uid != uid:
+            self.seen(await self._patch({"clusterUID": uid}))
+
     async def _write_once(self) -> bool:
         """Says whether there is nothing left to write."""
-        meta, stored = self._stored.metadata, self._stored.status
+        stored = self._stored.status
         status = self._wanted(stored)
         if status is None or _undated(status) == _undated(stored):
             return True
         try:
-            answer = await self._host.merge_patch(
-                CLUSTERS,
-                meta.name,
-                {"metadata": {"uid": meta.uid}, "status": status},
-                ClusterObject,
-                namespace=meta.namespace,
-                subresource="status",
-                priority=Priority.BACKGROUND,
-            )
+            answer = await self._patch(status)
         except NotFound:
             return True
         except KubeError as error:
@@ -96,6 +94,18 @@ class ClusterStatus:
         self.seen(answer)
         return True
 
+    async def _patch(self, status: Mapping[str, Any]) -> ClusterObject:
+        meta = self._stored.metadata
+        return await self._host.merge_patch(
+            CLUSTERS,
+            meta.name,
+            {"metadata": {"uid": meta.uid}, "status": status},
+            ClusterObject,
+            namespace=meta.namespace,
+            subresource="status",
+            priority=Priority.BACKGROUND,
+        )
+
 
 def build(
     cluster: ClusterObject,
@@ -105,13 +115,19 @@ def build(
     detail: str,
     facts: Facts | None,
     now: datetime,
+    uid: str = "",
+    reason: str = "",
 ) -> dict[str, Any]:
-    """The status of a Cluster that stands like this."""
+    """The status of a Cluster that stands like this. ``uid`` is that of its cluster; ``reason`` is more than ``reach``.
+
+    What the cluster has told about itself stays until it tells something else.
+    """
     time = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {Reach.READY: "True", Reach.OFFLINE: "Unknown"}.get(reach, "False")
     before = {one.get("type"): one for one in stored.get("conditions") or ()}.get("Ready") or {}
     since = before.get("lastTransitionTime") if before.get("status") == ready else time
-    status: dict[str, Any] = {
+    status: dict[str, Any] = {name: stored[name] for name in ("kubernetesVersion", "nodes") if name in stored}
+    status |= {
         "phase": _PHASES[reach],
         "lastProbeTime": time,
         "conditions": [
@@ -120,11 +136,13 @@ def build(
                 "status": ready,
                 "observedGeneration": cluster.metadata.generation,
                 "lastTransitionTime": since,
-                "reason": _REASONS[reach],
+                "reason": reason or _REASONS[reach],
                 "message": detail or "the cluster answers",
             }
         ],
     }
+    if uid:
+        status["clusterUID"] = uid
     if facts is not None and facts.version:
         status["kubernetesVersion"] = facts.version
         status["nodes"] = facts.nodes

@@ -59,6 +59,11 @@ class ClusterObject(Struct, rename="camel", frozen=True):
     def key(self) -> str:
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
+    @property
+    def uid(self) -> str:
+        """The uid of the cluster that it was used for before; empty if it never was."""
+        return str(self.status.get("clusterUID") or "")
+
 
 class Secret(Struct, frozen=True):
     """The data of a Secret, still base64."""

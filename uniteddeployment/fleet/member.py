@@ -1,6 +1,7 @@
 """A connected cluster: its client, its watches, its cache, and whether it can be reached.
 
-Every cluster is probed with one cheap request in 15 s, and at once when a watch breaks or a write gets no answer. An
+Every cluster is probed with one cheap request in 15 s, and at once when a watch breaks or a write gets no answer. The
+probe asks for what tells clusters apart, so that it is noticed when another one answers under the address (I14). An
 open connection alone proves nothing: a frozen server keeps its connections. Two probes in a row have to fail before
 the cluster is Offline, so one slow answer changes nothing (I3, I8).
 """
@@ -15,6 +16,7 @@ import msgspec
 import structlog
 
 from uniteddeployment.fleet.cache import AppKey, MemberCache
+from uniteddeployment.fleet.identity import MissingRightError, UnidentifiedError, cluster_uid
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError, decode
@@ -53,7 +55,7 @@ CONNECTING, READING = "connecting", "reading what runs there"
 REOPENING = "it answers again, and its watches are being opened"
 
 
-_PROBE = Request("GET", "/version", verb="probe", resource="version")
+_VERSION = Request("GET", "/version", verb="probe", resource="version")
 _COUNT = Request("GET", NODES.path(), (("limit", "1"),), verb="probe", resource=NODES.plural)
 
 
@@ -91,8 +93,11 @@ class Member:
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         last_contact: str | None = None,
+        uid: str = "",
     ) -> None:
         self.name = name
+        self.uid = uid
+        """By which the cluster is known; empty for the host, which cannot be replaced."""
         self.client = client
         self.cache = MemberCache(changed, touched=self._heard)
         self.reach = Reach.PENDING
@@ -111,6 +116,8 @@ class Member:
         """Kinds of workloads of which nothing could be read yet -> why."""
         self.failing = asyncio.Event()
         """Whether the last probe failed."""
+        self.replaced = asyncio.Event()
+        """Whether another cluster answers: what it shows says nothing about this one."""
         self._failures = 0
         """Probes that failed in a row."""
         self._suspect = asyncio.Event()
@@ -125,6 +132,7 @@ class Member:
             on_synced=self.suspect,
             on_state=self._connection_changed,
             most=MOST_PODS,
+            before_list=self._identify,
         )
         self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [*self._kinds.values(), pods]
         self._required: list[Reflector[Workload] | Reflector[Pod]] = [
@@ -146,6 +154,7 @@ class Member:
             label_selector=names.LABEL_NAME,
             on_synced=self.suspect,
             on_state=self._connection_changed,
+            before_list=self._identify,
             optional=bool(kind.provider),
             most=MOST_WORKLOADS,
         )
@@ -295,22 +304,33 @@ class Member:
     async def _probe(self) -> str | None:
         """None if it answers and knows us, else what is wrong. Of a cluster that is not well more is asked."""
         try:
-            answer = await self.client.probe(_PROBE, timeout=PROBE_SECONDS)
-            self.facts.version = shortened(decode(answer.body, _Version).git_version, LONGEST_VERSION)
+            await self._identify()
             if self.reach is not Reach.READY:
-                await self._count_nodes()
+                await self._ask_for_facts()
         except Unreachable as error:
             return error.why
-        except Forbidden:
-            return None  # it knows us, and that is all that a probe has to find out
+        except UnidentifiedError as error:
+            return str(error)
         except ApiError as error:
-            return "it refuses our credentials (401 Unauthorized)" if error.status == 401 else _answered(error)
+            return f"it answers {error.status} {error.reason}"
         except (KubeError, DecodingError) as error:
             return f"it does not answer like a Kubernetes API server: {error}"
         return None
 
-    async def _count_nodes(self) -> None:
-        """Counting nodes is a courtesy: a credential may well not have the right."""
+    async def _identify(self) -> None:
+        """Raises UnidentifiedError if another cluster answers, and KubeError if none does."""
+        try:
+            found = await cluster_uid(self.client, timeout=PROBE_SECONDS)
+        except MissingRightError:
+            return  # it knows us; that it is the right one was found out when it was connected
+        if self.uid and found != self.uid:
+            self.replaced.set()
+            raise UnidentifiedError("another cluster answers under its address")
+
+    async def _ask_for_facts(self) -> None:
+        """The number of nodes is a courtesy: a credential may well not have the right to count them."""
+        answer = await self.client.probe(_VERSION, timeout=PROBE_SECONDS)
+        self.facts.version = shortened(decode(answer.body, _Version).git_version, LONGEST_VERSION)
         try:
             listed = await self.client.probe(_COUNT, timeout=PROBE_SECONDS)
         except Forbidden:
@@ -327,7 +347,3 @@ class Member:
         if state != (self.reach, self.detail, self.unserved, self.unread, self.undecided):
             self.reach, self.detail, self.unserved, self.unread, self.undecided = state
             self._turned(self)
-
-
-def _answered(error: ApiError) -> str:
-    return f"it answers {error.status} {error.reason}"

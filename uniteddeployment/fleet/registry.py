@@ -1,14 +1,13 @@
 """The fleet: every Cluster object is a member that is being connected, is connected, or says why not.
 
-A Cluster appears: its Secret is read, its watches start. It changes: it is connected anew. It is suspended or goes
-away: its watches stop, and what runs there is left alone.
+A Cluster appears: its Secret is read, it is found out which cluster answers, and its watches start. It changes: it is
+connected again. It is suspended or deleted: its watches stop, and what runs there is left alone.
 """
 
 import asyncio
 import contextlib
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -20,7 +19,9 @@ from uniteddeployment.fleet import cluster_status, clusters
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
-from uniteddeployment.fleet.member import CONNECTING, Member
+from uniteddeployment.fleet.entry import Entry, Problem
+from uniteddeployment.fleet.member import FIRST_PAUSE, LONGEST_PAUSE, Member
+from uniteddeployment.fleet.registrar import Registrar
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError
@@ -36,22 +37,8 @@ Connect = Callable[[Connection], Client]
 
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15.0, 60.0
 """How often the Secret of a cluster that cannot be reached is read again."""
+CHECKING = "it is being found out which cluster answers"
 _REMEMBERED = 1024
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A Cluster object with the task that keeps it connected."""
-
-    cluster: ClusterObject
-    task: asyncio.Task[None]
-    member: Member | None = None
-    reach: Reach = Reach.PENDING
-    detail: str = CONNECTING
-    undecided: bool = True
-    """Whether it is too early to say how it stands."""
-    status: ClusterStatus | None = None
-    """Writes its status; None for those who only look."""
 
 
 class Fleet:
@@ -80,7 +67,10 @@ class Fleet:
         self._turned = turned
         self._namespace = namespace
         self._now = now
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, Entry] = {}
+        self._registrar = Registrar(host, self._entries, self._leave)
+        self._left: set[str] = set()
+        """The uids of Clusters that gave up their place because their namespace is being deleted."""
         self._last_contacts: LRUCache[str, str | None] = LRUCache(_REMEMBERED)
         """When clusters that are not connected any more were last heard of."""
         self._tasks: asyncio.TaskGroup | None = None
@@ -139,16 +129,18 @@ class Fleet:
         last_contact = self._last_contacts.get(cluster)
         if entry is None:
             return MemberView(cluster, Reach.UNKNOWN, "there is no Cluster object of this name", last_contact)
-        return MemberView(cluster, entry.reach, entry.detail, last_contact, undecided=entry.undecided)
+        same_as = entry.problem.same_as if entry.problem is not None else None
+        return MemberView(cluster, entry.reach, entry.detail, last_contact, same_as=same_as, undecided=entry.undecided)
 
     async def run(self) -> None:
         """Keep all members connected until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
+            tasks.create_task(self._registrar.identify_host())
             tasks.create_task(self._keep_local())
             tasks.create_task(self._clusters.run())
 
-    def _member(self, name: str, client: Client) -> Member:
+    def _member(self, name: str, client: Client, uid: str = "") -> Member:
         return Member(
             name,
             client,
@@ -157,6 +149,7 @@ class Fleet:
             namespace=self._namespace,
             now=self._now,
             last_contact=self._last_contacts.get(name),
+            uid=uid,
         )
 
     def _cluster_changed(self, old: ClusterObject | None, new: ClusterObject | None) -> None:
@@ -167,28 +160,53 @@ class Fleet:
         if known is not None and known.member is not None:
             self._last_contacts[cluster.key] = known.member.last_contact
         if new is None or new.metadata.deletion_timestamp is not None:
-            if known is not None:
-                known.task.cancel()
-                del self._entries[cluster.key]
-                _log.info("cluster", cluster=cluster.key, state="gone")
-                self._turned(cluster.key)
+            self._left.discard(cluster.metadata.uid)
+            self._drop(cluster.key)
             return
-        if known is not None and known.cluster.metadata.uid == new.metadata.uid and known.cluster.spec == new.spec:
-            known.cluster = new
-            if known.status is not None:
-                known.status.seen(new)
-                self._report(known)
+        if new.metadata.uid in self._left:
+            return
+        same = known is not None and known.cluster.metadata.uid == new.metadata.uid
+        if known is not None and same and known.cluster.spec == new.spec:
+            self._status_changed(known, new)
             if old is None or old.metadata.labels != new.metadata.labels:
                 self._turned(new.key)
             return
+        entry = Entry(new, self._tasks.create_task(self._supervise(new.key)), new.uid)
         if known is not None:
             known.task.cancel()
-        entry = self._entries[new.key] = _Entry(new, self._tasks.create_task(self._supervise(new.key)))
-        if known is not None and known.status is not None and known.cluster.metadata.uid == new.metadata.uid:
-            entry.status = known.status
-            entry.status.seen(new)
+        if known is not None and same:
+            entry.held, entry.status = known.held, known.status
         elif not self._read_only:
             entry.status = ClusterStatus(self._host, new, partial(self._status, new.key, new.metadata.uid))
+        if entry.status is not None:
+            entry.status.seen(new)
+        self._entries[new.key] = entry
+        self._registrar.changed()
+
+    def _status_changed(self, entry: Entry, new: ClusterObject) -> None:
+        """Another process may have decided for which cluster a Cluster is used."""
+        entry.cluster = new
+        if entry.status is not None:
+            entry.status.seen(new)
+            self._report(entry)
+        if new.uid and new.uid != entry.held:
+            entry.held = new.uid
+            self._registrar.changed()
+
+    def _drop(self, key: str) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            entry.task.cancel()
+            _log.info("cluster", cluster=key, state="gone")
+            self._registrar.changed()
+            self._turned(key)
+
+    def _leave(self, key: str) -> None:
+        """A Cluster gives up its place before it is gone."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._left.add(entry.cluster.metadata.uid)
+            self._drop(key)
 
     async def _supervise(self, key: str) -> None:
         """Keep one cluster connected. Whatever fails there, also what nobody foresaw, stays there (I10, I16)."""
@@ -201,10 +219,7 @@ class Fleet:
                 reason = _unforeseen(key, error)
             else:
                 return
-            if entry.member is not None and entry.member.lost(reason):
-                self._member_turned(entry.member)
-            else:
-                self._say(entry, Reach.PENDING, reason)
+            self._refuse(entry, Problem(Reach.PENDING, reason))
             await asyncio.sleep(backoff.pause())
 
     async def _keep_local(self) -> None:
@@ -224,25 +239,61 @@ class Fleet:
         if entry.cluster.spec.suspended:
             self._say(entry, Reach.SUSPENDED, "spec.suspended is set")
             return
+        pause = FIRST_PAUSE
         while True:
             try:
                 connection = await clusters.connection(entry.cluster, self._host)
                 client = self._connect(connection)
             except (CredentialsError, KubeError) as error:
-                self._say(entry, Reach.PENDING, str(error))
+                self._refuse(entry, Problem(Reach.PENDING, str(error)))
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            member = entry.member = self._member(key, client)
             try:
-                async with asyncio.TaskGroup() as tasks:
-                    running = tasks.create_task(member.run())
-                    await self._replaced(entry, member, connection)
-                    running.cancel()
+                problem = await self._registrar.admit(entry, client)
+                if problem is None:
+                    pause = FIRST_PAUSE
+                    entry.problem = None
+                    await self._follow(entry, client, connection)
+                    continue
             finally:
-                self._last_contacts[key] = member.last_contact
                 await client.close()
+            self._refuse(entry, problem)
+            await self._registrar.wait_refused(entry, problem, RETRY_SECONDS if problem.reason else pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _replaced(self, entry: _Entry, member: Member, connection: Connection) -> None:
+    async def _follow(self, entry: Entry, client: Client, connection: Connection) -> None:
+        """Watch a cluster until its Secret has other credentials, or the Cluster is not to be used for it any more."""
+        member = entry.member = self._member(entry.key, client, entry.found)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                following = tasks.create_task(member.run())
+                ends = (
+                    tasks.create_task(self._replaced(entry, member, connection)),
+                    tasks.create_task(self._registrar.superseded(entry)),
+                    tasks.create_task(member.replaced.wait()),
+                )
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                for task in (following, *ends):
+                    task.cancel()
+        finally:
+            self._last_contacts[entry.key] = member.last_contact
+        if member.replaced.is_set() or self._registrar.problem(entry) is not None:
+            entry.member = None
+            self._refuse(entry, Problem(Reach.PENDING, CHECKING))
+
+    def _refuse(self, entry: Entry, problem: Problem) -> None:
+        """Say why a Cluster is not used. What was seen through it stays known, unless it may be another cluster's."""
+        if problem == entry.problem and not entry.undecided:
+            return
+        entry.problem = problem
+        if problem.reason:
+            entry.member = None
+        if entry.member is not None and entry.member.lost(problem.detail):
+            self._member_turned(entry.member)
+        else:
+            self._say(entry, problem.reach, problem.detail)
+
+    async def _replaced(self, entry: Entry, member: Member, connection: Connection) -> None:
         """Returns when the cluster cannot be reached and its Secret says something else by now.
 
         A refused token is not the only sign of credentials that were replaced: with another certificate authority
@@ -275,13 +326,16 @@ class Fleet:
         if entry is not None:
             self._report(entry)
 
-    def _say(self, entry: _Entry, reach: Reach, detail: str) -> None:
+    def _say(self, entry: Entry, reach: Reach, detail: str) -> None:
+        was_undecided = entry.undecided
         entry.reach, entry.detail, entry.undecided = reach, detail, False
+        if was_undecided:
+            self._registrar.changed()
         self._stirred.set()
         self._turned(entry.cluster.key)
         self._report(entry)
 
-    def _report(self, entry: _Entry) -> None:
+    def _report(self, entry: Entry) -> None:
         """Have the Cluster's status written; nobody waits for that."""
         if entry.status is not None and self._tasks is not None:
             self._tasks.create_task(self._write(entry.cluster.key, entry.status))
@@ -297,9 +351,15 @@ class Fleet:
         entry = self._entries.get(key)
         if entry is None or entry.cluster.metadata.uid != uid or (entry.undecided and stored):
             return None
-        facts = entry.member.facts if entry.member is not None else None
         return cluster_status.build(
-            entry.cluster, stored, entry.reach, detail=entry.detail, facts=facts, now=self._now()
+            entry.cluster,
+            stored,
+            entry.reach,
+            detail=entry.detail,
+            facts=entry.member.facts if entry.member is not None else None,
+            now=self._now(),
+            uid=entry.held,
+            reason=entry.problem.reason if entry.problem is not None else "",
         )
 
 

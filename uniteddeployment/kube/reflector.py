@@ -12,7 +12,7 @@ What it tells (``on_change``) is what changed in its copy, from old to new; how 
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 import structlog
@@ -48,6 +48,8 @@ class Reflector(Generic[T]):
     ``store`` is the copy: read it at will, write it never. ``on_seen`` is called with every state of every object that
     comes in, before ``on_change``, which leaves out the states that a list or a later change has replaced already.
     ``synced`` is set once the first list is complete.
+    ``before_list`` is awaited before each list after the first, since such a list replaces what is known. It prevents
+    that by raising a KubeError.
     An ``optional`` resource is one that a server need not have: it is asked for again after minutes only, ``refusal``
     says so meanwhile, and ``on_synced`` is also called for the first answer that is none.
     ``most`` is how many objects are kept: a collection with more is not followed, and listed again after minutes.
@@ -66,6 +68,7 @@ class Reflector(Generic[T]):
         field_selector: str | None = None,
         on_synced: Callable[[], None] | None = None,
         on_state: Callable[[bool], None] | None = None,
+        before_list: Callable[[], Awaitable[None]] | None = None,
         idle_timeout: float = IDLE_SECONDS,
         initial_timeout: float = INITIAL_SECONDS,
         backoff: Backoff | None = None,
@@ -91,6 +94,7 @@ class Reflector(Generic[T]):
         self._fields = field_selector
         self._on_synced = on_synced
         self._on_state = on_state
+        self._before_list = before_list
         self._idle = idle_timeout
         self._initial_idle = initial_timeout
         self._backoff = backoff or Backoff(chance=chance)
@@ -183,6 +187,8 @@ class Reflector(Generic[T]):
     async def _round(self) -> None:
         """One watch, with a list before it if the copy has no version to go on from."""
         if self._version is None:
+            if self._before_list is not None and self.synced.is_set():
+                await self._before_list()
             if self._streaming and await self._streaming_list():
                 return
             await self._paged_list()

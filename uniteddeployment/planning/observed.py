@@ -389,7 +389,7 @@ class Reach(StrEnum):
     """It answered once and does not answer now."""
     SUSPENDED = "Suspended"
     UNKNOWN = "Unknown"
-    """No Cluster object of that name, or one that the registry query leaves out."""
+    """No Cluster object of that name, one that the registry query leaves out, or one for which another is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +409,8 @@ class MemberView:
     """Kinds of workloads that cannot be had there -> why, for people."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """Kinds of workloads whose objects could not be read yet -> why, for people."""
+    same_as: str | None = None
+    """The Cluster that is used in its place, since both name one cluster; the host is ``""``."""
     undecided: bool = False
     """Whether it is too early to say how it stands: this process has just begun to look, and nothing has failed."""
 

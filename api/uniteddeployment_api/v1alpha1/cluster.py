@@ -55,6 +55,8 @@ class ClusterStatus(StatusModel):
     answers. Offline: it answered before and does not now. The reason of the condition Ready tells more."""
     conditions: tuple[Condition, ...] = ()
     """Ready: whether the cluster answers and accepts our credentials."""
+    cluster_uid: Annotated[str, Field(alias="clusterUID", max_length=128)] = ""
+    """The uid of its namespace kube-system, by which the cluster is known. Only one Cluster object is used for it."""
     kubernetes_version: str = ""
     """The version that its API server tells."""
     nodes: Int32 | None = None

@@ -155,6 +155,20 @@ def test_the_clusters_looked_at_are_those_of_the_topology_of_status_and_where_so
     assert not seen.in_cluster("default/idle")
 
 
+def test_the_cluster_that_is_used_in_place_of_another_is_looked_at_as_well() -> None:
+    """I8, I14: what was applied through either of two Clusters for one server is seen through the one that is used."""
+    duplicate = MemberView(CLUSTER, Reach.UNKNOWN, "the same server", same_as="default/first")
+    clusters = Clusters(duplicate, MemberView("default/first", Reach.OFFLINE))
+    assert observer(clusters).observe(subject()).members["default/first"].reach is Reach.OFFLINE
+
+
+def test_the_cluster_that_a_workload_was_applied_through_is_looked_at_as_well() -> None:
+    """I14: whether it still exists decides who may remove the workload."""
+    notes = {names.ANNOTATION_OWNER_UID: "uid-web", names.ANNOTATION_CLUSTER: "default/before"}
+    clusters = Clusters(make.view("member-1", found(annotations=notes)))
+    assert observer(clusters).observe(subject()).members["default/before"].reach is Reach.UNKNOWN
+
+
 def test_a_cluster_that_is_left_is_not_remembered() -> None:
     clusters = Clusters(MemberView("default/old", Reach.READY))
     seen = observer(clusters)

@@ -29,7 +29,9 @@ class Slow:
         if self.gone:
             raise Unreachable("member-1", "connection refused")
         if request.verb == "probe":
-            return Answer(200, {}, json.dumps({"gitVersion": "v1.36.0", "items": []}).encode())
+            return Answer(
+                200, {}, json.dumps({"metadata": {"uid": "u"}, "gitVersion": "v1.36.0", "items": []}).encode()
+            )
         return await self._never(request)
 
     @contextlib.asynccontextmanager

@@ -409,3 +409,26 @@ async def test_pages_are_seen_as_well() -> None:
     async with running(world.reflector.run()):
         await until(lambda: world.synced)
     assert seen == ["a", "b"]
+
+
+async def test_a_list_that_replaces_the_copy_can_be_prevented() -> None:
+    """I14: another server may answer under the address by then, and its list says nothing about what is known."""
+    asked: list[str] = []
+
+    async def before_list() -> None:
+        asked.append("asked")
+        if len(asked) < 3:
+            raise Unreachable("test", "another server")
+
+    world = World(before_list=before_list)
+    feed = world.feed(thing("a", 1, size=1), version=1)
+    async with running(world.reflector.run()):
+        await until(lambda: world.synced)
+        assert asked == [], "the first list replaces nothing"
+        other = world.feed(version=9)
+        feed.error(410, "Expired")
+        await until(lambda: len(asked) == 2)
+        assert world.names() == ["a"]
+        assert not other.opened.is_set()
+        await until(lambda: world.names() == [])
+        assert len(asked) == 3

@@ -1,0 +1,42 @@
+"""Which cluster answers: a cluster is known by the uid of its namespace kube-system, whatever its address (I14)."""
+
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.decoding import DecodingError, decode
+from uniteddeployment.kube.errors import Forbidden, KubeError, NotFound, Unauthorized
+from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.resource import NAMESPACES
+from uniteddeployment.text import shortened
+
+SYSTEM_NAMESPACE = "kube-system"
+LONGEST_UID = 128
+_REQUEST = Request("GET", NAMESPACES.path(None, SYSTEM_NAMESPACE), verb="probe", resource=NAMESPACES.plural)
+
+
+class UnidentifiedError(KubeError):
+    """The cluster answers, and does not say which one it is. The message says what to do."""
+
+
+class MissingRightError(UnidentifiedError):
+    """The credentials may not read the namespace."""
+
+
+async def cluster_uid(client: Client, *, timeout: float) -> str:  # noqa: ASYNC109  # handed to the transport
+    """The uid of the cluster. Raises KubeError if it does not answer, UnidentifiedError if it does not say."""
+    try:
+        answer = await client.probe(_REQUEST, timeout=timeout)
+        uid = decode(answer.body, PartialObject).metadata.uid
+    except Unauthorized:
+        raise UnidentifiedError("it refuses our credentials (401 Unauthorized)") from None
+    except Forbidden:
+        raise MissingRightError(
+            f"the credentials may not get the namespace {SYSTEM_NAMESPACE}, by whose uid a cluster is known: "
+            "grant the verb get on it, as config/member does"
+        ) from None
+    except NotFound:
+        raise UnidentifiedError(f"it has no namespace {SYSTEM_NAMESPACE}, by whose uid a cluster is known") from None
+    except DecodingError as error:
+        raise UnidentifiedError(f"it does not answer like a Kubernetes API server: {error}") from None
+    if not uid:
+        raise UnidentifiedError(f"its namespace {SYSTEM_NAMESPACE} has no uid, by which a cluster is known")
+    return shortened(uid, LONGEST_UID)
