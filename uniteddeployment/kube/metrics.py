@@ -4,12 +4,17 @@ Children are bound once and kept, since looking one up by its labels costs four 
 to a cluster can be forgotten with it, so that a fleet that changes does not grow the registry for ever.
 """
 
+from http import HTTPStatus
 from typing import Protocol
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 _QUEUE_BUCKETS = (0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 _REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0)
+
+
+_CODES = frozenset({0, *HTTPStatus})
+"""Codes that are told apart. A server may answer with any number, and each would be a series for ever."""
 
 
 class Measurable(Protocol):
@@ -93,15 +98,16 @@ class ClientMetrics:
     def __init__(self, metrics: Metrics, cluster: str) -> None:
         self._metrics = metrics
         self._cluster = cluster
-        self._counters: dict[tuple[str, str, int], Counter] = {}
+        self._counters: dict[tuple[str, str, str], Counter] = {}
         self._timers: dict[str, Histogram] = {}
 
     def requested(self, verb: str, resource: str, status: int, seconds: float) -> None:
         """Counts one request."""
-        counter = self._counters.get((verb, resource, status))
+        code = str(status) if status in _CODES else f"{status // 100}xx"
+        counter = self._counters.get((verb, resource, code))
         if counter is None:
-            counter = self._metrics.requests.labels(self._cluster, verb, resource, str(status))
-            self._counters[verb, resource, status] = counter
+            counter = self._metrics.requests.labels(self._cluster, verb, resource, code)
+            self._counters[verb, resource, code] = counter
         counter.inc()
         if verb == "watch":
             return  # the time until a stream begins says nothing about how fast a server is
@@ -112,8 +118,8 @@ class ClientMetrics:
 
     def forget(self) -> None:
         """Takes this cluster out of the registry."""
-        for verb, resource, status in self._counters:
-            self._metrics.requests.remove(self._cluster, verb, resource, str(status))
+        for verb, resource, code in self._counters:
+            self._metrics.requests.remove(self._cluster, verb, resource, code)
         for verb in self._timers:
             self._metrics.latency.remove(self._cluster, verb)
         self._counters.clear()

@@ -23,6 +23,7 @@ from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.meta import ObjectReference, PartialObject, micro_time, utc_now
 from uniteddeployment.kube.ratelimit import TokenBucket
 from uniteddeployment.kube.resource import EVENTS
+from uniteddeployment.text import shortened
 
 SERIES_SECONDS = 600.0
 """How long after the last time the same thing counts as the same Event."""
@@ -94,7 +95,7 @@ class Recorder:
 
         ``note`` must hold no secrets: anybody may read Events.
         """
-        key: _Key = (regarding, related, type_, reason, action, note)
+        key: _Key = (regarding, related, type_, reason, action, _shortened(note))
         known = self._series.get(key)
         if known is not None:
             known.count += 1
@@ -148,7 +149,7 @@ class Recorder:
             "action": action[:128],
             "reason": reason[:128],
             "regarding": regarding,
-            "note": _shortened(note),
+            "note": note,
             "type": type_,
         }
         if related is not None:
@@ -207,8 +208,9 @@ class Recorder:
 
 
 def _shortened(note: str) -> str:
-    """The note in the 1,024 bytes that the API server allows."""
-    data = note.encode()
+    """The note in one line and in the 1,024 bytes that the API server allows."""
+    line = shortened(note, _LONGEST_NOTE)
+    data = line.encode()
     if len(data) <= _LONGEST_NOTE:
-        return note
+        return line
     return data[: _LONGEST_NOTE - 3].decode("utf-8", "ignore") + "..."

@@ -16,7 +16,8 @@ Word = Annotated[str, Meta(max_length=128)]
 """A uid, a resource version, a phase, a type: one word for programs."""
 Count = Annotated[int, Meta(ge=0, le=_INT32_MAX)]
 Int32 = Annotated[int, Meta(ge=-_INT32_MAX - 1, le=_INT32_MAX)]
-Generation = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Generation = Annotated[int, Meta(ge=0, le=2**48)]
+"""Status has sums of them, and the API takes 63 bits."""
 
 LABEL_LENGTH: Final = 63
 _OTHER_THAN_A_PATH: Final = ("/", "%")

@@ -28,6 +28,10 @@ from uniteddeployment.planning.steps import (
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment.planning.subsets import Look, plan_subset
 from uniteddeployment.planning.unready import next_due
+from uniteddeployment.text import shortened
+
+_MOST_PROBLEMS = 16
+_MOST_LEFTOVERS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,7 @@ def _plan(subject: Subject, observed: Observed) -> Plan:
         return _farewell(subject, observed)
     app = subject.app
     if app is None:
-        problems = "; ".join(f"{error.path}: {error.message}" for error in subject.errors)
-        verdicts = status.refused("InvalidSpec", problems)
+        verdicts = status.refused("InvalidSpec", _problems(subject))
         stored = status.with_conditions(subject, verdicts, observed.now)
         return Plan(before=_finalizer(subject, observed, writing=False), status=stored)
     revisions = history.revisions(subject, app, observed)
@@ -85,6 +88,13 @@ def _plan(subject: Subject, observed: Observed) -> Plan:
     except TemplateMissing:
         return Plan(missing=frozenset({revisions.current.name}) if revisions.current else frozenset())
     return _together(look, planned)
+
+
+def _problems(subject: Subject) -> str:
+    """What is wrong with a spec. A hundred thousand wrong fields are told by the first of them."""
+    told = [shortened(f"{error.path}: {error.message}") for error in subject.errors[:_MOST_PROBLEMS]]
+    more = len(subject.errors) - len(told)
+    return "; ".join([*told, f"and {more} more"] if more else told)
 
 
 def _farewell(subject: Subject, observed: Observed) -> Plan:
@@ -164,7 +174,7 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
             current=current,
             updated=revisions.updated,
             now=observed.now,
-            leftovers=[one.entry() for one in left.found],
+            leftovers=[one.entry() for one in left.found[:_MOST_LEFTOVERS]],
         ),
         events=news(subject, rows, unplaced=divided.unplaced, why_unplaced=divided.why_unplaced, current=current),
         rows=rows,

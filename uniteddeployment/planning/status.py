@@ -4,7 +4,7 @@ Conditions follow kstatus: ``Ready`` says whether the application is as asked fo
 way, ``Stalled`` whether somebody has to do something. Unknown is neither True nor False (I8).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,14 @@ from uniteddeployment.planning.kinds.base import Counts
 from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.state import State, first, of_subset
 from uniteddeployment.planning.subject import Subject
+from uniteddeployment.text import shortened
 from uniteddeployment_api.selectors import selector_text
+from uniteddeployment_api.v1alpha1.meta import INT32_MAX
 
+LONGEST_CONDITION, LONGEST_MESSAGE = 4096, 1024
+"""Characters of the message of a condition, and of what is said of a subset."""
+MOST_REVISIONS = 16
+"""How many revisions are shown of a subset, those with the most pods."""
 READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
 SERVED = "Served"
 """Of a subset, and there only while it is False: whether its cluster serves the kind of its workload."""
@@ -49,6 +55,10 @@ class Row:
     """How many of those do have stand-ins."""
     conditions: tuple[Mapping[str, Any], ...] = ()
     paused: bool = False
+
+    def __post_init__(self) -> None:
+        """Cut the message here, so that what is compared with the stored status is what is stored."""
+        object.__setattr__(self, "message", shortened(self.message, LONGEST_MESSAGE))
 
     @property
     def held(self) -> bool:
@@ -94,10 +104,10 @@ def build(
     return {
         "observedGeneration": subject.generation,
         # An autoscaler divides the load by these: pods that only wait, while others stand in for them, are not counted.
-        "replicas": sum(max(0, row.counts.observed - row.covered) for row in rows),
-        "readyReplicas": sum(row.counts.ready for row in rows),
-        "updatedReplicas": sum(row.counts.updated for row in rows),
-        "updatedReadyReplicas": sum(row.counts.updated_ready for row in rows),
+        "replicas": _total(max(0, row.counts.observed - row.covered) for row in rows),
+        "readyReplicas": _total(row.counts.ready for row in rows),
+        "updatedReplicas": _total(row.counts.updated for row in rows),
+        "updatedReadyReplicas": _total(row.counts.updated_ready for row in rows),
         "unplacedReplicas": unplaced,
         "currentRevision": current,
         "updatedRevision": updated,
@@ -128,10 +138,15 @@ def dated(subject: Subject, verdicts: Sequence[Verdict], now: str) -> list[dict[
                 "observedGeneration": subject.generation,
                 "lastTransitionTime": before.get("lastTransitionTime") if same else now,
                 "reason": verdict.reason,
-                "message": verdict.message,
+                "message": shortened(verdict.message, LONGEST_CONDITION),
             }
         )
     return conditions
+
+
+def _total(counts: Iterable[int]) -> int:
+    """A sum that the schema takes: members say what they like, and one field out of range loses the whole status."""
+    return min(sum(counts), INT32_MAX)
 
 
 def verdicts(
@@ -262,9 +277,9 @@ def _subset(row: Row) -> dict[str, Any]:
     if row.conditions:
         entry["conditions"] = list(row.conditions)
     if row.revisions:
+        shown = sorted(sorted(row.revisions, key=lambda one: -one[1])[:MOST_REVISIONS])
         entry["revisions"] = [
-            {"revision": revision, "replicas": replicas, "readyReplicas": ready}
-            for revision, replicas, ready in row.revisions
+            {"revision": revision, "replicas": replicas, "readyReplicas": ready} for revision, replicas, ready in shown
         ]
     if row.last_observed:
         entry["lastObservedTime"] = row.last_observed
