@@ -33,6 +33,9 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """What pydantic finds -> the name of the form that is not kept, and how it is told."""
 
+MOST_ERRORS: Final = 256
+"""How many reasons are told of one object."""
+
 FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     form: tuple(dict.fromkeys(words for name, words in _WORDS.values() if name == form))
     for form in dict.fromkeys(name for name, _ in _WORDS.values())
@@ -62,8 +65,15 @@ class InvalidObject(ValueError):  # noqa: N818  Kubernetes says that an object i
 
 
 def from_pydantic(error: ValidationError) -> InvalidObject:
-    """The same reasons in words and paths that a user of Kubernetes knows. The values themselves are not repeated."""
-    return InvalidObject(_told(entry) for entry in error.errors(include_url=False, include_input=False))
+    """The same reasons in words and paths that a user of Kubernetes knows. The values themselves are not repeated.
+
+    Of very many only the first are told: a megabyte of wrong fields would take seconds.
+    """
+    entries = error.errors(include_url=False, include_input=False)
+    told = [_told(entry) for entry in entries[:MOST_ERRORS]]
+    if len(entries) > len(told):
+        told.append(FieldError("", f"and {len(entries) - len(told)} more errors"))
+    return InvalidObject(told)
 
 
 def _told(entry: Any) -> FieldError:

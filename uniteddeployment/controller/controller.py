@@ -28,6 +28,7 @@ from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.workqueue import ShutDown, WorkQueue
 from uniteddeployment.planning.news import changes
 from uniteddeployment.planning.plan import Plan, plan
+from uniteddeployment.planning.status import refused, with_conditions
 from uniteddeployment.planning.steps import Event
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
@@ -59,6 +60,7 @@ class Controller:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
+        self._now = now
         self._workers = workers
         self._recorder = recorder
         self._metrics = metrics or NoMetrics()
@@ -128,10 +130,23 @@ class Controller:
         """One application's trouble must not end the work on all others: it is logged, counted and tried again."""
         try:
             await work(key)
-        except Exception:  # noqa: BLE001  # see above
+        except Exception as error:  # noqa: BLE001  # see above
             _log.exception("reconcile failed", namespace=key[0], name=key[1])
             self._metrics.failed("internal")
             self.queue.add_rate_limited(key)
+            await self._tell_failure(key, type(error).__name__)
+
+    async def _tell_failure(self, key: Key, error: str) -> None:
+        """Say in status that an application cannot be worked on; what runs is left as it is (I11)."""
+        message = f"internal error: {error}; nothing is changed, and it is tried again. The controller's log says where"
+        try:
+            subject = self._subject(key)
+            if subject is not None:
+                now = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+                told = with_conditions(subject, refused("InternalError", message), now)
+                await self._reporter.status(subject, Plan(status=told))
+        except Exception:  # noqa: BLE001  # what made the pass fail may also make this fail
+            _log.exception("status not written", namespace=key[0], name=key[1])
 
     async def _run_sources(self) -> None:
         async with asyncio.TaskGroup() as tasks:

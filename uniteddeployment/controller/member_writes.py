@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+import structlog
 
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import adopt, create, try_successor
@@ -21,6 +22,8 @@ from uniteddeployment.planning.status import where
 from uniteddeployment.planning.steps import Apply, Delete, DeletePod, Event, MemberStep, Release, Scale
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
+
+_log = structlog.get_logger(__name__)
 
 _SCALE_TRIES = 3
 
@@ -39,7 +42,17 @@ class MemberWriter:
     """Carries out member steps. Raises KubeError."""
 
     async def write(self, subject: Subject, member: Member, step: MemberStep, memory: Memory) -> Written:
-        """Carry out one step."""
+        """Carry out one step. What a member shows of an object need not have the form of one."""
+        try:
+            return await self._write(subject, member, step, memory)
+        except errors.KubeError:
+            raise
+        except Exception as error:
+            _log.exception("an answer could not be worked with", cluster=member.name, kind=step.kind, name=step.name)
+            why = f"the cluster's answer could not be worked with ({type(error).__name__})"
+            raise errors.Malformed(0, "Malformed", why) from error
+
+    async def _write(self, subject: Subject, member: Member, step: MemberStep, memory: Memory) -> Written:
         if isinstance(step, DeletePod):
             await self._delete_pod(subject, member, step)
             return Written()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import structlog
 from cachetools import LRUCache
 from msgspec import Raw, Struct, field
 
@@ -18,6 +19,7 @@ REVISION_SELECTOR = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME
 ORPHAN_FINALIZER = "orphan"
 """Kubernetes' mark of ``--cascade=orphan``. Its garbage collector removes the owner references of what the object owns
 on the host, and then this finalizer, within milliseconds."""
+_log = structlog.get_logger(__name__)
 _EMPTY = Raw(b"{}")
 
 
@@ -143,8 +145,16 @@ class Parser:
             orphan=orphaning or ORPHAN_FINALIZER in meta.finalizers or names.ANNOTATION_ORPHAN in meta.annotations,
             keeps_workloads=_deletion_policy(stored) == names.ORPHAN_POLICY,
             annotations=meta.annotations,
-            status=msgspec.json.decode(stored.status, type=dict[str, Any]),
+            status=_status(stored),
         )
+
+
+def _status(stored: Stored) -> dict[str, Any]:
+    """The status as it is stored; one that is no object is as good as none, and is replaced."""
+    try:
+        return msgspec.json.decode(stored.status, type=dict[str, Any])
+    except msgspec.ValidationError:
+        return {}
 
 
 class _DeletionPolicy(Struct, rename="camel", frozen=True):
@@ -161,6 +171,15 @@ def _deletion_policy(stored: Stored) -> str:
 
 def parse(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]:
     """The application, or what keeps its spec from being worked on (I11)."""
+    try:
+        return _parsed(stored)
+    except Exception as error:  # noqa: BLE001  # logged, and told as what it is
+        # One object's spec must not be tried again for ever without a word to its owner.
+        _log.exception("spec not read", namespace=stored.metadata.namespace, name=stored.metadata.name)
+        return None, (FieldError("spec", f"it cannot be worked on ({type(error).__name__})"),)
+
+
+def _parsed(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]:
     meta = stored.metadata
     document = {
         "apiVersion": names.API_VERSION,

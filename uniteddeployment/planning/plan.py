@@ -92,7 +92,7 @@ def _plan(subject: Subject, observed: Observed) -> Plan:
 
 def _problems(subject: Subject) -> str:
     """What is wrong with a spec. A hundred thousand wrong fields are told by the first of them."""
-    told = [shortened(f"{error.path}: {error.message}") for error in subject.errors[:_MOST_PROBLEMS]]
+    told = [shortened(str(error)) for error in subject.errors[:_MOST_PROBLEMS]]
     more = len(subject.errors) - len(told)
     return "; ".join([*told, f"and {more} more"] if more else told)
 

@@ -1,0 +1,226 @@
+"""One bad object on the host stops nothing but itself, and says what is wrong with it (I10, I11, I16)."""
+
+import asyncio
+import base64
+import json
+
+import pytest
+import structlog
+
+from tests.support.inprocess import InProcessTransport
+from tests.support.planning import manifest
+from tests.support.world import UDS, simulate, world
+from uniteddeployment.controller import controller as controller_module
+from uniteddeployment.kube.client import Client
+from uniteddeployment_api import names
+
+CLUSTERS = f"{names.API_PATH}/namespaces/default/clusters"
+SECRETS = "/api/v1/namespaces/default/secrets"
+
+
+def cluster(w, name, *, server=None, data=None, **spec):
+    """A Cluster object with a Secret of its own."""
+    if data is not None:
+        secret = {"metadata": {"name": name}, "data": {k: base64.b64encode(v).decode() for k, v in data.items()}}
+        w.request(w.host, "POST", SECRETS, secret)
+    body = {
+        "apiVersion": names.API_VERSION,
+        "kind": "Cluster",
+        "metadata": {"name": name},
+        "spec": {"credentials": {"secretRef": {"name": name}}, **({"server": server} if server else {}), **spec},
+    }
+    w.request(w.host, "POST", CLUSTERS, body)
+
+
+def ready_condition(w, name):
+    found = w.host.access.get("clusters.uniteddeployment.io", "default", name)
+    return next(iter((found.get("status") or {}).get("conditions", ())), {})
+
+
+TOKEN = {"token": b"x"}
+BAD_CLUSTERS = {
+    "port": ({"server": "https://h:99999", "data": TOKEN}, "must be a URL"),
+    "bracket": ({"server": "https://[", "data": TOKEN}, "must be a URL"),
+    "host": ({"server": f"https://{'a' * 300}", "data": TOKEN}, "longer than a DNS name"),
+    "unknown": ({"server": "https://nowhere.test", "data": TOKEN}, "internal error: KeyError"),
+    "brackets": ({"data": {"kubeconfig": b"[[["}}, "is not YAML"),
+    "deep": ({"data": {"kubeconfig": b"[" * 5000}}, "nested deeper"),
+    "date": ({"data": {"kubeconfig": b"current-context: 2024-13-45"}}, "has no context"),
+    "aliases": ({"data": {"kubeconfig": b"a: &a [x]\nb: [*a, *a]"}}, "an anchor or an alias"),
+    "number": (
+        {
+            "data": {
+                "kubeconfig": json.dumps(
+                    {
+                        "current-context": "x",
+                        "contexts": [{"name": "x", "context": {"cluster": "x"}}],
+                        "clusters": [{"name": "x", "cluster": {"server": "https://h", "tls-server-name": 5}}],
+                    }
+                ).encode()
+            }
+        },
+        "'tls-server-name' of the kubeconfig must be a string",
+    ),
+    "token": ({"server": "https://h", "data": {"token": b"two\nlines"}}, "a space or a line break inside"),
+    "bytes": ({"server": "https://h", "data": {"token": b"\xff\xfe"}}, "other than ASCII"),
+    "none": ({"server": "https://h"}, "does not exist"),
+}
+
+
+def test_clusters_and_secrets_that_cannot_be_used_say_why_and_stop_nobody():
+    """I10, I12: each ended the controller for all. They are tried again, and one that is corrected is taken up."""
+
+    async def story():
+        async with world() as w:
+            for name, (options, _) in BAD_CLUSTERS.items():
+                cluster(w, name, **options)
+            w.apply(manifest())
+            await w.until(w.settled, 60, what="the application")
+            for name, (_, complaint) in BAD_CLUSTERS.items():
+                await w.until(lambda name=name: w.phase(name) == "Pending", 60, what=name)
+                assert complaint in ready_condition(w, name)["message"], name
+            await asyncio.sleep(300)
+            w.apply(manifest(image="app:2"))
+            await w.until(w.settled, what="the new image")
+            token = {"stringData": {"token": "x"}, "data": None}
+            w.request(w.host, "PATCH", f"{SECRETS}/port", token, content_type="application/merge-patch+json")
+            right = {"spec": {"server": "https://member-1.test:6443"}}
+            w.request(w.host, "PATCH", f"{CLUSTERS}/port", right, content_type="application/merge-patch+json")
+            await w.until(lambda: "refuses our credentials" in ready_condition(w, "port")["message"], what="an answer")
+
+    simulate(story)
+
+
+class Injecting(InProcessTransport):
+    """Slips objects into what the host says that its schema would not let in."""
+
+    objects: tuple[bytes, ...] = ()
+
+    async def _guarded(self, chunks):
+        async for chunk in super()._guarded(chunks):
+            if b'"kind":"UnitedDeployment"' in chunk and b'"type":"ADDED"' in chunk:
+                for injected in self.objects:
+                    yield b'{"type":"ADDED","object":%s}\n' % injected
+            yield chunk
+
+
+DEEP = b'{"a":' * 3000 + b"1" + b"}" * 3000
+
+
+@pytest.mark.parametrize(
+    "poison",
+    [
+        b"[]",
+        b'{"metadata":5}',
+        b'{"metadata":{"name":"x","namespace":"default","uid":"u"},"spec":[1]}',
+        b'{"metadata":{"name":"x","namespace":"default","uid":"u"},"spec":{},"status":5}',
+        b'{"metadata":{"name":"x","namespace":"default","generation":-1}}',
+        b'{"metadata":{"name":"x","namespace":"default","uid":"u"},"spec":' + DEEP + b"}",
+        DEEP,
+        b'{"metadata":{"name":"\xff"}}',
+        b"9" * 400,
+    ],
+    ids=range(9),
+)
+def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(poison):
+    async def story():
+        async with world(controller=False) as w:
+
+            def client(where, token=None):
+                made = type("Made", (Injecting,), {"objects": (poison,)}) if where is w.host else InProcessTransport
+                transport = made(where, token or "admin-token", where.name)
+                w.transports[where.name] = transport
+                return Client(transport, where.name, field_manager=names.FIELD_MANAGER)
+
+            w.client = client
+            w.start_controller()
+            await asyncio.sleep(5)
+            w.apply(manifest())
+            await w.until(w.settled, 60, what="the application")
+            w.apply(manifest(image="app:2"))
+            await w.until(w.settled, 120, what="the new image")
+
+    simulate(story)
+
+
+def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on():
+    """I11: an API server takes ten thousand levels."""
+
+    async def story():
+        async with world() as w:
+            document = manifest()
+            document["spec"]["template"]["statefulSetTemplate"]["spec"]["x"] = nested(65)
+            w.apply(document)
+            other = manifest()
+            other["metadata"]["name"] = "other"
+            w.apply(other)
+            await w.until(lambda: w.settled("other"), 60, what="the other application")
+            await w.until(lambda: w.condition("Stalled") == "True", 60, what="the condition")
+            message = next(one["message"] for one in w.status()["conditions"] if one["type"] == "Stalled")
+            assert "spec.template.statefulSetTemplate.spec: lists and objects are nested deeper" in message
+            w.apply(manifest())
+            await w.until(w.settled, 60, what="the corrected one")
+
+    simulate(story)
+
+
+def nested(levels):
+    value = "x"
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def test_an_application_that_makes_the_planner_fail_says_so_and_the_others_go_on(monkeypatch):
+    async def story():
+        async with world() as w:
+            plan = controller_module.plan
+            broken = {"web"}
+
+            def fails(subject, observed):
+                if subject.name in broken:
+                    raise ZeroDivisionError("what it was about")
+                return plan(subject, observed)
+
+            monkeypatch.setattr(controller_module, "plan", fails)
+            w.apply(manifest())
+            other = manifest()
+            other["metadata"]["name"] = "other"
+            w.apply(other)
+            await w.until(lambda: w.settled("other"), 60, what="the other application")
+            await w.until(lambda: w.condition("Stalled") == "True", 60, what="the condition")
+            messages = [one["message"] for one in w.status()["conditions"]]
+            assert any("internal error: ZeroDivisionError" in one for one in messages)
+            assert "what it was about" not in str(w.ud())
+            version = w.host.access.get(UDS, "default", "web")["metadata"]["resourceVersion"]
+            await asyncio.sleep(600)
+            assert w.host.access.get(UDS, "default", "web")["metadata"]["resourceVersion"] == version
+            broken.clear()
+            await w.until(w.settled, 120, what="the application")
+
+    with structlog.testing.capture_logs():  # to print that many tracebacks takes a minute
+        simulate(story)
+
+
+def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused():
+    """24 copies of a list to its own end."""
+
+    async def story():
+        async with world() as w:
+            document = manifest()
+            first = {"op": "add", "path": "/metadata/annotations/x", "value": {"l": ["x" * 100]}}
+            again = {"op": "copy", "from": "/metadata/annotations/x/l", "path": "/metadata/annotations/x/l/-"}
+            document["spec"]["topology"]["subsets"][0]["overrides"] = [first, *[again] * 24]
+            w.apply(document)
+            other = manifest()
+            other["metadata"]["name"] = "other"
+            w.apply(other)
+            await w.until(lambda: w.settled("other"), 60, what="the other application")
+            await w.until(lambda: w.condition("Stalled") == "True", 60, what="the condition")
+            message = next(one["message"] for one in w.status()["conditions"] if one["type"] == "Stalled")
+            assert "spec.topology.subsets[0].overrides[12].from" in message
+            assert "copy more than 256 KiB together" in message
+            w.apply(manifest())
+            await w.until(w.settled, 60, what="the corrected one")
+
+    simulate(story)
