@@ -24,7 +24,11 @@ class HostileServer:
     """``answers`` maps the last part of a path to what comes; what is not in it is answered well."""
 
     def __init__(self, answers: dict[str, Answer]) -> None:
-        well = {"version": whole({"gitVersion": "v1.36.0"}), "nodes": whole({"items": []})}
+        well = {
+            "kube-system": whole({"metadata": {"name": "kube-system", "uid": "the-cluster"}}),
+            "version": whole({"gitVersion": "v1.36.0"}),
+            "nodes": whole({"items": []}),
+        }
         self.answers: dict[str, Answer] = {**well, **answers}
         self.asked: list[Asked] = []
         self.port = 0
