@@ -151,10 +151,11 @@ def test_what_is_missing_is_added_to_no_revision_if_there_is_none_for_it():
     assert moves.goals(4, 3, "target", None, {"old": Size(2, 2)}) == {"old": 2, "target": 1}
     assert moves.goals(4, 3, "target", "target", {}) == {"target": 4}
     assert moves.goals(4, 9, "target", "old", {}) == {"target": 0, "old": 4}
+    assert moves.goals(4, 2, "target", "old", {"middle": Size(2, 2)}) == {"middle": 2, "target": 2}
 
 
 def test_values_that_are_no_numbers_count_as_nothing():
-    assert [moves.resolve(one, 10, round_up=True) for one in (3, -3, "15%", "x%", "3", None)] == [3, 0, 2, 0, 0, 0]
+    assert [moves.resolve(one, 10, round_up=True) for one in (3, -3, "15%", "x%", "35", None)] == [3, 0, 2, 0, 0, 0]
     assert moves.resolve("15%", 10, round_up=False) == 1
     assert moves.pace({"rollingUpdate": {"maxSurge": "1%", "maxUnavailable": 0}}, 4) == Pace(1, 0)
     assert moves.pace({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "1%"}}, 4) == Pace(0, 1)

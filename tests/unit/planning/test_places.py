@@ -1,68 +1,11 @@
 """I6: the partition that is written to a workload that updates its pods from the last one on."""
 
-from types import SimpleNamespace
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.support.held import NEW, OLD, OTHER, case
 from uniteddeployment.planning.kinds.places import keeping, lowest
-from uniteddeployment.planning.observed import (
-    Metadata,
-    Pod,
-    PodMetadata,
-    PodStatus,
-    RollingUpdate,
-    UpdateStrategy,
-    Workload,
-    WorkloadSpec,
-    WorkloadStatus,
-    tally,
-)
-from uniteddeployment_api import names
-
-NEW, OLD, OTHER = "new", "old", "other"
-
-
-def case(
-    replicas,
-    partition,
-    revisions,
-    *,
-    written=None,
-    size=None,
-    revision=NEW,
-    observed=True,
-    updated=None,
-    current="c",
-    extra=0,
-):
-    """A subset that is to have ``replicas`` pods, ``partition`` of them old, and its workload with pods at revisions.
-
-    ``written`` and ``size`` are the partition and the replicas that the workload has. ``extra`` pods are counted by its
-    status and not seen.
-    """
-    size = len(revisions) if size is None else size
-    status = WorkloadStatus(
-        observed_generation=int(observed),
-        replicas=sum(one is not None for one in revisions) + extra,
-        updated_replicas=sum(one == revision for one in revisions) + extra if updated is None else updated,
-        current_revision=current,
-        update_revision="u",
-    )
-    found = Workload(
-        Metadata("w", generation=1, labels={names.LABEL_REVISION: revision}),
-        spec=WorkloadSpec(
-            size, UpdateStrategy("RollingUpdate", RollingUpdate(partition if written is None else written))
-        ),
-        status=status,
-    )
-    pods = [
-        Pod(PodMetadata(f"w-{ordinal}", labels={names.LABEL_REVISION: one}), PodStatus("Running"))
-        for ordinal, one in enumerate(revisions)
-        if one is not None
-    ]
-    return SimpleNamespace(replicas=replicas, partition=partition, target=NEW, stable=OLD, pods=tally(pods)), found
 
 
 def searched(replicas, partition, updated):
@@ -123,6 +66,13 @@ def test_unseen_updated_pods_are_at_the_top_as_long_as_the_partition_has_room_fo
     assert lowest(demand, found, int) == 2, "one of them is below it"
 
 
+def test_unseen_updated_pods_fill_the_places_that_are_free():
+    demand, found = case(8, 1, [NEW, *[None] * 7], written=8, extra=7, updated=2)
+    assert lowest(demand, found, int) == 3
+    demand, found = case(8, 4, [None, NEW, *[None] * 6], written=8, extra=7, updated=3)
+    assert lowest(demand, found, int) == 7
+
+
 def test_it_is_not_lowered_before_the_controller_has_seen_the_last_write():
     demand, found = case(8, 6, [OLD] * 3 + [NEW] + [OLD] * 4, written=8, observed=False)
     assert lowest(demand, found, int) == 8
@@ -148,6 +98,11 @@ def test_raising_it_does_not_count_by_a_status_that_is_older_than_the_last_write
 def test_growing_with_another_template_counts_none_of_what_the_old_one_allowed():
     demand, found = case(8, 6, [OLD] * 4, written=2, revision=OTHER)
     assert lowest(demand, found, int) == 6
+
+
+def test_pods_that_are_seen_are_what_they_are_when_the_template_is_the_stable_one():
+    demand, found = case(6, 3, [NEW, OLD, OLD, OLD, OLD, OLD], written=2, revision=OLD)
+    assert lowest(demand, found, int) == 4
 
 
 def test_pods_that_nobody_sees_are_not_updated_ones_when_the_template_is_a_third_one():
@@ -177,7 +132,7 @@ def test_a_kind_without_places_gets_the_partition_that_was_asked_for():
         (6, [NEW, NEW, OLD], {"written": 2, "revision": OLD, "observed": False}, 2),
         (6, [NEW, OLD, OLD], {"written": 2, "revision": OLD, "observed": False}, 2),
         (1, [NEW, NEW, OLD], {"written": 2, "revision": OLD}, 1),
-        (6, [NEW, NEW, OLD], {"written": 0, "revision": OLD, "current": "u"}, 2),
+        (6, [NEW, NEW, OLD], {"written": 0, "revision": OLD, "current": OLD}, 2),
     ],
 )
 def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_partition(
@@ -193,6 +148,7 @@ def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_par
     [
         (6, [NEW, NEW], {"written": 0}, 2),
         (6, [OLD, NEW, OTHER], {"written": 0}, 2),
+        (2, [NEW, NEW], {"written": 0}, 2),
         (4, [OLD, OLD, OLD, NEW, NEW], {"written": 2, "revision": OLD}, 1),
         (2, [OLD, OLD, OLD, NEW, NEW], {"written": 2, "revision": OLD}, 0),
         (6, [OLD, OLD, OLD, NEW, NEW], {"written": 2, "revision": OLD}, 2),
@@ -209,5 +165,5 @@ def test_pods_that_nobody_sees_are_updated_ones_when_the_template_is_the_stable_
     """An adopted workload that goes on from there."""
     demand, found = case(6, 3, [None] * 6, written=2, revision=OLD, extra=6, updated=4)
     assert lowest(demand, found, int) == 5
-    demand, found = case(6, 3, [None] * 6, written=2, revision=OLD, extra=6, updated=6, current="u")
+    demand, found = case(6, 3, [None] * 6, written=2, revision=OLD, extra=6, updated=6, current=OLD)
     assert lowest(demand, found, int) == 3, "all of them are at the stable revision"
