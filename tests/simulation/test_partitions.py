@@ -215,6 +215,8 @@ def test_raising_a_partition_takes_nothing_back(kind, held, allowed):
         await asyncio.sleep(60)
         assert set(canary.pods.values()) == before
         assert canary.entry["reason"].startswith(f"3 pods are updated where the partition allows {allowed}")
+        ready = next(one for one in canary.w.status()["conditions"] if one["type"] == "Ready")
+        assert ready["message"].endswith("2 held by partitions"), "one in each subset; the others are updated"
         assert canary.w.settled()
 
 

@@ -166,7 +166,8 @@ def verdicts(
     covered = sum(row.covered for row in rows)
     total = sum(row.replicas for row in rows) - covered
     ready_pods = sum(row.counts.ready for row in rows)
-    held = sum(row.partition for row in rows if row.held)
+    # A subset may have more updated pods than a partition that was raised allows.
+    held = sum(min(row.partition, row.replicas - row.counts.updated) for row in rows if row.held)
     stalled = [f"{row.name}: {row.message}" for row in rows if row.stalled]
     unseen = [f"{row.name}: {row.message}" for row in rows if row.reach is not Reach.READY and not row.stalled]
     unseen += lost
