@@ -258,10 +258,11 @@ def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_last(kind
 
     async def story():
         async with world_for(kind) as w:
-            scene = Scene(w, kind, {"a": {"maxReplicas": 2}, "b": {}}, strategy=adaptive(30, 30))
+            scene = Scene(w, kind, {"a": {"maxReplicas": 2}, "b": {}}, strategy=adaptive(60, 300))
             scene.cordon("a")
             scene.ask(3)
             await asyncio.sleep(10)
+            # It takes up to 26 s to see that it is lost, and its pods are unschedulable for 60 s before they move.
             w.members["member-1"].faults.set(cut_off=True)
             await w.until(lambda: w.condition("Ready") == "Unknown", what="the member is seen as lost")
             await asyncio.sleep(120)
