@@ -17,8 +17,8 @@ from uniteddeployment_api import names
 MOST_WRITES = {
     "statefulSetTemplate": 12,
     "deploymentTemplate": 10,
-    "cloneSetTemplate": 8,
-    "advancedStatefulSetTemplate": 8,
+    "cloneSetTemplate": 10,
+    "advancedStatefulSetTemplate": 10,
 }
 """The most writes that a step of the story takes; a test sees to it."""
 DEPLOYMENT = "deploymentTemplate"
