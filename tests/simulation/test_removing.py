@@ -142,6 +142,11 @@ def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has():
             shares = {"member-1": 8, "member-2": 2}
             await done(w, document(shares=shares))
             w.members["member-3"].faults.set(cut_off=True)
+            path = f"{names.API_PATH}/namespaces/default/clusters/member-3"
+            await w.until(
+                lambda: w.request(w.host, "GET", path)["status"]["phase"] == "Offline",
+                what="the member is seen as lost",
+            )
             doc = document(shares=shares)
             doc["spec"]["topology"]["subsets"][1]["targetCluster"] = {"name": "member-3"}
             w.apply(doc)
