@@ -4,9 +4,9 @@ Depends on pydantic and on nothing else of this project, so that other programs 
 """
 
 from uniteddeployment_api.errors import FieldError, InvalidObject
+from uniteddeployment_api.int_or_percent import held_back, percent_of, scaled
 from uniteddeployment_api.names import API_VERSION, GROUP, VERSION, label_value, workload_name
 from uniteddeployment_api.selectors import selector_matches, selector_text
-from uniteddeployment_api.shares import held_back, percent_of, scaled
 from uniteddeployment_api.v1alpha1.cluster import Cluster, ClusterSpec, ClusterStatus, Credentials, SecretReference
 from uniteddeployment_api.v1alpha1.meta import (
     Condition,

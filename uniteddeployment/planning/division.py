@@ -21,7 +21,7 @@ from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.ordinals import Range
 from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import Subset
-from uniteddeployment_api.shares import held_back, scaled
+from uniteddeployment_api.int_or_percent import held_back, scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from uniteddeployment_api.errors import FieldError
-from uniteddeployment_api.shares import percent_of, scaled
+from uniteddeployment_api.int_or_percent import percent_of, scaled
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
 from uniteddeployment_api.v1alpha1.uniteddeployment import ClusterType, Subset
 from uniteddeployment_api.validation.seen import SUBSETS, Check, Seen, broken

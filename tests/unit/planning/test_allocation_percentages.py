@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from uniteddeployment.planning.allocation import FREE, AllocationRequest, Mode, SubsetDemand, allocate
-from uniteddeployment_api.shares import scaled
+from uniteddeployment_api.int_or_percent import scaled
 
 percentages = st.integers(0, 100).map("{}%".format)
 bounds = st.none() | st.integers(0, 12) | percentages

@@ -13,7 +13,7 @@ from uniteddeployment.planning.allocation.model import (
 from uniteddeployment.planning.allocation.reasons import Limits, Outcome, reason_of, unplaced_reason
 from uniteddeployment.planning.allocation.shares import resolve_shares
 from uniteddeployment.planning.allocation.slots import Cell, fill, fill_reserving
-from uniteddeployment_api.shares import scaled
+from uniteddeployment_api.int_or_percent import scaled
 
 
 def allocate(request: AllocationRequest) -> Allocation:

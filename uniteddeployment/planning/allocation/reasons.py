@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from uniteddeployment.planning.allocation.model import Mode, SubsetDemand
-from uniteddeployment_api.shares import scaled
+from uniteddeployment_api.int_or_percent import scaled
 
 
 @dataclass(frozen=True, slots=True)

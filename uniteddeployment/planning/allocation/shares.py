@@ -9,7 +9,7 @@ for: as close as it can be, and a problem to report.
 from collections.abc import Sequence
 
 from uniteddeployment.planning.allocation.slots import Cell, fill
-from uniteddeployment_api.shares import percent_of, scaled
+from uniteddeployment_api.int_or_percent import percent_of, scaled
 
 Share = int | str | None
 
