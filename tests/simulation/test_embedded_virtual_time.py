@@ -1,10 +1,9 @@
-"""Virtual time: minutes of three clusters take a moment, and the same seed writes the same history, byte by byte."""
+"""Virtual time: the same seed writes the same history, byte by byte."""
 
 import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,9 @@ def told() -> Told:
     return run("1")
 
 
-def test_minutes_of_three_clusters_take_a_moment() -> None:
-    began = time.perf_counter()
-    told = run("1")
-    took = time.perf_counter() - began
+def test_the_story_covers_minutes_of_three_clusters(told: Told) -> None:
+    """Short stories would prove little about the two tests below. The test's timeout fails one that really waits."""
     assert told.seconds > 10 * 60
-    # The bound is far from what it takes: only a run that really waits for something is slower.
-    assert took < told.seconds / 50
 
 
 def test_two_runs_from_one_seed_write_the_same_history(told: Told) -> None:

@@ -261,7 +261,7 @@ class WorkQueue(Generic[K]):
                 # Woken for a key and cancelled in the same moment: the next is woken, or the key would lie there.
                 if self._length:
                     self._wake_getter()
-            else:
+            elif getter in self._getters:  # not if a key came since: cancelled getters are then dropped
                 self._getters.remove(getter)
             raise
 

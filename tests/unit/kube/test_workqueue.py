@@ -240,6 +240,21 @@ async def test_a_waiting_worker_that_is_cancelled_leaves_no_trace() -> None:
     assert await queue.get() == "a"
 
 
+async def test_a_key_that_comes_while_waiting_workers_are_cancelled_goes_to_one_that_is_not() -> None:
+    """Cancelled workers end as cancelled: an error of theirs would end all others."""
+    queue: WorkQueue[str] = WorkQueue()
+    cancelled = [asyncio.create_task(queue.get()) for _ in range(2)]
+    last = asyncio.create_task(queue.get())
+    await asyncio.sleep(0)
+    for worker in cancelled:
+        worker.cancel()
+    queue.add("a")
+    async with asyncio.timeout(60):
+        assert await last == "a"
+    results = await asyncio.gather(*cancelled, return_exceptions=True)
+    assert [type(result) for result in results] == [asyncio.CancelledError] * 2
+
+
 async def test_shut_down_hands_out_what_is_queued_and_then_sends_everybody_home() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
