@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo playground test lint types unit e2e e2e-envtest bench generate format clean
+.PHONY: help setup demo playground test test-embedded lint types unit e2e e2e-envtest bench generate format clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,6 +24,9 @@ playground: setup  ## Start the same fleet and keep it running until Ctrl-C.
 	$(BIN)/ud playground
 
 test: lint types unit  ## Lint, types, import contracts and all tests.
+
+test-embedded: setup  ## Only the tests of the embedded cluster, the recordings of a real API server included.
+	$(BIN)/pytest -n 2 --dist loadgroup tests/embedded tests/conformance
 
 lint: setup
 	$(BIN)/ruff format --check .

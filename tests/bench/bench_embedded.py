@@ -12,11 +12,11 @@ from random import Random
 
 import aiohttp
 
-from uniteddeployment.embedded import server
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.http import Identity, Request, Response
-from uniteddeployment.embedded.tls import client_context
+from uniteddeployment.embedded.serving import server
+from uniteddeployment.embedded.serving.tls import client_context
 
 TOKEN = "bench"
 OBJECTS = 5_000

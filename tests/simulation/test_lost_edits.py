@@ -9,8 +9,8 @@ import pytest
 from tests.support.planning import manifest
 from tests.support.watchdog import workloads
 from tests.support.world import World, simulate, world
+from uniteddeployment.embedded.controllers.definitions import LifecycleController
 from uniteddeployment.embedded.controllers.garbage import GarbageCollector
-from uniteddeployment.embedded.crd.lifecycle import LifecycleController
 from uniteddeployment.kube.requests import Request
 from uniteddeployment_api import names
 

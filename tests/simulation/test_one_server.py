@@ -12,7 +12,7 @@ from tests.support.watchdog import workloads
 from tests.support.world import ADMIN, TOKEN, simulate, world
 from uniteddeployment.cli import rbac
 from uniteddeployment.embedded.cluster import Cluster
-from uniteddeployment.embedded.store import HistoryLimits
+from uniteddeployment.embedded.storage.store import HistoryLimits
 from uniteddeployment_api import names
 
 CLUSTERS = "clusters.uniteddeployment.io"

@@ -14,7 +14,7 @@ from tests.support.planning import manifest
 from tests.support.templates import PATH, done, uids
 from tests.support.watchdog import workloads
 from tests.support.world import simulate, world
-from uniteddeployment.embedded.store import HistoryLimits
+from uniteddeployment.embedded.storage.store import HistoryLimits
 from uniteddeployment.kube.transport import Stream
 from uniteddeployment_api import names
 

@@ -9,7 +9,7 @@ from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, world_for
 from tests.support.planning import manifest
 from tests.support.watchdog import Watchdog, workloads
 from tests.support.world import UDS, simulate, world
-from uniteddeployment.embedded.crd.lifecycle import LifecycleController
+from uniteddeployment.embedded.controllers.definitions import LifecycleController
 from uniteddeployment_api import names
 
 KINDS = ALL_KINDS

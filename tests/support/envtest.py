@@ -25,7 +25,7 @@ from pathlib import Path
 from tests.support.control_planes import READY_AFTER, ControlPlane
 from tests.support.processes import Process
 from uniteddeployment.embedded import kubeconfig
-from uniteddeployment.embedded.tls import Authority
+from uniteddeployment.embedded.serving.tls import Authority
 
 ASSETS = "KUBEBUILDER_ASSETS"
 START_SECONDS = 90.0

@@ -9,15 +9,16 @@ from random import Random
 
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.terminal import say
-from uniteddeployment.embedded import kubeconfig, server
+from uniteddeployment.embedded import kubeconfig
+from uniteddeployment.embedded.apimachinery.quantity import QuantityError, parse
 from uniteddeployment.embedded.auth.audit import AuditLog
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
-from uniteddeployment.embedded.crd.lifecycle import LifecycleController
+from uniteddeployment.embedded.controllers.definitions import LifecycleController
 from uniteddeployment.embedded.http import Identity
 from uniteddeployment.embedded.kubeconfig import Context
-from uniteddeployment.embedded.quantity import QuantityError, parse
-from uniteddeployment.embedded.server import RunningServer
+from uniteddeployment.embedded.serving import server
+from uniteddeployment.embedded.serving.server import RunningServer
 
 ADMIN = Identity("admin", ("system:masters",))
 

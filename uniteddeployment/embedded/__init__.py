@@ -2,5 +2,5 @@
 
 The core takes a :class:`~uniteddeployment.embedded.http.Request` and gives a
 :class:`~uniteddeployment.embedded.http.Response` without sockets and without waiting, so that simulations call it in
-process under virtual time; ``server`` puts HTTPS around it.
+process under virtual time; ``serving`` puts HTTPS around it.
 """

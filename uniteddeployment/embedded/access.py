@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +70,5 @@ class Access(Protocol):
 
         The resource ``*`` means all of them, also those that come to be served later.
 
-        A handler must not write: it notes a key and comes back later (see ``controllers.base``).
+        A handler must not write: it notes a key and comes back later (see ``controllers.framework.controller``).
         """

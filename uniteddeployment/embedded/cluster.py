@@ -16,20 +16,20 @@ from uniteddeployment.embedded.auth.audit import Auditor
 from uniteddeployment.embedded.auth.security import Security
 from uniteddeployment.embedded.auth.users import authenticated
 from uniteddeployment.embedded.clock import Clock
-from uniteddeployment.embedded.controllers.base import Controller
 from uniteddeployment.embedded.controllers.defaults import default_controllers
-from uniteddeployment.embedded.controllers.events import Recorder
-from uniteddeployment.embedded.controllers.kubelet_nodes import node_object
-from uniteddeployment.embedded.core import Core
-from uniteddeployment.embedded.crd.strategy import DefinitionStrategy
-from uniteddeployment.embedded.definitions import KEY as DEFINITIONS
-from uniteddeployment.embedded.definitions import Definitions
+from uniteddeployment.embedded.controllers.events.recorder import Recorder
+from uniteddeployment.embedded.controllers.framework.controller import Controller
+from uniteddeployment.embedded.controllers.kubelet.nodes import node_object
+from uniteddeployment.embedded.crd.definition.strategy import DefinitionStrategy
+from uniteddeployment.embedded.discovery.definitions import KEY as DEFINITIONS
+from uniteddeployment.embedded.discovery.definitions import Definitions
 from uniteddeployment.embedded.faults import Faults
 from uniteddeployment.embedded.http import Identity, Request, Response
-from uniteddeployment.embedded.local import LocalAccess
-from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.requests.dispatch import Dispatcher
-from uniteddeployment.embedded.store import HistoryLimits, Store
+from uniteddeployment.embedded.requests.local import LocalAccess
+from uniteddeployment.embedded.storage.registry import Registry
+from uniteddeployment.embedded.storage.state import Core
+from uniteddeployment.embedded.storage.store import HistoryLimits, Store
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 ZONES: Final = ("z1", "z2", "z3")

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from uniteddeployment.embedded.tls import KeyPair
+from uniteddeployment.embedded.serving.tls import KeyPair
 
 
 @dataclass(frozen=True, slots=True)

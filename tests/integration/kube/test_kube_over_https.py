@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from uniteddeployment.embedded import server
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.http import Identity
-from uniteddeployment.embedded.store import HistoryLimits
+from uniteddeployment.embedded.serving import server
+from uniteddeployment.embedded.storage.store import HistoryLimits
 from uniteddeployment.kube import credentials, errors
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.client import Client

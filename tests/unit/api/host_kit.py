@@ -4,9 +4,9 @@ import json
 from random import Random
 from typing import Any
 
-from tests.unit.embedded.cluster_kit import HandClock
+from tests.embedded.cluster_kit import HandClock
 from uniteddeployment.embedded.cluster import Cluster
-from uniteddeployment.embedded.crd.lifecycle import LifecycleController
+from uniteddeployment.embedded.controllers.definitions import LifecycleController
 from uniteddeployment.embedded.http import Identity, Request
 from uniteddeployment_api import names
 from uniteddeployment_api.crd import custom_resource_definitions

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from uniteddeployment.embedded.discovery.routes import Address
 from uniteddeployment.embedded.errors import StatusError, qualified
 from uniteddeployment.embedded.http import Identity
-from uniteddeployment.embedded.requests.route import Address
 
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _SELECTED: Final = frozenset({"list", "watch"})

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from uniteddeployment.embedded import meta
+from uniteddeployment.embedded.apimachinery import meta
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth import rbac
 from uniteddeployment.embedded.controllers.aggregation import gathered
-from uniteddeployment.embedded.core import Core
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.storage.state import Core
 
 LABEL: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 ANNOTATION: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}

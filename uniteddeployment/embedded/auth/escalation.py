@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from uniteddeployment.embedded.apimachinery.clone import clone
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth import rbac
 from uniteddeployment.embedded.auth.attributes import Attributes, forbidden, forbidden_object
 from uniteddeployment.embedded.auth.rules import RawRule, described, missing, quoted
-from uniteddeployment.embedded.core import clone
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.http import Identity
-from uniteddeployment.embedded.resources import Obj
 
 CHECKED: Final = frozenset(rbac.TABLES)
 _EVERYTHING: Final[Sequence[RawRule]] = (

@@ -7,14 +7,14 @@ namespace and kept until a role or a binding changes; members of ``system:master
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth.attributes import Attributes
 from uniteddeployment.embedded.auth.rules import RawRule, Rule, compiled
 from uniteddeployment.embedded.auth.users import is_master, service_account_name
-from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.errors import StatusError, not_found
 from uniteddeployment.embedded.http import Identity
-from uniteddeployment.embedded.resources import Obj
-from uniteddeployment.embedded.store import Event, Table
+from uniteddeployment.embedded.storage.state import Core
+from uniteddeployment.embedded.storage.store import Event, Table
 
 GROUP: Final = "rbac.authorization.k8s.io"
 ROLES: Final = f"roles.{GROUP}"

@@ -13,9 +13,9 @@ from uniteddeployment.embedded.auth.impersonation import Impersonation
 from uniteddeployment.embedded.auth.rbac import ALLOWED, Decision, RbacAuthorizer
 from uniteddeployment.embedded.auth.tokens import ServiceAccountTokens
 from uniteddeployment.embedded.auth.users import ANONYMOUS, is_master
-from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.discovery.routes import Address
 from uniteddeployment.embedded.http import Identity, Request, Response
-from uniteddeployment.embedded.requests.route import Address
+from uniteddeployment.embedded.storage.state import Core
 
 
 class Security:

@@ -13,13 +13,13 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final
 
-from uniteddeployment.embedded import meta
+from uniteddeployment.embedded.apimachinery import meta
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth.jwt import UNKNOWN, InvalidTokenError, SigningKey
 from uniteddeployment.embedded.auth.rules import quoted
 from uniteddeployment.embedded.auth.users import AUTHENTICATED, service_account_groups, service_account_name
-from uniteddeployment.embedded.core import Core
 from uniteddeployment.embedded.http import Identity
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.storage.state import Core
 
 ISSUER: Final = "https://kubernetes.default.svc"
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
+from uniteddeployment.embedded.apimachinery.resources import Column, Obj, Resource, ScalePaths, Strategy
 from uniteddeployment.embedded.builtin import conversion, shapes
 from uniteddeployment.embedded.builtin.cells import cell
 from uniteddeployment.embedded.builtin.cells.pods import row_conditions
 from uniteddeployment.embedded.builtin.rules import rules_of
 from uniteddeployment.embedded.builtin.strategy import BuiltinStrategy
-from uniteddeployment.embedded.resources import Column, Obj, Resource, ScalePaths, Strategy
 
 ColumnData = tuple[str, str, str, int, str, str]
 """Name, type, format, priority, cell, description."""

@@ -6,7 +6,7 @@ Contract: functions give a new object and leave the one they got alone; apiVersi
 from collections.abc import Callable
 from typing import Any
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 Convert = Callable[[Obj], Obj]
 

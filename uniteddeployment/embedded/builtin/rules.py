@@ -1,5 +1,6 @@
 """Which functions are particular to which kind, by its definition."""
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.prepare import cluster as prepare_cluster
 from uniteddeployment.embedded.builtin.prepare import pods as prepare_pods
 from uniteddeployment.embedded.builtin.prepare import workloads as prepare_workloads
@@ -18,7 +19,6 @@ from uniteddeployment.embedded.builtin.validation import (
     workloads,
 )
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 _NONE = Rules()
 

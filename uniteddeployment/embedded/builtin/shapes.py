@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from uniteddeployment.embedded.resources import RawSchema
+from uniteddeployment.embedded.apimachinery.resources import RawSchema
 from uniteddeployment.embedded.schema.wire import wire
 
 STRING: Final = 0

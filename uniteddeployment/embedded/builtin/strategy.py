@@ -7,11 +7,11 @@ functions of the packages ``prepare`` and ``validation``, all of them optional.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin import shapes
-from uniteddeployment.embedded.builtin.conform import conform
+from uniteddeployment.embedded.builtin.decoding import conform
 from uniteddeployment.embedded.builtin.defaults import filler_of
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 Prepare = Callable[[Obj], None]
 PrepareUpdate = Callable[[Obj, Obj, str], None]
@@ -38,7 +38,7 @@ class Rules:
 
 
 class BuiltinStrategy:
-    """The :class:`~uniteddeployment.embedded.resources.Strategy` of a built-in kind."""
+    """The :class:`~uniteddeployment.embedded.apimachinery.resources.Strategy` of a built-in kind."""
 
     __slots__ = ("_definition", "_filler", "_generation", "_kind", "_rules", "_shape", "_status", "_version")
 
@@ -55,7 +55,7 @@ class BuiltinStrategy:
         self._filler = filler_of(definition)
 
     def conform(self, obj: Obj) -> Sequence[str]:
-        """Decode in place; see :func:`~uniteddeployment.embedded.builtin.conform.conform`."""
+        """Decode in place; see :func:`~uniteddeployment.embedded.builtin.decoding.conform`."""
         return conform(obj, self._shape, self._kind, self._version)
 
     def default(self, obj: Obj) -> None:

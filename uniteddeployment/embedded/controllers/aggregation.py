@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from uniteddeployment.embedded.access import Change
-from uniteddeployment.embedded.controllers.base import Controller, Key
-from uniteddeployment.embedded.controllers.scheduling.selectors import matches_labels
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.controllers.framework.controller import Controller, Key
+from uniteddeployment.embedded.controllers.scheduler.selectors import matches_labels
 
 CLUSTER_ROLES: Final = "clusterroles.rbac.authorization.k8s.io"
 

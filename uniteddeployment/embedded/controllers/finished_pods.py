@@ -3,8 +3,8 @@
 from typing import ClassVar, Final
 
 from uniteddeployment.embedded.access import Change
-from uniteddeployment.embedded.controllers.base import Controller, Key
-from uniteddeployment.embedded.controllers.pods import is_finished
+from uniteddeployment.embedded.controllers.framework.controller import Controller, Key
+from uniteddeployment.embedded.controllers.workloads.pods import is_finished
 
 KEPT: Final = 12_500
 """How many pods that ended are kept, the same number as on a real cluster."""

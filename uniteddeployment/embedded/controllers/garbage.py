@@ -10,10 +10,10 @@ from random import Random
 from typing import ClassVar, Final, NamedTuple
 
 from uniteddeployment.embedded.access import Access, Change
+from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.clock import Clock
-from uniteddeployment.embedded.controllers.base import Controller, EventSink, Key
+from uniteddeployment.embedded.controllers.framework.controller import Controller, EventSink, Key
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.resources import Obj, Resource
 
 MANAGER: Final = "kube-controller-manager"
 FOREGROUND: Final = "foregroundDeletion"

@@ -10,12 +10,12 @@ from random import Random
 from typing import ClassVar, Final, NamedTuple
 
 from uniteddeployment.embedded.access import Access, Change
+from uniteddeployment.embedded.apimachinery.meta import timestamp
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.clock import Clock
-from uniteddeployment.embedded.controllers.base import Controller, EventSink, Key
-from uniteddeployment.embedded.controllers.conditions import with_condition
+from uniteddeployment.embedded.controllers.framework.conditions import with_condition
+from uniteddeployment.embedded.controllers.framework.controller import Controller, EventSink, Key
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.meta import timestamp
-from uniteddeployment.embedded.resources import Obj
 
 MANAGER: Final = "kube-controller-manager"
 FINALIZER: Final = "kubernetes"

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.builtin.admission.quota import resource_of, used
-from uniteddeployment.embedded.controllers.base import Controller, Key
+from uniteddeployment.embedded.controllers.framework.controller import Controller, Key
 
 QUOTAS: Final = "resourcequotas"
 

@@ -3,16 +3,18 @@
 from datetime import datetime
 from typing import ClassVar, Final
 
-from uniteddeployment.embedded.controllers.base import Key
-from uniteddeployment.embedded.controllers.label_index import labels_of
-from uniteddeployment.embedded.controllers.ownership import (
+from uniteddeployment.embedded.apimachinery.meta import timestamp
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.controllers.framework.controller import Key
+from uniteddeployment.embedded.controllers.framework.label_index import labels_of
+from uniteddeployment.embedded.controllers.workloads.ownership import (
     MANAGER,
     OwningController,
     controlled,
     controller_of,
     is_deleting,
 )
-from uniteddeployment.embedded.controllers.pods import (
+from uniteddeployment.embedded.controllers.workloads.pods import (
     deletion_order,
     is_active,
     is_available,
@@ -22,8 +24,6 @@ from uniteddeployment.embedded.controllers.pods import (
     pod_from_template,
 )
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.meta import timestamp
-from uniteddeployment.embedded.resources import Obj
 
 BURST: Final = 500
 """How many pods one sync deletes at most."""

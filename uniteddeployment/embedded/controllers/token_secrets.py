@@ -4,9 +4,9 @@ import base64
 from typing import ClassVar, Final
 
 from uniteddeployment.embedded.access import Change
-from uniteddeployment.embedded.controllers.base import Controller, Key
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.controllers.framework.controller import Controller, Key
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.resources import Obj
 
 MANAGER: Final = "kube-controller-manager"
 SECRETS: Final = "secrets"

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from uniteddeployment.embedded.builtin.duration import human
-from uniteddeployment.embedded.crd.fielderror import number
+from uniteddeployment.embedded.apimachinery.duration import human
+from uniteddeployment.embedded.apimachinery.resources import Column, Obj
+from uniteddeployment.embedded.apimachinery.tables import CREATED_DESCRIPTION, NAME_DESCRIPTION
+from uniteddeployment.embedded.crd.field_errors import number
 from uniteddeployment.embedded.crd.jsonpath import JSONPathError, compile_path
-from uniteddeployment.embedded.resources import Column, Obj
-from uniteddeployment.embedded.tables import CREATED_DESCRIPTION, NAME_DESCRIPTION
 
 CUSTOM_DESCRIPTION: Final = "Custom resource definition column (in JSONPath format): "
 

@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from uniteddeployment.embedded import meta
-from uniteddeployment.embedded.builtin.conform import DecodeError, conform
+from uniteddeployment.embedded.apimachinery import meta
+from uniteddeployment.embedded.apimachinery.names import label_key
+from uniteddeployment.embedded.apimachinery.resources import Obj, RawSchema, Resource, ScalePaths
+from uniteddeployment.embedded.builtin.decoding import DecodeError, conform
 from uniteddeployment.embedded.builtin.shapes import shape_of
-from uniteddeployment.embedded.crd import fielderror as fe
+from uniteddeployment.embedded.crd import field_errors as fe
 from uniteddeployment.embedded.crd.columns import columns_of
-from uniteddeployment.embedded.crd.conditions import ESTABLISHED, TERMINATING, is_true
-from uniteddeployment.embedded.crd.fielderror import Path
+from uniteddeployment.embedded.crd.definition.conditions import ESTABLISHED, TERMINATING, is_true
+from uniteddeployment.embedded.crd.field_errors import Path
 from uniteddeployment.embedded.crd.jsonpath import simple_path
 from uniteddeployment.embedded.crd.schema import CompiledSchema, compiled
 from uniteddeployment.embedded.crd.validate import type_name
 from uniteddeployment.embedded.errors import Cause, StatusError
-from uniteddeployment.embedded.names import label_key
-from uniteddeployment.embedded.resources import Obj, RawSchema, Resource, ScalePaths
-from uniteddeployment.embedded.schema.objectmeta import with_meta
+from uniteddeployment.embedded.schema.object_meta import with_meta
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from uniteddeployment.embedded.crd.structural import META_FIELDS, Node, parse
-from uniteddeployment.embedded.schema.objectmeta import OBJECT_META
+from uniteddeployment.embedded.schema.object_meta import OBJECT_META
 
 Pruner = Callable[[Any], list[str] | None]
 """Prunes a value; the paths of what was dropped, relative to it (``.name``, ``[0].name``)."""

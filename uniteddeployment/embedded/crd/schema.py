@@ -8,17 +8,17 @@ import json
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 
-from uniteddeployment.embedded.crd import fielderror as fe
+from uniteddeployment.embedded.apimachinery.resources import Obj, RawSchema
+from uniteddeployment.embedded.crd import field_errors as fe
 from uniteddeployment.embedded.crd.cel.rules import Check as RuleCheck
 from uniteddeployment.embedded.crd.cel.rules import compile_rules
 from uniteddeployment.embedded.crd.defaults import Defaulter, compile_defaulter
-from uniteddeployment.embedded.crd.listtype import Check as ListCheck
-from uniteddeployment.embedded.crd.listtype import compile_list_types
+from uniteddeployment.embedded.crd.list_types import Check as ListCheck
+from uniteddeployment.embedded.crd.list_types import compile_list_types
 from uniteddeployment.embedded.crd.prune import compile_pruner
 from uniteddeployment.embedded.crd.structural import NOTHING, Node, parse
 from uniteddeployment.embedded.crd.validate import Check, compile_validator
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj, RawSchema
 
 _BLOCKING = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}

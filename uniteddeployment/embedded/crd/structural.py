@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from uniteddeployment.embedded.resources import RawSchema
+from uniteddeployment.embedded.apimachinery.resources import RawSchema
 
 NOTHING: Final = object()
 """No default, no former value: something else than null."""

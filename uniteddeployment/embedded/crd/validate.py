@@ -8,8 +8,8 @@ without blocking changes elsewhere in an object. Old values are followed through
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from uniteddeployment.embedded.crd import fielderror as fe
-from uniteddeployment.embedded.crd.fielderror import Path, render
+from uniteddeployment.embedded.crd import field_errors as fe
+from uniteddeployment.embedded.crd.field_errors import Path, render
 from uniteddeployment.embedded.crd.formats import FORMATS
 from uniteddeployment.embedded.crd.regex import compile_re2
 from uniteddeployment.embedded.crd.structural import NOTHING, Node

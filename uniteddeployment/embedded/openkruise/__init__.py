@@ -5,9 +5,9 @@ definitions of the two kinds are the installer's to bring, as with the real one;
 always recreated (updates in place, surge and life cycle hooks are left out).
 """
 
-from uniteddeployment.embedded.controllers.base import Controller
+from uniteddeployment.embedded.controllers.framework.controller import Controller
 from uniteddeployment.embedded.openkruise.advanced_statefulset import AdvancedStatefulSetController
-from uniteddeployment.embedded.openkruise.cloneset import CloneSetController
+from uniteddeployment.embedded.openkruise.cloneset.controller import CloneSetController
 
 
 def kruise_controllers() -> tuple[type[Controller], ...]:

@@ -7,14 +7,14 @@ those of the lowest ordinals (``unorderedUpdate`` and ``reserveOrdinals`` are le
 from dataclasses import replace
 from typing import ClassVar
 
-from uniteddeployment.embedded.controllers import revisions as history
-from uniteddeployment.embedded.controllers.ownership import controlled, is_deleting
-from uniteddeployment.embedded.controllers.pods import is_ready
-from uniteddeployment.embedded.controllers.statefulset import StatefulSetController
-from uniteddeployment.embedded.controllers.statefulset_pods import revision_of
-from uniteddeployment.embedded.controllers.statefulset_steps import View
-from uniteddeployment.embedded.openkruise.base import LateOwningController, selector_text
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.controllers.statefulset.controller import StatefulSetController
+from uniteddeployment.embedded.controllers.statefulset.pods import revision_of
+from uniteddeployment.embedded.controllers.statefulset.steps import View
+from uniteddeployment.embedded.controllers.workloads import revisions as history
+from uniteddeployment.embedded.controllers.workloads.ownership import controlled, is_deleting
+from uniteddeployment.embedded.controllers.workloads.pods import is_ready
+from uniteddeployment.embedded.openkruise.kinds import LateOwningController, selector_text
 
 
 class AdvancedStatefulSetController(LateOwningController, StatefulSetController):

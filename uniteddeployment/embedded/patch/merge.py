@@ -1,6 +1,6 @@
 """JSON merge patch (RFC 7386)."""
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 
 def apply(doc: Obj, patch: Obj) -> Obj:

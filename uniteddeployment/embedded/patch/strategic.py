@@ -7,10 +7,10 @@ missing merge key) as 500.
 
 from typing import Any, Final
 
+from uniteddeployment.embedded.apimachinery.golang import go_plain
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request, invalid
-from uniteddeployment.embedded.patch.golang import go_plain
 from uniteddeployment.embedded.patch.ordering import in_order, partition
-from uniteddeployment.embedded.resources import Obj
 from uniteddeployment.embedded.schema.node import ANY, Kind, Node
 
 PATCH: Final = "$patch"

@@ -8,12 +8,12 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from uniteddeployment.embedded import tables
-from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.apimachinery import tables
+from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.embedded.requests.negotiate import JSON, YAML, Accepted
-from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.storage.state import Core
 
 encode = msgspec.json.Encoder().encode
 _Dumper: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

@@ -12,12 +12,12 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from uniteddeployment.embedded.core import Call
+from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request
-from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.requests import protobuf
+from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.negotiate import JSON, PROTOBUF
-from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.storage.registry import Registry
 
 LIMIT: Final = 3 * 1024 * 1024
 SUMMARY: Final = 30

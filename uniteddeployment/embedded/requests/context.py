@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from uniteddeployment.embedded.core import Call, Gate
+from uniteddeployment.embedded.apimachinery.resources import Resource
+from uniteddeployment.embedded.discovery.routes import Route
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.http import Request
 from uniteddeployment.embedded.requests import negotiate, options
+from uniteddeployment.embedded.requests.call import Call, Gate
 from uniteddeployment.embedded.requests.negotiate import Accepted
-from uniteddeployment.embedded.requests.route import Route
 from uniteddeployment.embedded.requests.write import Target
-from uniteddeployment.embedded.resources import Resource
 
 DEPRECATED: Final = {
     "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",

@@ -7,12 +7,14 @@ marked here (``orphan`` and ``foregroundDeletion``); the garbage collector, a co
 from dataclasses import dataclass
 from datetime import timedelta
 
-from uniteddeployment.embedded import meta
-from uniteddeployment.embedded.core import Call, Core, clone
-from uniteddeployment.embedded.crd import conditions
+from uniteddeployment.embedded.apimachinery import meta
+from uniteddeployment.embedded.apimachinery.clone import clone
+from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
+from uniteddeployment.embedded.crd.definition import conditions
 from uniteddeployment.embedded.errors import StatusError, conflict
+from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.write import NAMESPACES, Target, live, unchanged
-from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.storage.state import Core
 
 PODS = "pods"
 ORPHANED = frozenset({"jobs.batch", "replicationcontrollers"})

@@ -6,23 +6,25 @@ Contract: :meth:`Dispatcher.handle` never raises and never waits. Everything tha
 from collections.abc import Sequence
 from typing import Final
 
-from uniteddeployment.embedded import selectors
+from uniteddeployment.embedded.apimachinery import selectors
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth.audit import Auditor
 from uniteddeployment.embedded.auth.security import Accessed, Security
-from uniteddeployment.embedded.core import Call, Core
+from uniteddeployment.embedded.discovery import routes as route
+from uniteddeployment.embedded.discovery.routes import Address, Route
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.http import Request, Response
-from uniteddeployment.embedded.requests import answer, negotiate, options, read, route, watch, write
+from uniteddeployment.embedded.requests import answer, negotiate, options, read, watch, write
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import delete as deletion
 from uniteddeployment.embedded.requests import patch as patches
+from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.context import Context, deprecations, wrong_method
 from uniteddeployment.embedded.requests.negotiate import Accepted
 from uniteddeployment.embedded.requests.paths import Paths
-from uniteddeployment.embedded.requests.route import Address, Route
-from uniteddeployment.embedded.requests.subresources import Subresources
+from uniteddeployment.embedded.requests.subresources.handlers import Subresources
 from uniteddeployment.embedded.requests.write import Target
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.storage.state import Core
 
 RETURNED: Final = frozenset(
     {

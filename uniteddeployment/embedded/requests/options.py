@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from uniteddeployment.embedded.core import Call
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request, invalid
+from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.delete import DeleteOptions
 
 META_GROUP: Final = "meta.k8s.io"

@@ -8,14 +8,18 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from uniteddeployment.embedded.core import Call, Core, clone
+from uniteddeployment.embedded.apimachinery.clone import clone
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.errors import StatusError, bad_request
-from uniteddeployment.embedded.patch import jsonpatch, managed, merge, strategic
+from uniteddeployment.embedded.managed_fields import field_manager as managed
+from uniteddeployment.embedded.patch import json_patch as jsonpatch
+from uniteddeployment.embedded.patch import merge, strategic
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import write
+from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.write import Target
-from uniteddeployment.embedded.resources import Obj
 from uniteddeployment.embedded.schema.node import Node
+from uniteddeployment.embedded.storage.state import Core
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

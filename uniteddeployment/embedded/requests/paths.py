@@ -3,17 +3,18 @@
 from collections.abc import Mapping
 from typing import Final
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth.security import Security
-from uniteddeployment.embedded.core import Core
-from uniteddeployment.embedded.discovery import Discovery
-from uniteddeployment.embedded.documents import Documents
+from uniteddeployment.embedded.discovery.documents import Documents
+from uniteddeployment.embedded.discovery.groups import Discovery
+from uniteddeployment.embedded.discovery.routes import Address
 from uniteddeployment.embedded.http import Identity, Request, Response
-from uniteddeployment.embedded.requests import answer, negotiate, options, reviews, unstored
+from uniteddeployment.embedded.requests import answer, negotiate, options, unstored
 from uniteddeployment.embedded.requests.context import missing_path, wrong_method
 from uniteddeployment.embedded.requests.negotiate import Accepted
-from uniteddeployment.embedded.requests.question import Question
-from uniteddeployment.embedded.requests.route import Address
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.requests.reviews import catalog as reviews
+from uniteddeployment.embedded.requests.reviews.question import Question
+from uniteddeployment.embedded.storage.state import Core
 
 VERSION: Final = {
     "major": "1",

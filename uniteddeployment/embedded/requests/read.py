@@ -12,18 +12,18 @@ from typing import Any, Final
 
 import msgspec
 
-from uniteddeployment.embedded import selectors
-from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.apimachinery import selectors
+from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
+from uniteddeployment.embedded.discovery.routes import Route
 from uniteddeployment.embedded.errors import StatusError, bad_request, not_found
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.embedded.requests import answer
 from uniteddeployment.embedded.requests.body import json_error
 from uniteddeployment.embedded.requests.negotiate import JSON, Accepted
 from uniteddeployment.embedded.requests.options import ListOptions, list_options, resource_version
-from uniteddeployment.embedded.requests.route import Route
 from uniteddeployment.embedded.requests.write import Target, live
-from uniteddeployment.embedded.resources import Obj, Resource
-from uniteddeployment.embedded.store import Entry, HistoryGoneError, Table
+from uniteddeployment.embedded.storage.state import Core
+from uniteddeployment.embedded.storage.store import Entry, HistoryGoneError, Table
 
 TOKEN_FORMAT: Final = "meta.k8s.io/v1"  # noqa: S105  # of continue tokens, which are no secrets
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin import shapes
-from uniteddeployment.embedded.builtin.conform import conform
-from uniteddeployment.embedded.core import Call
+from uniteddeployment.embedded.builtin.decoding import conform
 from uniteddeployment.embedded.errors import bad_request
-from uniteddeployment.embedded.registry import Registry
 from uniteddeployment.embedded.requests import body as bodies
+from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.write import place
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.storage.registry import Registry
 
 _SERVER_SET: Final = (
     "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",

@@ -10,18 +10,18 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
-from uniteddeployment.embedded import selectors, tables
+from uniteddeployment.embedded.apimachinery import selectors, tables
+from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.clock import Timer
-from uniteddeployment.embedded.core import Core
+from uniteddeployment.embedded.discovery.routes import Route
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.embedded.requests import answer
 from uniteddeployment.embedded.requests.negotiate import JSON, Accepted
 from uniteddeployment.embedded.requests.options import ListOptions, list_options
 from uniteddeployment.embedded.requests.read import plain, too_large
-from uniteddeployment.embedded.requests.route import Route
-from uniteddeployment.embedded.resources import Obj, Resource
-from uniteddeployment.embedded.store import Entry, Event, EventType, HistoryGoneError, Table
+from uniteddeployment.embedded.storage.state import Core
+from uniteddeployment.embedded.storage.store import Entry, Event, EventType, HistoryGoneError, Table
 
 BACKLOG: Final = 10_000
 """Events that may wait for a reader."""

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from uniteddeployment.embedded import meta
+from uniteddeployment.embedded.apimachinery import meta
+from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.builtin.admission import admit_create, wanted
-from uniteddeployment.embedded.core import Call, Core
 from uniteddeployment.embedded.errors import (
     Cause,
     StatusError,
@@ -25,10 +25,12 @@ from uniteddeployment.embedded.errors import (
     not_found,
     qualified,
 )
-from uniteddeployment.embedded.patch import managed, typed
-from uniteddeployment.embedded.resources import Obj, Resource
+from uniteddeployment.embedded.managed_fields import field_manager as managed
+from uniteddeployment.embedded.managed_fields import typed
+from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.schema.node import Node
-from uniteddeployment.embedded.store import Table
+from uniteddeployment.embedded.storage.state import Core
+from uniteddeployment.embedded.storage.store import Table
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 NAMESPACES = "namespaces"

@@ -1,0 +1,1 @@
+"""Schemas as merging and field ownership read them."""

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 
-from uniteddeployment.embedded.resources import RawSchema
-from uniteddeployment.embedded.schema.objectmeta import TYPE_META
+from uniteddeployment.embedded.apimachinery.resources import RawSchema
+from uniteddeployment.embedded.schema.object_meta import TYPE_META
 from uniteddeployment.embedded.schema.wire import always_written
 
 

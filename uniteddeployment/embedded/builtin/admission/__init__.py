@@ -8,9 +8,9 @@ about other objects through ``lookup`` only, and does without it for kinds that 
 
 from collections.abc import Callable, Sequence
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.admission import limits, priority, quota, services, storage
 from uniteddeployment.embedded.builtin.admission.services import Wanted
-from uniteddeployment.embedded.resources import Obj
 
 Lookup = Callable[[str, str | None], Sequence[Obj]]
 """All objects of a resource key in a namespace (``""`` for what has none, None for all namespaces)."""

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.resources import Obj
 
 
 def forbidden(key: str, obj: Obj, why: str) -> StatusError:

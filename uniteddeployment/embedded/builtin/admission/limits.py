@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from uniteddeployment.embedded.apimachinery.quantity import Quantity, nano, parse
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.admission.denial import forbidden
-from uniteddeployment.embedded.quantity import Quantity, nano, parse
-from uniteddeployment.embedded.resources import Obj
 
 LIMITED = frozenset({"pods", "persistentvolumeclaims"})
 _ANNOTATION = "kubernetes.io/limit-ranger"

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.admission.denial import forbidden
 from uniteddeployment.embedded.builtin.prepare.pods import SYSTEM_PRIORITIES
-from uniteddeployment.embedded.resources import Obj
 
 _DEFAULT_PREEMPTION = "PreemptLowerPriority"
 

@@ -5,10 +5,10 @@ What is held is counted anew each time, from the objects themselves: nothing can
 
 from collections.abc import Callable, Sequence
 
+from uniteddeployment.embedded.apimachinery.quantity import Quantity, parse
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.admission.denial import forbidden
 from uniteddeployment.embedded.builtin.admission.limits import pod_total
-from uniteddeployment.embedded.quantity import Quantity, parse
-from uniteddeployment.embedded.resources import Obj
 
 Lookup = Callable[[str, str | None], Sequence[Obj]]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_address
 from typing import Final
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import invalid as cause
 from uniteddeployment.embedded.errors import StatusError, invalid
-from uniteddeployment.embedded.resources import Obj
 
 Lookup = Callable[[str, str | None], Sequence[Obj]]
 

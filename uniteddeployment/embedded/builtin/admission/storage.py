@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"

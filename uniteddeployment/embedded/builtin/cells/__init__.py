@@ -9,8 +9,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.cells import cluster, network, pods, storage, workloads
-from uniteddeployment.embedded.resources import Obj
 
 Cell = Callable[[Obj, datetime], Any]
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from uniteddeployment.embedded.builtin.duration import since
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.duration import since
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.admission.storage import DEFAULT_CLASS
-from uniteddeployment.embedded.resources import Obj
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin import shapes
 from uniteddeployment.embedded.builtin.defaults import autoscaling, cluster, pods, services, workloads
-from uniteddeployment.embedded.resources import Obj
 
 Compute = Callable[[Obj], None]
 

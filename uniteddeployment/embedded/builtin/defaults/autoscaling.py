@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _CPU_PERCENT = 80
 _SCALE_UP: list[Obj] = [

@@ -3,8 +3,8 @@
 import base64
 from collections.abc import Callable
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.defaults.pods import round_amounts
-from uniteddeployment.embedded.resources import Obj
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _RBAC = "rbac.authorization.k8s.io"

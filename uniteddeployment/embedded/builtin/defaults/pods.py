@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from uniteddeployment.embedded.quantity import parse
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.quantity import parse
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 
 def pull_policy(image: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _AFFINITY_SECONDS = 10800
 

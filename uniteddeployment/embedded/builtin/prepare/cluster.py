@@ -1,6 +1,6 @@
 """Namespaces and volumes: the finalizers that hold them until everything inside or around them is gone."""
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _NAMESPACE_FINALIZER = "kubernetes"
 _CLAIM_FINALIZER = "kubernetes.io/pvc-protection"

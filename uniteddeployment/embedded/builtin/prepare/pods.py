@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from uniteddeployment.embedded.quantity import nano
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.quantity import nano
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_SECONDS = 300

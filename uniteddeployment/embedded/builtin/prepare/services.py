@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _WITH_ADDRESS = frozenset({"ClusterIP", "NodePort", "LoadBalancer"})
 _WITH_NODE_PORTS = frozenset({"NodePort", "LoadBalancer"})

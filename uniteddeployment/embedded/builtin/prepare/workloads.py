@@ -1,6 +1,6 @@
 """Jobs, which label and select their pods by their own uid, and DaemonSets, which count versions of their template."""
 
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 JOB_NAME = "batch.kubernetes.io/job-name"

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from uniteddeployment.embedded import names
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.quantity import nano
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import forbidden, invalid, invalids, not_supported, required
-from uniteddeployment.embedded.builtin.validation.common import (
+from uniteddeployment.embedded.builtin.validation.fields import (
     at_most_all,
     immutable,
     int_or_percent,
@@ -12,8 +14,6 @@ from uniteddeployment.embedded.builtin.validation.common import (
     ordered_selector,
 )
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.quantity import nano
-from uniteddeployment.embedded.resources import Obj
 
 _SOURCES = {
     "ContainerResource": "containerResource",

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from uniteddeployment.embedded import names
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import (
     NON_NEGATIVE,
     POSITIVE,
@@ -15,9 +16,8 @@ from uniteddeployment.embedded.builtin.validation.causes import (
     required,
     too_long,
 )
-from uniteddeployment.embedded.builtin.validation.common import immutable
+from uniteddeployment.embedded.builtin.validation.fields import immutable
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 _MAX_DATA = 1024 * 1024
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from uniteddeployment.embedded import names
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.quantity import NANO, nano
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import (
     NON_NEGATIVE,
     duplicate,
@@ -14,11 +16,9 @@ from uniteddeployment.embedded.builtin.validation.causes import (
     not_supported,
     required,
 )
-from uniteddeployment.embedded.builtin.validation.common import dns_label, one_of, port_name, port_number
+from uniteddeployment.embedded.builtin.validation.fields import dns_label, one_of, port_name, port_number
 from uniteddeployment.embedded.builtin.validation.probes import lifecycle, probe
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.quantity import NANO, nano
-from uniteddeployment.embedded.resources import Obj
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")

@@ -3,6 +3,7 @@
 import re
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.prepare.workloads import CONTROLLER_UID, JOB_NAME
 from uniteddeployment.embedded.builtin.validation.causes import (
     IMMUTABLE,
@@ -12,7 +13,7 @@ from uniteddeployment.embedded.builtin.validation.causes import (
     not_supported,
     required,
 )
-from uniteddeployment.embedded.builtin.validation.common import (
+from uniteddeployment.embedded.builtin.validation.fields import (
     MISMATCH,
     immutable,
     label_selector,
@@ -23,7 +24,6 @@ from uniteddeployment.embedded.builtin.validation.common import (
 )
 from uniteddeployment.embedded.builtin.validation.pods import template as pod_template
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 _COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 _MODES = ("Indexed", "NonIndexed")

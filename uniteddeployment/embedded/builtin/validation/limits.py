@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from uniteddeployment.embedded import names
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.quantity import NANO, nano
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import (
     NON_NEGATIVE,
     duplicate,
@@ -12,8 +14,6 @@ from uniteddeployment.embedded.builtin.validation.causes import (
     required,
 )
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.quantity import NANO, nano
-from uniteddeployment.embedded.resources import Obj
 
 _COMPUTE = ("cpu", "memory", "ephemeral-storage", "storage")
 _ORDER = (

@@ -5,19 +5,14 @@ from collections.abc import Collection
 from difflib import unified_diff
 from typing import Any
 
-from uniteddeployment.embedded import names
-from uniteddeployment.embedded.builtin.validation.causes import (
-    forbidden,
-    invalid,
-    invalids,
-    required,
-)
-from uniteddeployment.embedded.builtin.validation.common import one_of, template_metadata
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.builtin.validation.causes import forbidden, invalid, invalids, required
 from uniteddeployment.embedded.builtin.validation.containers import containers, identities
+from uniteddeployment.embedded.builtin.validation.fields import one_of, template_metadata
 from uniteddeployment.embedded.builtin.validation.scheduling import affinity, spread, tolerations
 from uniteddeployment.embedded.builtin.validation.volumes import volumes
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")

@@ -1,14 +1,9 @@
 """Probes and lifecycle hooks of containers."""
 
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import forbidden, invalid, required
-from uniteddeployment.embedded.builtin.validation.common import (
-    non_negative,
-    one_of,
-    port_number,
-    port_number_or_name,
-)
+from uniteddeployment.embedded.builtin.validation.fields import non_negative, one_of, port_number, port_number_or_name
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from uniteddeployment.embedded import names
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import invalid, invalids, not_supported, required
-from uniteddeployment.embedded.builtin.validation.common import label_selector
+from uniteddeployment.embedded.builtin.validation.fields import label_selector
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from uniteddeployment.embedded import names
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import (
     duplicate,
     forbidden,
@@ -11,9 +12,8 @@ from uniteddeployment.embedded.builtin.validation.causes import (
     not_supported,
     required,
 )
-from uniteddeployment.embedded.builtin.validation.common import label_selector, one_of
+from uniteddeployment.embedded.builtin.validation.fields import label_selector, one_of
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from uniteddeployment.embedded import names
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.defaults.services import externally_accessible
 from uniteddeployment.embedded.builtin.prepare.services import FIRST_NODE_PORT, NODE_PORTS
 from uniteddeployment.embedded.builtin.validation.causes import (
@@ -13,7 +14,8 @@ from uniteddeployment.embedded.builtin.validation.causes import (
     not_supported,
     required,
 )
-from uniteddeployment.embedded.builtin.validation.common import (
+from uniteddeployment.embedded.builtin.validation.containers import PROTOCOLS
+from uniteddeployment.embedded.builtin.validation.fields import (
     dns_label,
     ip_address,
     label_selector,
@@ -21,9 +23,7 @@ from uniteddeployment.embedded.builtin.validation.common import (
     port_number,
     port_number_or_name,
 )
-from uniteddeployment.embedded.builtin.validation.containers import PROTOCOLS
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES = ("ClientIP", "None")

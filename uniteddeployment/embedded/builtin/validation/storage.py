@@ -1,12 +1,12 @@
 """Volumes, claims and storage classes."""
 
+from uniteddeployment.embedded.apimachinery.quantity import nano
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import forbidden, invalid, not_supported, required
-from uniteddeployment.embedded.builtin.validation.common import immutable, label_selector, one_of
+from uniteddeployment.embedded.builtin.validation.fields import immutable, label_selector, one_of
 from uniteddeployment.embedded.builtin.validation.scheduling import node_selector
 from uniteddeployment.embedded.builtin.validation.volumes import source
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.quantity import nano
-from uniteddeployment.embedded.resources import Obj
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES = ("Block", "Filesystem")

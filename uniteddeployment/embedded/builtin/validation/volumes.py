@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from uniteddeployment.embedded.apimachinery.quantity import nano
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import duplicate, forbidden, invalid, required
-from uniteddeployment.embedded.builtin.validation.common import dns_label
 from uniteddeployment.embedded.builtin.validation.containers import sub_path
+from uniteddeployment.embedded.builtin.validation.fields import dns_label
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.quantity import nano
-from uniteddeployment.embedded.resources import Obj
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "awsElasticBlockStore": ("volumeID",),

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from uniteddeployment.embedded import names
-from uniteddeployment.embedded.quantity import NANO, nano
-from uniteddeployment.embedded.resources import Obj
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.quantity import NANO, nano
+from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _NULL_SELECTOR = "a null labelSelector results in matching no pod"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from uniteddeployment.embedded import names
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import (
     IMMUTABLE,
     forbidden,
@@ -11,7 +12,7 @@ from uniteddeployment.embedded.builtin.validation.causes import (
     not_supported,
     required,
 )
-from uniteddeployment.embedded.builtin.validation.common import (
+from uniteddeployment.embedded.builtin.validation.fields import (
     MISMATCH,
     at_most_all,
     int_or_percent,
@@ -27,7 +28,6 @@ from uniteddeployment.embedded.builtin.validation.common import (
 from uniteddeployment.embedded.builtin.validation.pods import template as pod_template
 from uniteddeployment.embedded.builtin.validation.storage import claim_spec
 from uniteddeployment.embedded.errors import Cause
-from uniteddeployment.embedded.resources import Obj
 
 _RETENTION = ("Retain", "Delete")
 _STATEFUL_SET_MUTABLE = (

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from uniteddeployment.embedded.crd import fielderror as fe
+from uniteddeployment.embedded.crd import field_errors as fe
 from uniteddeployment.embedded.crd.cel.compiler import CompileError, Compiler, Frame, Run, Typed, Variable
 from uniteddeployment.embedded.crd.cel.declarations import BOOL, DYN, STRING, Type, declared, optional_of
 from uniteddeployment.embedded.crd.cel.syntax import ParseError, parse
-from uniteddeployment.embedded.crd.fielderror import Path, child
+from uniteddeployment.embedded.crd.field_errors import Path, child
 from uniteddeployment.embedded.crd.structural import Node
 from uniteddeployment.embedded.errors import Cause
 

@@ -28,16 +28,7 @@ from uniteddeployment.embedded.crd.cel.declarations import (
     substitute,
 )
 from uniteddeployment.embedded.crd.cel.functions import FUNCTIONS, Function
-from uniteddeployment.embedded.crd.cel.syntax import (
-    Call,
-    Const,
-    Expr,
-    Ident,
-    Index,
-    ListLiteral,
-    MapLiteral,
-    Select,
-)
+from uniteddeployment.embedded.crd.cel.syntax import Call, Const, Expr, Ident, Index, ListLiteral, MapLiteral, Select
 from uniteddeployment.embedded.crd.cel.values import NONE, CelError, NoOverloadError, Optional, TypeValue, UInt, no_key
 
 Frame = list[Any]

@@ -8,7 +8,7 @@ from functools import total_ordering
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from uniteddeployment.embedded import names, quantity
+from uniteddeployment.embedded.apimachinery import names, quantity
 from uniteddeployment.embedded.crd.cel.functions import function
 from uniteddeployment.embedded.crd.cel.values import NONE, CelError, NoOverloadError, Optional
 from uniteddeployment.embedded.crd.formats import FORMATS

@@ -9,16 +9,7 @@ from typing import Any, Final
 
 from uniteddeployment.embedded.crd.cel.access import comparator
 from uniteddeployment.embedded.crd.cel.compiler import Compiler, Frame, Run, Typed, fail
-from uniteddeployment.embedded.crd.cel.declarations import (
-    BOOL,
-    DYN,
-    INT,
-    NULL,
-    Type,
-    assignable,
-    list_of,
-    optional_of,
-)
+from uniteddeployment.embedded.crd.cel.declarations import BOOL, DYN, INT, NULL, Type, assignable, list_of, optional_of
 from uniteddeployment.embedded.crd.cel.syntax import Call, Expr, Ident, Select
 from uniteddeployment.embedded.crd.cel.values import NONE, CelError, NoOverloadError, Optional
 

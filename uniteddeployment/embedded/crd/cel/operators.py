@@ -20,7 +20,7 @@ from uniteddeployment.embedded.crd.cel.values import (
     timestamp,
     type_of,
 )
-from uniteddeployment.embedded.crd.fielderror import number
+from uniteddeployment.embedded.crd.field_errors import number
 from uniteddeployment.embedded.crd.regex import PatternError, compile_re2
 
 _ARITHMETIC = "(int,int) int | (uint,uint) uint | (double,double) double"

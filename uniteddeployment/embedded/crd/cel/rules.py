@@ -7,11 +7,11 @@ with keys. A rule that fails on a value that did not change is let through, unle
 from collections.abc import Callable
 from typing import Any
 
-from uniteddeployment.embedded.crd import fielderror as fe
+from uniteddeployment.embedded.crd import field_errors as fe
 from uniteddeployment.embedded.crd.cel.compilation import Rule, RuleError, compile_rule
 from uniteddeployment.embedded.crd.cel.declarations import declared
 from uniteddeployment.embedded.crd.cel.values import NONE, CelError, Optional
-from uniteddeployment.embedded.crd.fielderror import OMIT, Path
+from uniteddeployment.embedded.crd.field_errors import OMIT, Path
 from uniteddeployment.embedded.crd.structural import NOTHING, Node
 from uniteddeployment.embedded.crd.validate import by_keys, key_of
 from uniteddeployment.embedded.errors import Cause

@@ -1,0 +1,258 @@
+"""Definitions that are refused, with the path and the sentence of the real server, and what is filled in."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.embedded.crd_kit import definition, established, refusals
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.crd.definition.strategy import DefinitionStrategy
+
+SCHEMA = "spec.validation.openAPIV3Schema.properties[spec]"
+TEXT = {"type": "string"}
+KEYED = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+
+
+def fields(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def changed(crd: Obj, dotted: str, value: Any) -> Obj:
+    made = deepcopy(crd)
+    *steps, last = dotted.split(".")
+    node: Any = made
+    for step in steps:
+        node = node[int(step)] if step.isdecimal() else node.setdefault(step, {})
+    if value is ...:
+        del node[last]
+    else:
+        node[last] = value
+    return made
+
+
+def test_names_that_follow_from_the_kind_are_filled_in() -> None:
+    crd = definition()
+    crd["spec"]["names"] = {"plural": "things", "kind": "Thing"}
+    DefinitionStrategy().default(crd)
+    assert crd["spec"]["names"] == {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"}
+    assert crd["spec"]["conversion"] == {"strategy": "None"}
+
+
+def test_a_new_definition_has_accepted_nothing_and_stores_in_its_storage_version() -> None:
+    crd = definition()
+    DefinitionStrategy().prepare_create(crd)
+    assert crd["status"] == {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]}
+
+
+@pytest.mark.parametrize(
+    ("dotted", "value", "said"),
+    [
+        (
+            "metadata.name",
+            "other.example.com",
+            'metadata.name: Invalid value: "other.example.com": must be spec.names.',
+        ),
+        ("spec.group", "", "spec.group: Required value"),
+        ("spec.scope", "", "spec.scope: Required value"),
+        ("spec.scope", "Wide", 'spec.scope: Unsupported value: "Wide": supported values: "Cluster", "Namespaced"'),
+        ("spec.names.kind", "", "spec.names.kind: Required value"),
+        ("spec.names.listKind", "Thing", 'spec.names.listKind: Invalid value: "Thing": kind and listKind may not be'),
+        ("spec.names.shortNames", ["T"], 'spec.names.shortNames[0]: Invalid value: "T": a DNS-1035 label must consist'),
+        ("spec.conversion", {"strategy": "Magic"}, 'spec.conversion.strategy: Unsupported value: "Magic"'),
+        ("spec.versions.0.name", "V1", 'spec.versions[0].name: Invalid value: "V1": a DNS-1035 label must consist'),
+        (
+            "spec.versions.0.storage",
+            False,
+            'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,',
+        ),
+        (
+            "spec.versions.0.schema",
+            ...,
+            "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required",
+        ),
+        (
+            "spec.versions.0.subresources",
+            {"scale": {"specReplicasPath": ".status.n", "statusReplicasPath": ".status.n"}},
+            'spec.subresources.scale.specReplicasPath: Invalid value: ".status.n": should be a json path under .spec',
+        ),
+        (
+            "spec.versions.0.additionalPrinterColumns",
+            [{"name": "A", "type": "text", "jsonPath": ".a"}],
+            'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,',
+        ),
+        (
+            "spec.versions.0.selectableFields",
+            [{"jsonPath": ".spec.a"}],
+            'spec.selectableFields[0].jsonPath: Invalid value: ".spec.a": is an invalid path: does not refer to a',
+        ),
+    ],
+)
+def test_what_is_wrong_around_the_schema(dotted: str, value: Any, said: str) -> None:
+    found = refusals(changed(definition(), dotted, value))
+    assert any(text.startswith(said) for text in found), found
+
+
+def test_groups_of_kubernetes_need_an_approval() -> None:
+    crd = changed(definition(), "spec.group", "apps.k8s.io")
+    crd["metadata"]["name"] = "things.apps.k8s.io"
+    (said,) = refusals(crd)
+    assert said.startswith("metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must")
+    crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://example.com/pull/1"}
+    assert refusals(crd) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({}, f"{SCHEMA}.type: Required value: must not be empty for specified object fields"),
+        (
+            {"type": "text"},
+            f'{SCHEMA}.type: Unsupported value: "text": supported values: "array", "boolean", "integer"',
+        ),
+        ({"type": "array"}, f"{SCHEMA}.items: Required value: must be specified"),
+        ({"type": "array", "items": {}}, f"{SCHEMA}.items.type: Required value: must not be empty for specified array"),
+        (
+            {**fields(a=TEXT), "additionalProperties": TEXT},
+            f"{SCHEMA}.additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive",
+        ),
+        ({"type": "array", "items": TEXT, "uniqueItems": True}, f"{SCHEMA}.uniqueItems: Forbidden: uniqueItems cannot"),
+        ({"$ref": "x", **TEXT}, f"{SCHEMA}.$ref: Forbidden: $ref is not supported"),
+        ({**TEXT, "pattern": "("}, f'{SCHEMA}.pattern: Invalid value: "(": must be a valid regular expression'),
+        (
+            {**fields(a=TEXT), "anyOf": [{"properties": {"a": TEXT}}]},
+            f"{SCHEMA}.anyOf[0].properties[a].type: Forbidden: must be empty to be structural",
+        ),
+        (
+            {**fields(a=TEXT), "anyOf": [{"properties": {"b": {"minLength": 1}}}]},
+            f"{SCHEMA}.properties[b]: Required value: because it is defined in {SCHEMA}.anyOf[0].properties[b]",
+        ),
+        (
+            {"type": "object", "x-kubernetes-embedded-resource": True},
+            f"{SCHEMA}.properties: Required value: must not be",
+        ),
+        (
+            {**KEYED, "items": fields(k=TEXT)},
+            f"{SCHEMA}.items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so",
+        ),
+        (
+            {**KEYED, "items": fields(a=TEXT)},
+            f'{SCHEMA}.x-kubernetes-list-map-keys: Invalid value: ["k"]: entries must',
+        ),
+        ({**TEXT, "x-kubernetes-list-type": "set"}, f'{SCHEMA}.type: Invalid value: "string": must be array if'),
+        ({**TEXT, "x-kubernetes-map-type": "atomic"}, f'{SCHEMA}.type: Invalid value: "string": must be object if'),
+        (
+            {**TEXT, "default": 5},
+            f'{SCHEMA}.default: Invalid value: "integer": {SCHEMA}.default in body must be of type',
+        ),
+        (
+            {**fields(a=TEXT), "default": {"b": 1}},
+            f'{SCHEMA}.default: Invalid value: {{"b":1}}: must not contain the unknown field "b"',
+        ),
+    ],
+)
+def test_schemas_that_are_not_structural_or_make_no_sense(schema: dict[str, Any], said: str) -> None:
+    found = refusals(definition(schema or {"description": "of no type"}))
+    assert any(text.startswith(said) for text in found), found
+
+
+def test_the_one_way_to_repeat_types_is_that_of_int_or_string() -> None:
+    types = [{"type": "integer"}, {"type": "string"}]
+    assert refusals(definition(fields(a={"x-kubernetes-int-or-string": True, "anyOf": types}))) == []
+    assert refusals(definition(fields(a={"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": types}]}))) == []
+
+
+def test_metadata_can_only_narrow_the_name() -> None:
+    crd = definition()
+    root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    root["properties"]["metadata"] = fields(name={**TEXT, "maxLength": 10})
+    assert refusals(crd) == []
+    root["properties"]["metadata"]["properties"]["labels"] = {"type": "object"}
+    (said,) = refusals(crd)
+    assert said.startswith("spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: must not specify anything")
+
+
+def test_schemas_that_differ_between_versions_are_named_by_version() -> None:
+    crd = definition()
+    crd["spec"]["versions"].append({"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": {}}})
+    assert refusals(crd) == [
+        "spec.versions[1].schema.openAPIV3Schema.type: Required value: must not be empty at the root"
+    ]
+
+
+# Rules
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"rule": ""}, "rule: Required value: rule is not specified"),
+        ({"rule": "self.b == 1"}, 'rule: Invalid value: {"Rule":"self.b == 1","Message":"","MessageExpression":"",'),
+        ({"rule": "true", "reason": "Because"}, 'reason: Unsupported value: "Because": supported values: "FieldValueD'),
+        ({"rule": "true", "fieldPath": ".b"}, 'fieldPath: Invalid value: ".b": fieldPath must be a valid path'),
+        ({"rule": "true", "message": "a\nb"}, 'message: Invalid value: "a\\nb": message must not contain line breaks'),
+        ({"rule": "true", "messageExpression": "1"}, 'messageExpression: Invalid value: {"Rule":"true",'),
+    ],
+)
+def test_rules_are_compiled_when_the_definition_is_written(rule: dict[str, Any], said: str) -> None:
+    schema = {**fields(a=TEXT), "x-kubernetes-validations": [rule]}
+    (found,) = refusals(definition(schema))
+    assert found.startswith(f"{SCHEMA}.x-kubernetes-validations[0].{said}")
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"rule": "self.b == 1"}, "failed: ERROR: <input>:1:5: undefined field 'b'\n | self.b == 1\n | ....^"),
+        ({"rule": "self.a"}, "cel expression must evaluate to a bool"),
+        ({"rule": "true", "messageExpression": "1"}, "messageExpression must evaluate to a string"),
+        ({"rule": "true", "optionalOldSelf": True}, "may not be set if oldSelf is not used in rule"),
+    ],
+)
+def test_what_does_not_compile_is_explained(rule: dict[str, Any], said: str) -> None:
+    (found,) = refusals(definition({**fields(a=TEXT), "x-kubernetes-validations": [rule]}))
+    assert found.endswith(said)
+
+
+def test_old_values_of_entries_without_keys_cannot_be_spoken_of() -> None:
+    item = {**TEXT, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
+    (found,) = refusals(definition(fields(list={"type": "array", "items": item})))
+    assert "oldSelf cannot be used on the uncorrelatable portion of the schema within " in found
+
+
+# Changes
+
+
+def test_what_may_not_change() -> None:
+    old = established(definition())
+    new = deepcopy(old)
+    new["spec"].update(group="other.com", scope="Cluster")
+    new["spec"]["names"]["kind"] = "Other"
+    assert refusals(new, old) == [
+        'spec.scope: Invalid value: "Cluster": field is immutable',
+        'spec.names.kind: Invalid value: "Other": field is immutable',
+        'spec.group: Invalid value: "other.com": field is immutable',
+    ]
+
+
+def test_a_version_that_objects_are_stored_in_stays() -> None:
+    old = established(definition())
+    new = changed(old, "spec.versions.0.name", "v2")
+    (said,) = refusals(new, old)
+    assert said.startswith(
+        'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously'
+    )
+
+
+def test_a_new_storage_version_is_remembered_and_the_generation_counts_the_spec() -> None:
+    old = established(definition())
+    old["metadata"]["generation"] = 1
+    new = deepcopy(old)
+    new["spec"]["versions"][0]["storage"] = False
+    new["spec"]["versions"].append({**new["spec"]["versions"][0], "name": "v2", "storage": True})
+    DefinitionStrategy().prepare_update(new, old, "")
+    assert new["status"]["storedVersions"] == ["v1", "v2"]
+    assert new["metadata"]["generation"] == 2
+    labelled = changed(old, "metadata.labels", {"a": "b"})
+    DefinitionStrategy().prepare_update(labelled, old, "")
+    assert labelled["metadata"]["generation"] == 1

@@ -1,0 +1,49 @@
+"""Virtual time: the same seed writes the same history, byte by byte."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.embedded.simulation.story import Told, run
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def told() -> Told:
+    return run("1")
+
+
+def test_the_story_covers_minutes_of_three_clusters(told: Told) -> None:
+    """Short stories would prove little about the two tests below. The test's timeout fails one that really waits."""
+    assert told.seconds > 10 * 60
+
+
+def test_two_runs_from_one_seed_write_the_same_history(told: Told) -> None:
+    """I2."""
+    again = run("1")
+    assert again.history == told.history
+
+
+def test_another_seed_is_another_history(told: Told) -> None:
+    assert run("2").digest != told.digest
+
+
+def test_the_history_does_not_depend_on_the_process(told: Told) -> None:
+    """I2: nothing is decided by the order of a set or by an address in memory."""
+
+    def elsewhere(hash_seed: str) -> dict[str, Any]:
+        command = [sys.executable, "-m", "tests.embedded.simulation.story", "1"]
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        found = subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, text=True)
+        summary: dict[str, Any] = json.loads(found.stdout)
+        return summary
+
+    expected = {"digest": told.digest, "writes": len(told.history), "seconds": round(told.seconds)}
+    assert elsewhere("1") == expected
+    assert elsewhere("2") == expected

@@ -1,0 +1,1 @@
+"""Vocabulary of the API that knows no cluster: kinds, metadata, names, quantities, selectors and tables."""

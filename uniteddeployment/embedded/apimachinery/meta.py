@@ -1,0 +1,201 @@
+"""The metadata of objects: what the server sets, what it keeps, and what it refuses.
+
+Contract: everything works in place on a private copy and takes time and randomness as arguments. The texts are those
+of the real server; on updates it checks metadata in several places and repeats itself, and so do the causes here.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from random import Random
+from uuid import UUID
+
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.errors import Cause
+
+SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""Without vowels and look-alikes, so that no suffix is a word."""
+
+ANNOTATIONS_LIMIT = 256 * 1024
+STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+_DROPPED_WHEN_EMPTY = (
+    "labels", "annotations", "finalizers", "ownerReferences", "managedFields", "generateName", "resourceVersion",
+    "uid", "namespace", "creationTimestamp", "deletionTimestamp", "name", "generation", "selfLink",
+)  # fmt: skip
+_SERVER_SET = (
+    "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "selfLink",
+)  # fmt: skip
+_KEPT_IF_UNSAID = ("uid", "creationTimestamp")
+_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_KEY_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+
+def timestamp(now: datetime) -> str:
+    """A time as metav1.Time writes it: seconds, UTC."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_timestamp(text: str) -> datetime:
+    """The reverse of :func:`timestamp`."""
+    return datetime.fromisoformat(text)
+
+
+def new_uid(random: Random) -> str:
+    """A version 4 UUID out of the given randomness."""
+    return str(UUID(int=random.getrandbits(128), version=4))
+
+
+def generate_name(prefix: str, random: Random) -> str:
+    """``prefix`` and five random characters, cut so that the whole fits a label value."""
+    return prefix[:58] + "".join(random.choices(SUFFIX_ALPHABET, k=5))
+
+
+def tidy(metadata: Obj) -> None:
+    """Leave out what is empty, as the real server's encoding does."""
+    for field in _DROPPED_WHEN_EMPTY:
+        if field in metadata and not metadata[field]:
+            del metadata[field]
+
+
+def stamp(obj: Obj, now: datetime, random: Random) -> None:
+    """Make a new object the server's: uid, creation time, and a name if it asked for one."""
+    metadata = obj["metadata"]
+    for field in _SERVER_SET:
+        metadata.pop(field, None)
+    metadata["uid"] = new_uid(random)
+    metadata["creationTimestamp"] = timestamp(now)
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = generate_name(metadata["generateName"], random)
+    tidy(metadata)
+
+
+def keep(new: Obj, old: Obj) -> None:
+    """Carry over what an update may leave unsaid, and what it can never take back."""
+    fresh, before = new["metadata"], old["metadata"]
+    tidy(fresh)
+    for field in _KEPT_IF_UNSAID:
+        if not fresh.get(field) and field in before:
+            fresh[field] = before[field]
+    if before.get("deletionTimestamp"):
+        for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            if field in before:
+                fresh[field] = before[field]
+            else:
+                fresh.pop(field, None)
+    if "generation" in before:
+        fresh["generation"] = before["generation"]
+    else:
+        fresh.pop("generation", None)
+
+
+def check_new(obj: Obj, key: str, *, custom: bool) -> list[Cause]:
+    """What is wrong with the metadata of a new object."""
+    metadata = obj["metadata"]
+    causes: list[Cause] = []
+    if prefix := metadata.get("generateName"):
+        # A prefix may end in a dash, which a name may not: judge it as if something followed.
+        judged = f"{prefix[:-1]}a" if prefix.endswith("-") else prefix
+        causes += [_bad("metadata.generateName", prefix, text) for text in names.object_name(key, judged)]
+    if not metadata.get("name"):
+        causes.append(Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name"))
+    else:
+        name = metadata["name"]
+        causes += [_bad("metadata.name", name, text) for text in names.object_name(key, name)]
+    causes += _check_fields(metadata)
+    if not custom:
+        causes += [
+            _bad(
+                f"metadata.finalizers[{i}]", name, "name is neither a standard finalizer name nor is it fully qualified"
+            )
+            for i, name in enumerate(metadata.get("finalizers", ()))
+            if "/" not in name and name not in STANDARD_FINALIZERS
+        ]
+    return causes
+
+
+def check_update(new: Obj, old: Obj) -> list[Cause]:
+    """What is wrong with a change of metadata."""
+    fresh, before = new["metadata"], old["metadata"]
+    once: list[Cause] = []
+    if before.get("deletionTimestamp"):
+        added = [name for name in fresh.get("finalizers", ()) if name not in before.get("finalizers", ())]
+        if added:
+            shown = ", ".join(json.dumps(name) for name in added)
+            text = (
+                "Forbidden: no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{shown}}}"
+            )
+            once.append(Cause("FieldValueForbidden", text, "metadata.finalizers"))
+    once += [
+        _bad(f"metadata.{field}", fresh.get(field), "field is immutable")
+        for field in _IMMUTABLE
+        if fresh.get(field) != before.get(field)
+    ]
+    return once * 2 + _check_fields(fresh) * 4
+
+
+def _check_fields(metadata: Obj) -> list[Cause]:
+    labels, annotations = metadata.get("labels"), metadata.get("annotations")
+    references, finalizers = metadata.get("ownerReferences"), metadata.get("finalizers")
+    causes: list[Cause] = []
+    if labels:
+        for key, value in labels.items():
+            causes += [_bad("metadata.labels", key, text) for text in names.label_key(key)]
+            causes += [_bad("metadata.labels", value, text) for text in names.label_value(value)]
+    if annotations:
+        causes += _check_annotations(annotations)
+    if references:
+        causes += _check_owners(references)
+    if finalizers:
+        for name in finalizers:
+            causes += [_bad("metadata.finalizers", name, text) for text in names.label_key(name)]
+    return causes
+
+
+def _check_annotations(annotations: dict[str, str]) -> list[Cause]:
+    causes: list[Cause] = []
+    size = 0
+    for key, value in annotations.items():
+        causes += [_bad("metadata.annotations", key, text) for text in names.label_key(key.lower())]
+        size += len(key.encode()) + len(value.encode())
+    if size > ANNOTATIONS_LIMIT:
+        text = f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
+        causes.append(Cause("FieldValueTooLong", text, "metadata.annotations"))
+    return causes
+
+
+def _check_owners(references: Sequence[Obj]) -> list[Cause]:
+    field = "metadata.ownerReferences"
+    causes: list[Cause] = []
+    controllers: list[str] = []
+    for reference in references:
+        version = reference.get("apiVersion", "")
+        if not version:
+            causes.append(_bad(f"{field}.apiVersion", "", "version must not be empty"))
+        causes += [
+            _bad(f"{field}.{part}", "", "must not be empty")
+            for part in ("kind", "name", "uid")
+            if not reference.get(part)
+        ]
+        if version == "v1" and reference.get("kind") == "Event":
+            causes.append(_bad(field, _ordered(reference), "/v1, Kind=Event is disallowed from being an owner"))
+        if reference.get("controller"):
+            controllers.append(f"{reference.get('kind', '')}/{reference.get('name', '')}")
+    if len(controllers) > 1:
+        text = (
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{controllers[0]} and {controllers[1]}"
+        )
+        causes.append(_bad(field, [_ordered(reference) for reference in references], text))
+    return causes
+
+
+def _ordered(reference: Obj) -> Obj:
+    return {field: reference[field] for field in _KEY_ORDER if field in reference}
+
+
+def _bad(field: str, value: object, text: str) -> Cause:
+    shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", field)

@@ -1,0 +1,291 @@
+"""Decoding as the real server does it: the unknown is dropped, the empty is left out, values get their own form.
+
+Contract: :func:`conform` works in place and gives the strict-decoding complaints; what cannot be decoded at all raises
+:class:`DecodeError`. Quantities and times come out in canonical form, nulls are gone (or the zero value, inside lists
+and maps), and what the real server always writes is there. Conforming twice changes nothing.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from uniteddeployment.embedded.apimachinery.quantity import QuantityError, canonical
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.builtin import shapes
+from uniteddeployment.embedded.builtin.shapes import Field, Shape
+from uniteddeployment.embedded.errors import StatusError
+
+_TIME_LAYOUT = "2006-01-02T15:04:05Z07:00"
+_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
+_MAX_INT = {32: 2**31 - 1, 64: 2**63 - 1}
+
+_DROP: Final = object()
+"""A value that is left out because it is empty."""
+
+
+class DecodeError(StatusError):
+    """A body that is no object of its kind. ``detail`` is what patches say in their own error."""
+
+    def __init__(self, kind: str, version: str, detail: str) -> None:
+        super().__init__(400, "BadRequest", f'{kind} in version "{version}" cannot be handled as a {kind}: {detail}')
+        self.detail = detail
+
+
+class _MismatchError(Exception):
+    """A value of the wrong JSON type. The innermost struct around it adds its own name and the path."""
+
+    def __init__(self, said: str, go: str) -> None:
+        super().__init__(said)
+        self.said = said
+        self.go = go
+        self.where = ""
+
+
+class _MalformedError(Exception):
+    """A value with a text form of its own (time, quantity, base64) that does not parse."""
+
+
+class _Walk:
+    """Where the walk is, and what it has complained about."""
+
+    __slots__ = ("path", "unknown")
+
+    def __init__(self) -> None:
+        self.path: list[str | int] = []
+        self.unknown: list[str] = []
+
+    def complain(self, key: str) -> None:
+        text = ""
+        for segment in (*self.path, key):
+            text += f"[{segment}]" if isinstance(segment, int) else f".{segment}"
+        self.unknown.append(f'unknown field "{text[1:]}"')
+
+    def field(self, key: str) -> str:
+        return ".".join([*(segment for segment in self.path if isinstance(segment, str)), key])
+
+
+def conform(obj: Obj, shape: Shape, kind: str, version: str) -> list[str]:
+    """Make ``obj`` what the real server would have decoded; gives what strict decoding complains about."""
+    walk = _Walk()
+    try:
+        _struct(obj, shape, walk)
+    except _MismatchError as wrong:
+        text = f"json: cannot unmarshal {wrong.said} into Go {wrong.where or 'value'} of type {wrong.go}"
+        raise DecodeError(kind, version, text) from None
+    except _MalformedError as wrong:
+        raise DecodeError(kind, version, str(wrong)) from None
+    return walk.unknown
+
+
+def _struct(obj: Obj, shape: Shape, walk: _Walk) -> None:
+    fields = shape.fields
+    drop: list[str] | None = None
+    key = ""
+    try:
+        for key, value in obj.items():
+            made = fields.get(key)
+            if made is None:
+                walk.complain(key)
+            elif value is not None:
+                new = _value(value, made, walk, key)
+                if new is value:
+                    continue
+                if new is not _DROP:
+                    obj[key] = new
+                    continue
+            elif (key, None) in shape.always:
+                continue
+            if drop is None:
+                drop = []
+            drop.append(key)
+    except _MismatchError as wrong:
+        if not wrong.where:
+            wrong.where = f"struct field {shape.name}.{walk.field(key)}"
+        raise
+    if drop is not None:
+        for key in drop:
+            del obj[key]
+    for key, zero in shape.always:
+        if key not in obj:
+            obj[key] = _copied(zero) if zero.__class__ is dict else zero
+
+
+def _copied(zero: Obj) -> Obj:
+    return {key: _copied(value) if value.__class__ is dict else value for key, value in zero.items()}
+
+
+def _value(value: Any, made: Field, walk: _Walk, key: str) -> Any:
+    """The decoded form of a value that is not null: itself, another, or _DROP."""
+    tag = made.tag
+    if tag == shapes.STRING:
+        if value.__class__ is str:
+            return value if value or made.keep else _DROP
+        raise _MismatchError(_json_type(value), made.go)
+    if tag == shapes.STRUCT:
+        if value.__class__ is not dict:
+            raise _MismatchError(_json_type(value), made.go)
+        walk.path.append(key)
+        _struct(value, made.shape, walk)
+        walk.path.pop()
+        return value
+    return _DECODERS[tag](value, made, walk, key)
+
+
+def _integer(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
+    if value.__class__ is not int:
+        said = f"number {value}" if value.__class__ is float else _json_type(value)
+        raise _MismatchError(said, made.go)
+    if not -_MAX_INT[made.bits] - 1 <= value <= _MAX_INT[made.bits]:
+        raise _MismatchError(f"number {value}", made.go)
+    return value if value or made.keep else _DROP
+
+
+def _boolean(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
+    if value.__class__ is not bool:
+        raise _MismatchError(_json_type(value), made.go)
+    return value if value or made.keep else _DROP
+
+
+def _number(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
+    if value.__class__ not in (int, float):
+        raise _MismatchError(_json_type(value), made.go)
+    return value if value or made.keep else _DROP
+
+
+def _list(value: Any, made: Field, walk: _Walk, key: str) -> Any:
+    if value.__class__ is not list:
+        raise _MismatchError(_json_type(value), made.go)
+    if not value:
+        return value if made.keep else _DROP
+    item = made.item or shapes.ANYTHING
+    walk.path.append(key)
+    if item.tag == shapes.STRUCT:
+        for index, element in enumerate(value):
+            if element.__class__ is not dict:
+                if element is not None:
+                    raise _MismatchError(_json_type(element), item.go)
+                element = value[index] = {}  # noqa: PLW2901 - a null element is the zero value
+            walk.path.append(index)
+            _struct(element, item.shape, walk)
+            walk.path.pop()
+    else:
+        for index, element in enumerate(value):
+            value[index] = _element(element, item, walk, "")
+    walk.path.pop()
+    return value
+
+
+def _map(value: Any, made: Field, walk: _Walk, key: str) -> Any:
+    if value.__class__ is not dict:
+        raise _MismatchError(_json_type(value), made.go)
+    if not value:
+        return value if made.keep else _DROP
+    item = made.item or shapes.ANYTHING
+    for name, element in value.items():
+        if element.__class__ is not str or item.tag != shapes.STRING:
+            value[name] = _element(element, item, walk, key)
+    return value
+
+
+def _element(element: Any, item: Field, walk: _Walk, key: str) -> Any:
+    if element is None:
+        return _EMPTY.get(item.tag)
+    new = _value(element, item, walk, key)
+    return element if new is _DROP else new
+
+
+def _any(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
+    return value
+
+
+def _quantity(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
+    text = value if value.__class__ is str else str(value) if value.__class__ in (int, float) else ""
+    try:
+        return canonical(text.strip())
+    except QuantityError as wrong:
+        raise _MalformedError(str(wrong)) from None
+
+
+def _int_or_string(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
+    if value.__class__ is int or value.__class__ is str:
+        return value
+    raise _MalformedError(f"json: cannot unmarshal {_json_type(value)} into Go value of type int32")
+
+
+def _time(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
+    moment = _parse_time(value, _TIME_LAYOUT)
+    return value if len(value) == 20 and value[-1] == "Z" else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _micro_time(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
+    moment = _parse_time(value, _MICRO_LAYOUT)
+    return value if len(value) == 27 and value[-1] == "Z" else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _parse_time(value: Any, layout: str) -> datetime:
+    if value.__class__ is not str:
+        raise _MalformedError(f"json: cannot unmarshal {_json_type(value)} into Go value of type string")
+    said = f'parsing time "{value}" as "{layout}": cannot parse '
+    if layout is _MICRO_LAYOUT and len(value) > 19 and value[10:11] == "T" and value[19] != ".":
+        raise _MalformedError(f'{said}"{value[19:]}" as ".000000"')
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise _MalformedError(f'{said}"{value}" as "2006"') from None
+    if "T" not in value or moment.tzinfo is None:
+        rest, wanted = (value[10:], "T") if "T" not in value else (value[19:], "Z07:00")
+        raise _MalformedError(f'{said}"{rest}" as "{wanted}"')
+    return moment.astimezone(UTC)
+
+
+def _bytes(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
+    if value.__class__ is not str:
+        raise _MismatchError(_json_type(value), made.go)
+    text = value.replace("\n", "").replace("\r", "")
+    try:
+        text = base64.b64encode(base64.b64decode(text, validate=True)).decode()
+    except binascii.Error:
+        raise _MalformedError(f"illegal base64 data at input byte {_bad_byte(value)}") from None
+    return text if text or made.keep else _DROP
+
+
+def _bad_byte(text: str) -> int:
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    for index, char in enumerate(text):
+        if char not in alphabet:
+            return index
+    return len(text) - len(text) % 4
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return {str: "string", list: "array", dict: "object"}.get(value.__class__, "null")
+
+
+_DECODERS: dict[int, Callable[[Any, Field, _Walk, str], Any]] = {
+    shapes.INTEGER: _integer,
+    shapes.BOOLEAN: _boolean,
+    shapes.NUMBER: _number,
+    shapes.LIST: _list,
+    shapes.MAP: _map,
+    shapes.ANY: _any,
+    shapes.QUANTITY: _quantity,
+    shapes.INT_OR_STRING: _int_or_string,
+    shapes.TIME: _time,
+    shapes.MICRO_TIME: _micro_time,
+    shapes.BYTES: _bytes,
+}
+_EMPTY: dict[int, Any] = {
+    shapes.STRING: "",
+    shapes.INTEGER: 0,
+    shapes.BOOLEAN: False,
+    shapes.NUMBER: 0,
+    shapes.QUANTITY: "0",
+    shapes.BYTES: "",
+    shapes.INT_OR_STRING: 0,
+}

@@ -1,0 +1,149 @@
+"""What a Service leads to: the endpoints of its pods, grouped by the ports that they have.
+
+Pure functions of a Service, its pods and the zones of nodes, for EndpointSlices and for the older Endpoints.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.controllers.workloads.ownership import is_deleting
+from uniteddeployment.embedded.controllers.workloads.pods import is_finished, is_ready
+
+PER_SLICE: Final = 100
+ADDRESS_TYPES: Final = {"IPv4": ".", "IPv6": ":"}
+"""Address families, with the character that tells an address of one."""
+
+
+class Port(NamedTuple):
+    """A port as an endpoint has it: the target, not what the Service listens on."""
+
+    name: str
+    port: int
+    protocol: str
+    app_protocol: str = ""
+
+    def as_slice_port(self) -> Obj:
+        """As EndpointSlices write it: with a name, even if it is empty."""
+        extra = {"appProtocol": self.app_protocol} if self.app_protocol else {}
+        return {"name": self.name, "port": self.port, "protocol": self.protocol, **extra}
+
+    def as_endpoints_port(self) -> Obj:
+        """As Endpoints write it."""
+        return {key: value for key, value in self.as_slice_port().items() if value}
+
+
+class Group(NamedTuple):
+    """Pods that have the same ports for a Service."""
+
+    ports: tuple[Port, ...]
+    pods: list[Obj]
+
+
+def address_of(pod: Obj, family: str) -> str:
+    """The pod's address of a family, empty if it has none (yet)."""
+    mark = ADDRESS_TYPES[family]
+    status = pod.get("status") or {}
+    addresses = [entry.get("ip", "") for entry in status.get("podIPs") or ()] or [status.get("podIP", "")]
+    return next((address for address in addresses if mark in address), "")
+
+
+def groups_of(service: Obj, pods: Sequence[Obj], family: str) -> list[Group]:
+    """The pods with an address, by the ports that the Service's targets mean in them."""
+    groups: dict[tuple[Port, ...], list[Obj]] = {}
+    for pod in pods:
+        if not is_finished(pod) and address_of(pod, family):
+            groups.setdefault(ports_of(service, pod), []).append(pod)
+    return [Group(ports, members) for ports, members in sorted(groups.items(), key=lambda item: item[0])]
+
+
+def ports_of(service: Obj, pod: Obj) -> tuple[Port, ...]:
+    """The Service's ports in ``pod``; one whose target the pod does not name is left out."""
+    found = []
+    for port in service["spec"].get("ports") or ():
+        protocol = port.get("protocol", "TCP")
+        target = port.get("targetPort") or port["port"]
+        number = target if isinstance(target, int) else _named_port(pod, target, protocol)
+        if number is not None:
+            found.append(Port(port.get("name", ""), number, protocol, port.get("appProtocol", "")))
+    return tuple(found)
+
+
+def _named_port(pod: Obj, name: str, protocol: str) -> int | None:
+    for container in pod["spec"]["containers"]:
+        for port in container.get("ports") or ():
+            if port.get("name") == name and port.get("protocol", "TCP") == protocol:
+                number: int = port["containerPort"]
+                return number
+    return None
+
+
+def is_published(service: Obj, pod: Obj) -> bool:
+    """Whether clients are sent to the pod: it is ready and stays, or the Service does not care."""
+    return publishes_all(service) or (is_ready(pod) and not is_deleting(pod))
+
+
+def publishes_all(service: Obj) -> bool:
+    """``publishNotReadyAddresses``."""
+    return bool(service["spec"].get("publishNotReadyAddresses"))
+
+
+def slice_endpoint(service: Obj, pod: Obj, family: str, zone_of: Callable[[str], str]) -> Obj:
+    """The entry of a pod in an EndpointSlice."""
+    endpoint: Obj = {
+        "addresses": [address_of(pod, family)],
+        "conditions": {
+            "ready": is_published(service, pod),
+            "serving": is_ready(pod),
+            "terminating": is_deleting(pod),
+        },
+        "targetRef": _target(pod),
+    }
+    node = pod["spec"].get("nodeName", "")
+    if node:
+        endpoint["nodeName"] = node
+        zone = zone_of(node)
+        if zone:
+            endpoint["zone"] = zone
+    hostname = _hostname(service, pod)
+    if hostname:
+        endpoint["hostname"] = hostname
+    return endpoint
+
+
+def subsets_of(service: Obj, groups: Sequence[Group], family: str) -> list[Obj]:
+    """The ``subsets`` of an Endpoints object: pods that are going away are in it only if the Service publishes all."""
+    subsets = []
+    for ports, pods in groups:
+        sides: dict[str, list[Obj]] = {"addresses": [], "notReadyAddresses": []}
+        for pod in sorted(pods, key=lambda pod: address_of(pod, family)):
+            if publishes_all(service) or not is_deleting(pod):
+                side = "addresses" if is_published(service, pod) else "notReadyAddresses"
+                sides[side].append(_endpoints_address(service, pod, family))
+        subset: Obj = {side: addresses for side, addresses in sides.items() if addresses}
+        if subset:
+            if ports:
+                subset["ports"] = [port.as_endpoints_port() for port in ports]
+            subsets.append(subset)
+    return subsets
+
+
+def _endpoints_address(service: Obj, pod: Obj, family: str) -> Obj:
+    address: dict[str, Any] = {"ip": address_of(pod, family)}
+    hostname = _hostname(service, pod)
+    if hostname:
+        address["hostname"] = hostname
+    if pod["spec"].get("nodeName"):
+        address["nodeName"] = pod["spec"]["nodeName"]
+    return address | {"targetRef": _target(pod)}
+
+
+def _hostname(service: Obj, pod: Obj) -> str:
+    """The pod's own DNS name under the Service, as StatefulSets give it."""
+    under = pod["spec"].get("subdomain", "") == service["metadata"]["name"]
+    return pod["spec"].get("hostname", "") if under else ""
+
+
+def _target(pod: Obj) -> Obj:
+    metadata = pod["metadata"]
+    return {"kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]}

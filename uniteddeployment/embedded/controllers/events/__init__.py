@@ -1,0 +1,1 @@
+"""Events: recording them, and removing them when they expire."""

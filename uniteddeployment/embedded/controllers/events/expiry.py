@@ -1,0 +1,44 @@
+"""Events are forgotten an hour after they last happened, as the real API server forgets them."""
+
+from typing import ClassVar, Final
+
+from uniteddeployment.embedded.access import Change
+from uniteddeployment.embedded.controllers.framework.controller import Controller, Key
+
+TIME_TO_LIVE: Final = 3600.0
+TICK: Final[Key] = ("", "")
+"""The one key of this controller: look at what is due."""
+
+
+class EventExpiry(Controller):
+    """Deletes old Events. One timer is set however many there are: the one that is due first."""
+
+    name: ClassVar[str] = "event-expiry"
+
+    def setup(self) -> None:
+        # In the order of their dues, because a change puts an event at the end.
+        self._dues: dict[Key, float] = {}
+        for event in self.access.list("events"):
+            self._note(Change("ADDED", "events", event, None))
+        self._unsubscribe.append(self.access.subscribe("events", self._note))
+
+    def _note(self, change: Change) -> None:
+        metadata = change.obj["metadata"]
+        key = (metadata["namespace"], metadata["name"])
+        self._dues.pop(key, None)
+        if change.type != "DELETED":
+            self._dues[key] = self.clock.monotonic() + TIME_TO_LIVE
+            self.enqueue(TICK, after=TIME_TO_LIVE)
+
+    def sync(self, _key: Key) -> None:
+        now = self.clock.monotonic()
+        due = []
+        for key, moment in self._dues.items():
+            if moment > now:
+                self.enqueue(TICK, after=moment - now)
+                break
+            due.append(key)
+        for key in due:
+            self._dues.pop(key, None)
+            if self.access.get("events", *key) is not None:
+                self.access.delete("events", *key)

@@ -1,0 +1,1 @@
+"""The machinery that every controller is built from: work queue, label index, conditions, times."""

@@ -1,0 +1,1 @@
+"""Controllers of nodes: health, taint-based eviction and orphaned pods."""

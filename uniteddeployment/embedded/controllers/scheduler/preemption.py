@@ -1,0 +1,46 @@
+"""Which pods make way for one of higher priority: as few and as unimportant ones as possible."""
+
+from typing import NamedTuple
+
+from uniteddeployment.embedded.controllers.scheduler.model import NodeInfo, PodInfo
+from uniteddeployment.embedded.controllers.scheduler.placement import Placement, Placer
+from uniteddeployment.embedded.controllers.scheduler.state import ClusterState
+
+
+class Victims(NamedTuple):
+    """The node to free and the pods that have to leave it."""
+
+    node: str
+    pods: tuple[PodInfo, ...]
+
+
+def choose_victims(pod: PodInfo, placement: Placement, placer: Placer, state: ClusterState) -> Victims | None:
+    """The cheapest way to make room, or None: by the most important victim, then their sum, then their number."""
+    if not pod.preempts:
+        return None
+    found = []
+    for name in placement.hopeful:
+        node = state.node(name)
+        pods = _victims(pod, placement, placer, node) if node is not None else ()
+        if pods:
+            found.append(Victims(name, pods))
+    if not found:
+        return None
+    return min(found, key=_cost)
+
+
+def _cost(victims: Victims) -> tuple[int, int, int, str]:
+    priorities = [pod.priority for pod in victims.pods]
+    return max(priorities), sum(priorities), len(priorities), victims.node
+
+
+def _victims(pod: PodInfo, placement: Placement, placer: Placer, node: NodeInfo) -> tuple[PodInfo, ...]:
+    """Take away everything less important, then give back what need not go, the most important first."""
+    lower = [other for other in node.pods.values() if other.priority < pod.priority]
+    if not lower or not placer.fits_without(pod, placement.claims, node, lower):
+        return ()
+    leaving = set(lower)
+    for other in sorted(lower, key=lambda other: (-other.priority, other.key)):
+        if placer.fits_without(pod, placement.claims, node, leaving - {other}):
+            leaving.discard(other)
+    return tuple(sorted(leaving, key=lambda other: other.key))

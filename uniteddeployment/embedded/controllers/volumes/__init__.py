@@ -1,0 +1,1 @@
+"""Controllers of volumes and claims: binding and protection."""

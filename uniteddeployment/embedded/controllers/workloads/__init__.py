@@ -1,0 +1,1 @@
+"""What controllers that create pods share: ownership, pod states, revisions and limits."""

@@ -1,0 +1,1 @@
+"""CustomResourceDefinition objects: decoding, validation and conditions."""

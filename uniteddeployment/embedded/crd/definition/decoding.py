@@ -1,0 +1,73 @@
+"""Decoding definitions: the schemas in them are structs all the way down, also where OpenAPI calls them free-form.
+
+``items`` may be a schema or a list of schemas, ``additionalProperties`` a schema or a bool; the decoder of built-in
+kinds leaves such fields alone. Here they are decoded as well: everything after this can rely on what a schema is.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.builtin.decoding import DecodeError, conform
+from uniteddeployment.embedded.builtin.shapes import shape_of
+from uniteddeployment.embedded.crd.validate import type_name
+
+KIND: Final = "CustomResourceDefinition"
+_PACKAGE: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+_MAPS: Final = ("properties", "patternProperties", "definitions")
+_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_GO_TYPES: Final = {"integer": "number", "boolean": "bool"}
+
+
+def decode(crd: Obj) -> list[str]:
+    """Make a definition what the real server would have decoded; gives what strict decoding complains about."""
+    found = conform(crd, shape_of(f"{_PACKAGE}.{KIND}"), KIND, "v1")
+    for index, version in enumerate((crd.get("spec") or {}).get("versions") or ()):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is not None:
+            found += _inside(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+    return found
+
+
+def _inside(schema: dict[str, Any], path: str) -> list[str]:
+    """Decode what the decoder left alone in a schema that is decoded itself."""
+    found: list[str] = []
+    for sub, at, decoded in _schemas(schema, path):
+        if not decoded:
+            unknown = conform(sub, shape_of(f"{_PACKAGE}.JSONSchemaProps"), KIND, "v1")
+            found += [text.replace('"', f'"{at}.', 1) for text in unknown]
+        found += _inside(sub, at)
+    return found
+
+
+def _schemas(schema: dict[str, Any], path: str) -> Iterator[tuple[dict[str, Any], str, bool]]:
+    """The schemas right below: (schema, path, whether it is decoded). A null is a schema that says nothing."""
+    for key in _MAPS:
+        named = schema.get(key) or {}
+        named.update({name: {} for name, sub in named.items() if sub is None})
+        for name, sub in named.items():
+            yield sub, f"{path}.{key}.{name}", True
+    for key in _LISTS:
+        if schema.get(key):
+            schema[key] = [{} if sub is None else sub for sub in schema[key]]
+        for index, sub in enumerate(schema.get(key) or ()):
+            yield sub, f"{path}.{key}[{index}]", True
+    if schema.get("not") is not None:
+        yield schema["not"], f"{path}.not", True
+    for key in ("additionalProperties", "additionalItems"):
+        sub = schema.get(key)
+        if sub is not None and not isinstance(sub, bool):
+            yield _struct(sub, "JSONSchemaPropsOrBool"), f"{path}.{key}", False
+    items = schema.get("items")
+    if isinstance(items, list):
+        for index, sub in enumerate(items):
+            yield _struct(sub, "JSONSchemaProps"), f"{path}.items[{index}]", False
+    elif items is not None:
+        yield _struct(items, "JSONSchemaPropsOrArray"), f"{path}.items", False
+
+
+def _struct(value: Any, wanted: str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    said = _GO_TYPES.get(type_name(value), type_name(value))
+    raise DecodeError(KIND, "v1", f"json: cannot unmarshal {said} into Go value of type v1.{wanted}")

@@ -1,0 +1,73 @@
+"""The strategy of CustomResourceDefinition itself."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.crd.definition.decoding import decode
+from uniteddeployment.embedded.crd.definition.validation import check_definition, check_names, check_update
+from uniteddeployment.embedded.errors import Cause
+
+
+class DefinitionStrategy:
+    """What is particular to definitions: a strategy as ``embedded.resources`` has it."""
+
+    def conform(self, obj: Obj) -> Sequence[str]:
+        """Decode as the real server does."""
+        return decode(obj)
+
+    def default(self, obj: Obj) -> None:
+        """Names that follow from the kind, and no conversion."""
+        spec = obj.get("spec")
+        if not isinstance(spec, dict):
+            return
+        spec.setdefault("conversion", {"strategy": "None"})
+        names = spec.get("names")
+        if isinstance(names, dict) and names.get("kind"):
+            if not names.get("singular"):
+                names["singular"] = names["kind"].lower()
+            if not names.get("listKind"):
+                names["listKind"] = f"{names['kind']}List"
+
+    def prepare_create(self, obj: Obj) -> None:
+        """Nothing is accepted yet; objects will be stored in the storage version."""
+        obj["metadata"]["generation"] = 1
+        stored = [version["name"] for version in _versions(obj) if version.get("storage")]
+        obj["status"] = {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": stored[:1],
+        }
+
+    def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
+        """Keep spec and status apart; a new storage version is remembered as one that objects may be stored in."""
+        if subresource == "status":
+            new["spec"] = old["spec"]
+            kept = {key: new["metadata"][key] for key in ("managedFields", "resourceVersion") if key in new["metadata"]}
+            new["metadata"] = {**old["metadata"], **kept}
+            return
+        new["status"] = dict(old["status"])
+        stored = list(new["status"].get("storedVersions") or ())
+        stored += [v["name"] for v in _versions(new) if v.get("storage") and v["name"] not in stored]
+        new["status"]["storedVersions"] = stored
+        generation = old["metadata"].get("generation", 1)
+        new["metadata"]["generation"] = generation + (new.get("spec") != old.get("spec"))
+
+    def validate_create(self, obj: Obj) -> Sequence[Cause]:
+        """Names, versions, schemas and rules."""
+        return [*check_names(obj), *check_definition(obj)]
+
+    def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
+        """The same, and what may not change any more."""
+        if subresource == "status":
+            return []
+        changed = new["spec"] != old["spec"]
+        return [*(check_definition(new) if changed else ()), *check_update(new, old)]
+
+    def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:  # noqa: ARG002  # what the protocol gives
+        """Definitions warn of nothing."""
+        return ()
+
+
+def _versions(crd: Obj) -> list[dict[str, Any]]:
+    return (crd.get("spec") or {}).get("versions") or []

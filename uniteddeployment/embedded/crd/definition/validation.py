@@ -1,0 +1,275 @@
+"""What is wrong with a CustomResourceDefinition, as the real server says it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.crd import field_errors as fe
+from uniteddeployment.embedded.crd.definition.conditions import ESTABLISHED, is_true
+from uniteddeployment.embedded.crd.definition.schema_validation import check_schema
+from uniteddeployment.embedded.crd.field_errors import Path, child
+from uniteddeployment.embedded.errors import Cause
+
+_SPEC: Final = child(None, "spec")
+_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_TEXT: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_MIXED_CASE: Final = "may have mixed case, but should otherwise match: "
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_HOISTED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+_PROTECTED: Final = ("k8s.io", "kubernetes.io")
+_SELECTABLE: Final = (
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+)
+_APPROVAL: Final = "api-approved.kubernetes.io"
+
+
+def check_names(crd: Obj) -> list[Cause]:
+    """The name of a definition follows from what it defines; groups of Kubernetes' own need an approval."""
+    spec, metadata = crd["spec"], crd["metadata"]
+    group = spec.get("group", "")
+    found: list[Cause] = []
+    name = metadata.get("name", "")
+    if name and name != f"{spec['names'].get('plural', '')}.{group}":
+        found.append(fe.invalid(child(None, "metadata.name"), name, 'must be spec.names.plural+"."+spec.group'))
+    protected = any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED)
+    if protected and not (metadata.get("annotations") or {}).get(_APPROVAL):
+        text = (
+            f'protected groups must have approval annotation "{_APPROVAL}", '
+            "see https://github.com/kubernetes/enhancements/pull/1111"
+        )
+        found.append(fe.required(child(None, f"metadata.annotations[{_APPROVAL}]"), text))
+    return found
+
+
+def check_definition(crd: Obj) -> list[Cause]:
+    """What is wrong with the spec by itself."""
+    spec = crd["spec"]
+    found = _group(spec.get("group", ""))
+    scope = spec.get("scope", "")
+    if not scope:
+        found.append(fe.required(child(_SPEC, "scope")))
+    elif scope not in {"Cluster", "Namespaced"}:
+        found.append(fe.not_supported(child(_SPEC, "scope"), scope, ("Cluster", "Namespaced")))
+    versions = spec.get("versions") or []
+    found += _versions(versions)
+    for index, version in enumerate(versions):
+        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
+            at = child(_SPEC, f"versions[{index}].schema.openAPIV3Schema")
+            found.append(fe.required(at, "schemas are required"))
+    found += _names(spec["names"])
+    found += _conversion(spec.get("conversion") or {})
+    for key, field, check in (
+        ("schema", "validation", _schema),
+        ("subresources", "subresources", _subresources),
+        ("additionalPrinterColumns", "additionalPrinterColumns", _columns),
+        ("selectableFields", "selectableFields", _selectable),
+    ):
+        if versions and all(version.get(key) == versions[0].get(key) for version in versions):
+            # What all versions have in common, the real server names as a field of the spec.
+            found += check(versions[0], child(_SPEC, field))
+        else:
+            for index, version in enumerate(versions):
+                found += check(version, child(_SPEC, f"versions[{index}].{key}"))
+    if spec.get("preserveUnknownFields"):
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        found.append(fe.invalid(child(_SPEC, "preserveUnknownFields"), value=True, detail=text))
+    return found
+
+
+def check_update(new: Obj, old: Obj) -> list[Cause]:
+    """What may not change: the group and the plural ever, scope and kind once established, versions that are stored."""
+    fixed = ["scope", "names.kind"] if is_true(old, ESTABLISHED) else []
+    found = [
+        fe.invalid(child(_SPEC, dotted), _get(new["spec"], dotted), "field is immutable")
+        for dotted in (*fixed, "group", "names.plural")
+        if _get(new["spec"], dotted) != _get(old["spec"], dotted)
+    ]
+    known = {version["name"] for version in new["spec"].get("versions") or ()}
+    for index, name in enumerate((new.get("status") or {}).get("storedVersions") or ()):
+        if name not in known:
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
+            )
+            found.append(fe.invalid(child(None, f"status.storedVersions[{index}]"), name, text))
+    return found
+
+
+def _get(spec: Mapping[str, Any], dotted: str) -> Any:
+    value: Any = spec
+    for name in dotted.split("."):
+        value = (value or {}).get(name)
+    return value
+
+
+def _group(group: str) -> list[Cause]:
+    path = child(_SPEC, "group")
+    if not group:
+        return [fe.required(path)]
+    wrong = names.subdomain(group)
+    if wrong:
+        return [fe.invalid(path, group, ",".join(wrong))]
+    return [] if "." in group else [fe.invalid(path, group, "should be a domain with at least one dot")]
+
+
+def label(text: str) -> str:
+    """What is wrong with a label that has to begin with a letter; empty when nothing is."""
+    wrong = [names.too_long(63)] if len(text) > 63 else []
+    if not _LABEL.fullmatch(text):
+        wrong.append(_LABEL_TEXT)
+    return ",".join(wrong)
+
+
+def _versions(versions: list[Any]) -> list[Cause]:
+    path = child(_SPEC, "versions")
+    found: list[Cause] = []
+    for index, version in enumerate(versions):
+        wrong = label(version["name"])
+        if wrong:
+            found.append(fe.invalid((path, f"[{index}].name"), version["name"], wrong))
+    if len({version["name"] for version in versions}) != len(versions):
+        found.append(fe.invalid(path, _told(versions), "must contain unique version names"))
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        text = "must have exactly one version marked as storage version"
+        found.append(fe.invalid(path, _told(versions), text))
+    return found
+
+
+def _told(versions: list[Any]) -> list[Any]:
+    """Versions as messages repeat them: with the names of Go, and without what all of them have in common."""
+    common = {key for key in _HOISTED if all(version.get(key) == versions[0].get(key) for version in versions)}
+    return [
+        {
+            "Name": version["name"],
+            "Served": bool(version.get("served")),
+            "Storage": bool(version.get("storage")),
+            "Deprecated": bool(version.get("deprecated")),
+            "DeprecationWarning": version.get("deprecationWarning"),
+            **{key[0].upper() + key[1:]: None if key in common else version.get(key) for key in _HOISTED},
+        }
+        for version in versions
+    ]
+
+
+def _names(wanted: Mapping[str, Any]) -> list[Cause]:
+    path = child(_SPEC, "names")
+    found = [
+        fe.required(child(path, field)) for field in ("plural", "singular", "kind", "listKind") if not wanted.get(field)
+    ]
+    for field in ("plural", "singular"):
+        name = wanted.get(field)
+        if name and (wrong := label(name)):
+            found.append(fe.invalid(child(path, field), name, wrong))
+    for field in ("kind", "listKind"):
+        name = wanted.get(field)
+        if name and (wrong := label(name.lower())):
+            found.append(fe.invalid(child(path, field), name, _MIXED_CASE + wrong))
+    if wanted.get("kind") and wanted["kind"] == wanted.get("listKind"):
+        found.append(fe.invalid(child(path, "listKind"), wanted["kind"], "kind and listKind may not be the same"))
+    for field in ("shortNames", "categories"):
+        for index, name in enumerate(wanted.get(field) or ()):
+            if wrong := label(name):
+                found.append(fe.invalid(child(path, f"{field}[{index}]"), name, wrong))
+    return found
+
+
+def _conversion(conversion: Mapping[str, Any]) -> list[Cause]:
+    strategy, path = conversion.get("strategy", ""), child(_SPEC, "conversion")
+    if not strategy:
+        return [fe.required(child(path, "strategy"))]
+    if strategy not in {"None", "Webhook"}:
+        return [fe.not_supported(child(path, "strategy"), strategy, ("None", "Webhook"))]
+    if strategy == "Webhook":
+        return [fe.forbidden(child(path, "strategy"), "this cluster converts nothing: use None")]
+    return []
+
+
+def _schema(version: Mapping[str, Any], path: Path) -> list[Cause]:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    path = child(path, "openAPIV3Schema")
+    return [] if schema is None else check_schema(schema, path)
+
+
+def _subresources(version: Mapping[str, Any], path: Path) -> list[Cause]:
+    scale = (version.get("subresources") or {}).get("scale")
+    if scale is None:
+        return []
+    found: list[Cause] = []
+    for field, root in (("specReplicasPath", "spec"), ("statusReplicasPath", "status"), ("labelSelectorPath", "")):
+        text = scale.get(field) or ""
+        at = child(path, f"scale.{field}")
+        if not text:
+            found += [fe.required(at)] if root else []
+        elif wrong := _simple_path(text, at):
+            found += wrong
+        elif not text.startswith((f".{root}.",) if root else (".status.", ".spec.")):
+            under = f".{root}" if root else "either .status or .spec"
+            found.append(fe.invalid(at, text, f"should be a json path under {under}"))
+    return found
+
+
+def _simple_path(text: str, path: Path) -> list[Cause]:
+    if not text.startswith("."):
+        return [fe.invalid(path, text, "must be a simple json path starting with .")]
+    return []
+
+
+def _columns(version: Mapping[str, Any], path: Path) -> list[Cause]:
+    found: list[Cause] = []
+    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        at: Path = (path, f"[{index}]")
+        if not column.get("name"):
+            found.append(fe.required(child(at, "name")))
+        types = ",".join(_COLUMN_TYPES)
+        if not column.get("type"):
+            found.append(fe.required(child(at, "type"), f"must be one of {types}"))
+        elif column["type"] not in _COLUMN_TYPES:
+            found.append(fe.invalid(child(at, "type"), column["type"], f"must be one of {types}"))
+        if column.get("format") and column["format"] not in _COLUMN_FORMATS:
+            formats = ",".join(_COLUMN_FORMATS)
+            found.append(fe.invalid(child(at, "format"), column["format"], f"must be one of {formats}"))
+        if not column.get("jsonPath"):
+            found.append(fe.required(child(at, "JSONPath")))
+        else:
+            found += _simple_path(column["jsonPath"], child(at, "JSONPath"))
+    return found
+
+
+def _selectable(version: Mapping[str, Any], path: Path) -> list[Cause]:
+    found: list[Cause] = []
+    seen: set[str] = set()
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    for index, field in enumerate(version.get("selectableFields") or ()):
+        text = field.get("jsonPath") or ""
+        at = child((path, f"[{index}]"), "jsonPath")
+        if not text:
+            found.append(fe.required(at))
+            continue
+        type_ = _type_at(schema, text)
+        if type_ is None:
+            found.append(fe.invalid(at, text, "is an invalid path: does not refer to a valid field"))
+        elif type_ not in {"string", "integer", "boolean"}:
+            found.append(fe.invalid(at, text, _SELECTABLE))
+        elif text in seen:
+            found.append(fe.duplicate(at, text))
+        seen.add(text)
+    return found
+
+
+def _type_at(schema: Mapping[str, Any], dotted: str) -> str | None:
+    """The type of the field that a path names, or None."""
+    node: Any = schema
+    for name in dotted.removeprefix(".").split("."):
+        node = (node.get("properties") or {}).get(name)
+        if node is None:
+            return None
+    found: str = node.get("type", "")
+    return found

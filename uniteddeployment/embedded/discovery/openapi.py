@@ -1,0 +1,374 @@
+"""OpenAPI v3 of what the cluster serves: an index of group versions, and one document for each.
+
+The documents say what kubectl asks them: the fields of a kind and their descriptions (``explain``), which patch types
+and query parameters an endpoint takes (``apply``, ``--validate``, ``--dry-run=server``), and by which keys lists are
+merged. Both functions are pure; documents are kept by what they are made of, so that clusters that serve the same share
+them. The caller must not change what it is given.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from cachetools import LRUCache
+
+from uniteddeployment.embedded.apimachinery.resources import Resource
+from uniteddeployment.embedded.builtin.shapes import definitions
+
+Json = dict[str, Any]
+
+SCHEMAS: Final = "#/components/schemas/"
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_SCALE: Final = ("autoscaling", "v1", "Scale")
+
+_DESCRIPTIONS: Final = {
+    "apiVersion": (
+        "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
+        "recognized schemas to the latest internal value, and may reject unrecognized values. More info: "
+        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
+    ),
+    "kind": (
+        "Kind is a string value representing the REST resource this object represents. Servers may infer this from "
+        "the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
+        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
+    ),
+    "metadata": (
+        "Standard object's metadata. More info: "
+        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+    ),
+}
+_SPECIAL: Final[Mapping[str, Json]] = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+        "format": "int-or-string",
+        "oneOf": [{"type": "integer"}, {"type": "string"}],
+    },
+    f"{_META}Time": {"type": "string", "format": "date-time"},
+    f"{_META}MicroTime": {"type": "string", "format": "date-time"},
+    f"{_META}FieldsV1": {"type": "object"},
+    f"{_META}Patch": {"type": "object"},
+    f"{_META}ListMeta": {
+        "type": "object",
+        "properties": {
+            "continue": {"type": "string"},
+            "remainingItemCount": {"type": "integer", "format": "int64"},
+            "resourceVersion": {"type": "string"},
+            "selfLink": {"type": "string"},
+        },
+    },
+}
+"""Schemas whose form on the wire is not that of their definition."""
+
+_PATCH_TYPES: Final = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+)
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+
+_cache: LRUCache[str, Json] = LRUCache(maxsize=128)
+
+
+def index(resources: Iterable[Resource]) -> Json:
+    """The answer of ``/openapi/v3``: where the document of each group version is."""
+    paths: Json = {}
+    for (group, version), members in sorted(_by_version(resources).items()):
+        path = f"apis/{group}/{version}" if group else f"api/{version}"
+        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={_fingerprint(members)}"}
+    return {"paths": paths}
+
+
+def document(group: str, version: str, resources: Iterable[Resource]) -> Json | None:
+    """The document of one group version; None if nothing of it is served."""
+    members = _by_version(resources).get((group, version))
+    if not members:
+        return None
+    key = _fingerprint(members)
+    found = _cache.get(key)
+    if found is None:
+        found = _cache[key] = _build(members)
+    return found
+
+
+def legacy() -> Json:
+    """The answer of ``/openapi/v2`` in JSON: nothing but that it is there."""
+    return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.0"}, "paths": {}, "definitions": {}}
+
+
+def legacy_protobuf() -> bytes:
+    """The same as the message that kubectl asks for: a document with its ``swagger`` field only."""
+    version = b"2.0"
+    return bytes([0x0A, len(version)]) + version
+
+
+def _by_version(resources: Iterable[Resource]) -> dict[tuple[str, str], list[Resource]]:
+    found: dict[tuple[str, str], list[Resource]] = {}
+    for resource in resources:
+        found.setdefault((resource.group, resource.version), []).append(resource)
+    return found
+
+
+def _fingerprint(members: list[Resource]) -> str:
+    """What tells one set of resources from another; built-in kinds are told by their names."""
+    digest = hashlib.sha512()
+    for resource in sorted(members, key=lambda member: member.plural):
+        schema = resource.schema if resource.custom else None
+        says = (
+            resource.api_version,
+            resource.plural,
+            resource.kind,
+            resource.namespaced,
+            resource.verbs,
+            resource.status,
+            resource.scale is not None,
+            schema,
+        )
+        digest.update(json.dumps(says).encode())
+    return digest.hexdigest().upper()
+
+
+def _build(members: list[Resource]) -> Json:
+    components = _Components()
+    paths: Json = {}
+    for resource in sorted(members, key=lambda member: member.plural):
+        paths.update(_paths(resource, components))
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.36.0"},
+        "paths": paths,
+        "components": {"schemas": dict(sorted(components.schemas.items()))},
+    }
+
+
+# Schemas
+
+
+@lru_cache(maxsize=1)
+def _names() -> dict[tuple[str, str, str], str]:
+    """The definition of each built-in kind."""
+    return {
+        (gvk["group"], gvk["version"], gvk["kind"]): name
+        for name, definition in definitions().items()
+        for gvk in definition.get("x-kubernetes-group-version-kind", ())
+    }
+
+
+class _Components:
+    """The schemas of a document: what is asked for, and what that refers to."""
+
+    def __init__(self) -> None:
+        self.schemas: Json = {}
+
+    def kind(self, resource: Resource) -> str:
+        """The name of the schema of a resource's kind."""
+        if not resource.custom:
+            return self.built_in((resource.group, resource.version, resource.kind))
+        name = ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
+        if name not in self.schemas:
+            schema = dict(resource.schema)
+            properties = {**schema.get("properties", {})}
+            properties.update(
+                apiVersion={"type": "string", "description": _DESCRIPTIONS["apiVersion"]},
+                kind={"type": "string", "description": _DESCRIPTIONS["kind"]},
+                metadata={**self.reference(f"{_META}ObjectMeta"), "description": _DESCRIPTIONS["metadata"]},
+            )
+            schema["properties"] = properties
+            schema["x-kubernetes-group-version-kind"] = [_gvk(resource)]
+            self.schemas[name] = schema
+        return name
+
+    def list(self, resource: Resource) -> str:
+        """The name of the schema of lists of a resource."""
+        kind = resource.extra.get("listKind") or f"{resource.kind}List"
+        item = self.kind(resource)
+        name = f"{item.rpartition('.')[0]}.{kind}"
+        if name not in self.schemas:
+            self.schemas[name] = {
+                "type": "object",
+                "description": f"{kind} is a list of {resource.kind}",
+                "required": ["items"],
+                "properties": {
+                    "apiVersion": {"type": "string", "description": _DESCRIPTIONS["apiVersion"]},
+                    "items": {"type": "array", "items": self.reference(item)},
+                    "kind": {"type": "string", "description": _DESCRIPTIONS["kind"]},
+                    "metadata": self.reference(f"{_META}ListMeta"),
+                },
+                "x-kubernetes-group-version-kind": [{**_gvk(resource), "kind": kind}],
+            }
+        return name
+
+    def built_in(self, gvk: tuple[str, str, str]) -> str:
+        """The name of the schema of a built-in kind."""
+        name = _names().get(gvk, "io.k8s.apimachinery.pkg.runtime.RawExtension")
+        self._add(name)
+        return name
+
+    def reference(self, name: str) -> Json:
+        """A reference to a schema that the document has, or gets now."""
+        self._add(name)
+        return {"allOf": [{"$ref": f"{SCHEMAS}{name}"}]}
+
+    def _add(self, name: str) -> None:
+        if name in self.schemas:
+            return
+        special = _SPECIAL.get(name)
+        if special is not None:
+            self.schemas[name] = special
+            return
+        self.schemas[name] = {}  # kinds refer to themselves
+        self.schemas[name] = self._expanded(definitions()[name])
+
+    def _expanded(self, schema: Mapping[str, Any]) -> Json:
+        """A definition with its references as a document writes them."""
+        made: Json = {}
+        for key, value in schema.items():
+            if key == "$ref":
+                made.update(self.reference(value))
+                if value not in _SPECIAL:
+                    made["default"] = {}
+            elif key == "properties":
+                made[key] = {name: self._expanded(sub) for name, sub in value.items()}
+            elif key in {"items", "additionalProperties"} and isinstance(value, Mapping):
+                made[key] = self._expanded(value)
+            else:
+                made[key] = value
+        return made
+
+
+# Paths
+
+
+def _gvk(resource: Resource) -> Json:
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _parameter(name: str, description: str, type_: str = "string") -> Json:
+    return {"name": name, "in": "query", "description": description, "schema": {"type": type_, "uniqueItems": True}}
+
+
+def _path_parameter(name: str, description: str) -> Json:
+    schema = {"type": "string", "uniqueItems": True}
+    return {"name": name, "in": "path", "description": description, "required": True, "schema": schema}
+
+
+_PRETTY: Final = _parameter("pretty", "If 'true', then the output is indented.")
+_DRY_RUN: Final = _parameter("dryRun", "'All' goes through everything but storing the change.")
+_FIELD_MANAGER: Final = _parameter("fieldManager", "The name of the actor that makes the change.")
+_FIELD_VALIDATION: Final = _parameter("fieldValidation", "What to do about unknown fields: Ignore, Warn or Strict.")
+_FORCE: Final = _parameter("force", "Take fields from other managers (apply patches only).", "boolean")
+_WRITE: Final = (_DRY_RUN, _FIELD_MANAGER, _FIELD_VALIDATION)
+_DELETE: Final = (
+    _DRY_RUN,
+    _parameter("gracePeriodSeconds", "How long to wait before the object is deleted.", "integer"),
+    _parameter("orphanDependents", "Deprecated: use propagationPolicy.", "boolean"),
+    _parameter("propagationPolicy", "Whether and how dependents are deleted: Orphan, Background or Foreground."),
+)
+_LIST: Final = (
+    _parameter("allowWatchBookmarks", "Send bookmarks in a watch.", "boolean"),
+    _parameter("continue", "Where a list goes on."),
+    _parameter("fieldSelector", "Which objects, by fields."),
+    _parameter("labelSelector", "Which objects, by labels."),
+    _parameter("limit", "How many objects at most.", "integer"),
+    _parameter("resourceVersion", "Which version the list is of, or the watch goes on from."),
+    _parameter("resourceVersionMatch", "How resourceVersion is meant."),
+    _parameter("sendInitialEvents", "Begin a watch with what is there.", "boolean"),
+    _parameter("timeoutSeconds", "When the request ends.", "integer"),
+    _parameter("watch", "Tell of changes as they come.", "boolean"),
+)
+
+
+def _paths(resource: Resource, components: _Components) -> Json:
+    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+    scoped = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
+    collection = f"{scoped}/{resource.plural}"
+    item = f"{collection}/{{name}}"
+    namespace = [_path_parameter("namespace", "The namespace of the objects.")] if resource.namespaced else []
+    named = [_path_parameter("name", f"The name of the {resource.kind}."), *namespace]
+    build = _Operations(resource, components)
+    paths: Json = {collection: build.collection([*namespace, _PRETTY]), item: build.item([*named, _PRETTY])}
+    if resource.namespaced and "list" in resource.verbs:
+        paths[f"{root}/{resource.plural}"] = {"get": build.list(), "parameters": [*_LIST, _PRETTY]}
+    kind = components.kind(resource)
+    if resource.status:
+        paths[f"{item}/status"] = build.subresource(kind, _gvk(resource), [*named, _PRETTY])
+    if resource.scale is not None:
+        group, version, scale = _SCALE
+        gvk = {"group": group, "version": version, "kind": scale}
+        paths[f"{item}/scale"] = build.subresource(components.built_in(_SCALE), gvk, [*named, _PRETTY])
+    return {path: operations for path, operations in paths.items() if len(operations) > 1}
+
+
+class _Operations:
+    """The operations of one resource."""
+
+    def __init__(self, resource: Resource, components: _Components) -> None:
+        self._resource = resource
+        self._components = components
+        self._kind = components.kind(resource)
+        self._gvk = _gvk(resource)
+
+    def collection(self, parameters: list[Json]) -> Json:
+        made: Json = {"parameters": parameters}
+        verbs = self._resource.verbs
+        if "list" in verbs:
+            made["get"] = self.list(parameters=_LIST)
+        if "create" in verbs:
+            made["post"] = self._operation("post", self._kind, body=self._kind, parameters=_WRITE)
+        if "deletecollection" in verbs:
+            status = self._components.built_in(("", "v1", "Status"))
+            made["delete"] = self._operation("deletecollection", status, parameters=(*_DELETE, *_LIST))
+        return made
+
+    def item(self, parameters: list[Json]) -> Json:
+        made: Json = {"parameters": parameters}
+        verbs, kind = self._resource.verbs, self._kind
+        if "get" in verbs:
+            made["get"] = self._operation("get", kind)
+        if "update" in verbs:
+            made["put"] = self._operation("put", kind, body=kind, parameters=_WRITE)
+        if "patch" in verbs:
+            made["patch"] = self._patch(kind, self._gvk)
+        if "delete" in verbs:
+            status = self._components.built_in(("", "v1", "Status"))
+            made["delete"] = self._operation("delete", status, parameters=_DELETE)
+        return made
+
+    def subresource(self, kind: str, gvk: Json, parameters: list[Json]) -> Json:
+        return {
+            "parameters": parameters,
+            "get": self._operation("get", kind, gvk=gvk),
+            "put": self._operation("put", kind, body=kind, gvk=gvk, parameters=_WRITE),
+            "patch": self._patch(kind, gvk),
+        }
+
+    def list(self, parameters: tuple[Json, ...] = ()) -> Json:
+        return self._operation("list", self._components.list(self._resource), parameters=parameters)
+
+    def _patch(self, kind: str, gvk: Json) -> Json:
+        types = _PATCH_TYPES if self._resource.custom else (*_PATCH_TYPES, _STRATEGIC)
+        schema = {"$ref": self._components.reference(f"{_META}Patch")["allOf"][0]["$ref"]}
+        made = self._operation("patch", kind, gvk=gvk, parameters=(*_WRITE, _FORCE))
+        made["requestBody"] = {"required": True, "content": {type_: {"schema": schema} for type_ in types}}
+        return made
+
+    def _operation(
+        self, action: str, answer: str, *, body: str = "", gvk: Json | None = None, parameters: tuple[Json, ...] = ()
+    ) -> Json:
+        content = {"application/json": {"schema": {"$ref": f"{SCHEMAS}{answer}"}}}
+        made: Json = {
+            "tags": [f"{self._resource.group or 'core'}_{self._resource.version}"],
+            "description": f"{action} {self._resource.kind}",
+            "responses": {"200": {"description": "OK", "content": content}},
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": gvk or self._gvk,
+        }
+        if parameters:
+            made["parameters"] = list(parameters)
+        if body:
+            made["requestBody"] = {
+                "required": True,
+                "content": {"*/*": {"schema": {"$ref": f"{SCHEMAS}{body}"}}},
+            }
+        return made

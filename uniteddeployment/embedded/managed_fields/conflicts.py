@@ -1,0 +1,31 @@
+"""Conflicts of server-side apply: which fields of others a change would take, and how the refusal says so."""
+
+from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.managed_fields import field_set as fieldset
+from uniteddeployment.embedded.managed_fields.entries import Entries, Manager
+from uniteddeployment.embedded.managed_fields.field_set import Fields
+
+
+def conflicting(others: Entries, touched: Fields) -> dict[Manager, Fields]:
+    """The fields of others that an apply would change."""
+    found = {who: fieldset.intersection(entry.fields, touched) for who, entry in others.items()}
+    return {who: fields for who, fields in sorted(found.items()) if fields}
+
+
+def conflict_error(conflicts: dict[Manager, Fields]) -> StatusError:
+    """409 with a cause for each field; several are listed by manager."""
+    found = [(who, fieldset.show(path)) for who, fields in conflicts.items() for path in fieldset.paths(fields)]
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {who.described()}", "field": path}
+        for who, path in found
+    ]
+    if len(found) == 1:
+        who, path = found[0]
+        message = f"Apply failed with 1 conflict: conflict with {who.described()}: {path}"
+    else:
+        lines: list[str] = []
+        for who in conflicts:
+            lines.append(f"conflicts with {who.described()}:")
+            lines.extend(f"- {path}" for owner, path in found if owner == who)
+        message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
+    return StatusError(409, "Conflict", message, details={"causes": causes})

@@ -1,0 +1,154 @@
+"""``metadata.managedFields`` read and written: who owns which paths, since when, by which operation."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from uniteddeployment.embedded.managed_fields import field_set as fieldset
+from uniteddeployment.embedded.managed_fields.field_set import Fields, FieldsError
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+OLD_UPDATES: Final = "ancient-changes"
+MAX_UPDATERS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Manager:
+    """What tells one owner from another: appliers are the same in all versions of the API, updaters are not."""
+
+    name: str
+    operation: str
+    api_version: str = ""
+    subresource: str = ""
+
+    def described(self) -> str:
+        """As conflict messages name it."""
+        text = f'"{self.name}"'
+        if self.subresource:
+            text += f' with subresource "{self.subresource}"'
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one manager owns. ``raw`` is the form it was read from, used again while nothing of it changed."""
+
+    manager: Manager
+    api_version: str
+    fields: Fields
+    time: str | None
+    raw: dict[str, Any] | None = None
+
+    def owning(self, fields: Fields) -> "Entry":
+        """The same with other fields."""
+        return self if fields is self.fields else replace(self, fields=fields, raw=None)
+
+    def at(self, time: str | None) -> "Entry":
+        """The same with another time."""
+        return self if time == self.time else replace(self, time=time, raw=None)
+
+
+Entries = dict[Manager, Entry]
+
+
+def manager_of(name: str, operation: str, api_version: str, subresource: str) -> Manager:
+    """The identity under which an operation owns fields."""
+    return Manager(name, operation, "" if operation == APPLY else api_version, subresource)
+
+
+def timestamp(now: datetime) -> str:
+    """A time as objects carry it."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read(stored: Sequence[dict[str, Any]] | None) -> Entries:
+    """Entries that we wrote ourselves: taken as they are."""
+    entries: Entries = {}
+    for raw in stored or ():
+        entry = _entry(raw, raw.get("fieldsV1") or {})
+        entries[entry.manager] = entry
+    return entries
+
+
+def read_foreign(given: object) -> Entries:
+    """Entries that a client sends, checked. Raises FieldsError."""
+    if not isinstance(given, list):
+        raise FieldsError("managedFields must be a list")
+    entries: Entries = {}
+    for raw in given:
+        if not isinstance(raw, dict) or raw.get("operation") not in (APPLY, UPDATE):
+            raise FieldsError("operation must be Apply or Update")
+        entry = _entry(raw, fieldset.parse(raw.get("fieldsV1") or {}))
+        entries[entry.manager] = replace(entry, raw=None)
+    return entries
+
+
+def _entry(raw: dict[str, Any], fields: Fields) -> Entry:
+    api_version = raw.get("apiVersion", "")
+    manager = manager_of(raw.get("manager", ""), raw.get("operation", ""), api_version, raw.get("subresource", ""))
+    return Entry(manager, api_version, fields, raw.get("time"), raw)
+
+
+def is_reset(given: object) -> bool:
+    """A list of one empty entry is how a client asks to forget all owners."""
+    return isinstance(given, list) and len(given) == 1 and given[0] == {}
+
+
+def write(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """The entries as objects carry them, in the real server's order; those without fields are left out."""
+    kept = [entry for entry in entries if entry.fields]
+    kept.sort(key=lambda e: (e.manager.operation, e.time or "", e.manager.name, e.api_version, e.manager.subresource))
+    return [entry.raw if entry.raw is not None else _written(entry) for entry in kept]
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    raw: dict[str, Any] = {
+        "manager": entry.manager.name,
+        "operation": entry.manager.operation,
+        "apiVersion": entry.api_version,
+    }
+    if entry.time is not None:
+        raw["time"] = entry.time
+    raw["fieldsType"] = "FieldsV1"
+    raw["fieldsV1"] = fieldset.canonical(entry.fields)
+    if entry.manager.subresource:
+        raw["subresource"] = entry.manager.subresource
+    return raw
+
+
+def cap(entries: Entries) -> Entries:
+    """Fold the oldest updaters of a version into one, so that there are never many of them."""
+    updaters = [entry for entry in entries.values() if entry.manager.operation == UPDATE]
+    surplus = len(updaters) - MAX_UPDATERS
+    if surplus <= 0:
+        return entries
+    updaters.sort(key=lambda entry: (entry.time or "", entry.manager))
+    result = dict(entries)
+    first: dict[str, Manager] = {}
+    for entry in updaters:
+        if surplus <= 0:
+            break
+        bucket = Manager(OLD_UPDATES, UPDATE, entry.api_version)
+        if entry.api_version not in first:
+            first[entry.api_version] = entry.manager
+            continue
+        held = result.get(bucket) or result.pop(first[entry.api_version])
+        if entry.manager != bucket:
+            del result[entry.manager]
+        result[bucket] = Entry(bucket, entry.api_version, fieldset.union(held.fields, entry.fields), entry.time)
+        surplus -= 1
+    return result
+
+
+def same_but_time(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> bool:
+    """Whether two lists of entries differ in nothing but times."""
+    if len(old) != len(new):
+        return False
+    ours = sorted(((_entry(raw, {}).manager, raw) for raw in old), key=lambda pair: pair[0])
+    theirs = sorted(((_entry(raw, {}).manager, raw) for raw in new), key=lambda pair: pair[0])
+    return all(
+        a is b or (m == n and a.get("fieldsV1") == b.get("fieldsV1") and a.get("apiVersion") == b.get("apiVersion"))
+        for (m, a), (n, b) in zip(ours, theirs, strict=True)
+    )

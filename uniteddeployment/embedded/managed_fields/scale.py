@@ -1,0 +1,57 @@
+"""managedFields of the scale subresource: a Scale has the owners of one field of its object, under another name.
+
+A write of a Scale is tracked on the Scale (:func:`of_scale`, then ``managed``), and what came out of it goes back to
+the object (:func:`of_object`). New owners have no time: the real server does not note it here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from uniteddeployment.embedded.managed_fields import entries
+from uniteddeployment.embedded.managed_fields import field_set as fieldset
+from uniteddeployment.embedded.managed_fields.entries import Entries, Entry
+
+API_VERSION: Final = "autoscaling/v1"
+_IN_SCALE: Final = ("f:spec", "f:replicas")
+
+
+def _elements(path: str) -> tuple[str, ...]:
+    return tuple(fieldset.field(name) for name in path.strip(".").split("."))
+
+
+def of_scale(stored: Sequence[dict[str, Any]] | None, path: str) -> list[dict[str, Any]]:
+    """The managedFields of a Scale: those entries of the object that own ``path`` (``.spec.replicas``)."""
+    elements = _elements(path)
+    found = []
+    for entry in entries.read(stored).values():
+        if fieldset.has(entry.fields, elements):
+            who = replace(entry.manager, api_version=API_VERSION if entry.manager.api_version else "")
+            found.append(Entry(who, API_VERSION, fieldset.insert({}, _IN_SCALE), entry.time))
+    return entries.write(found)
+
+
+def of_object(
+    stored: Sequence[dict[str, Any]] | None, scale: Sequence[dict[str, Any]] | None, path: str, api_version: str
+) -> list[dict[str, Any]]:
+    """The managedFields of an object after a write of its Scale, whose managedFields are ``scale``.
+
+    Who owns the replicas of the Scale owns ``path``; everybody else does so no longer. Whoever owned it by an update is
+    not recognised, since an updater is known by its version too, and that of a Scale is another: as with the real
+    server, the owner gets a second entry, so the object changes even when its replicas do not.
+    """
+    replicas = fieldset.insert({}, _elements(path))
+    owners = dict(entries.read(scale))
+    result: Entries = {}
+    for entry in entries.read(stored).values():
+        if not fieldset.has(entry.fields, _elements(path)) or owners.pop(entry.manager, None) is not None:
+            result[entry.manager] = entry
+        else:
+            result[entry.manager] = entry.owning(fieldset.difference(entry.fields, replicas))
+    taken = []
+    for entry in owners.values():
+        if not fieldset.has(entry.fields, _IN_SCALE):
+            continue
+        who = replace(entry.manager, api_version=api_version if entry.manager.api_version else "")
+        taken.append(Entry(who, api_version, replicas, None))
+    return entries.write([*result.values(), *taken])

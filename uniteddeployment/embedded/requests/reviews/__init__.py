@@ -1,0 +1,1 @@
+"""Reviews: questions about users and access that are answered and not stored."""

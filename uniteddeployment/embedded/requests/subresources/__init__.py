@@ -1,0 +1,1 @@
+"""Subresources: status, scale, finalize, eviction, binding and token."""

@@ -1,0 +1,38 @@
+"""What every part of the request path works with: the store, what is served, the clock, and chance."""
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from uniteddeployment.embedded.apimachinery.resources import Resource
+from uniteddeployment.embedded.clock import Clock
+from uniteddeployment.embedded.storage.registry import Registry
+from uniteddeployment.embedded.storage.store import Store
+
+
+class Endable(Protocol):
+    """What can be ended from this side."""
+
+    def end(self) -> None: ...
+
+
+class OpenWatch(Protocol):
+    """A watch that a client has open."""
+
+    @property
+    def resource(self) -> Resource: ...
+
+    @property
+    def stream(self) -> Endable: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """One cluster without its doors."""
+
+    store: Store
+    registry: Registry
+    clock: Clock
+    random: Random
+    watches: set[OpenWatch] = field(default_factory=set)
+    """The open watches."""

@@ -1,0 +1,311 @@
+"""What the cluster remembers: every object as JSON, one counter of versions, and a bounded history of changes.
+
+Contract: an object is kept as the bytes of its JSON *without* apiVersion and kind (the table knows them, and a version
+that only differs in its name then needs no second copy). Decoded objects live in a bounded cache and are shared:
+whoever gets one copies it before changing it. Nothing here knows the rules of the API; callers have checked everything
+before they commit, and each commit is one step of the resourceVersion, one entry of the history and one call of each
+listener.
+
+Memory: an entry is one small object, a key in a sorted list and a slot of a dict. Entries are immutable, so the history
+shares their bytes with the tables.
+"""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from uniteddeployment.embedded.apimachinery.resources import Obj
+
+Key = tuple[str, str]
+"""(namespace, name); the namespace is empty for what has none."""
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+AFTER_ALL = chr(0x10FFFF)
+"""Sorts behind every name."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class HistoryGoneError(Exception):
+    """What was asked for is older than the history."""
+
+
+class Entry:
+    """One object in one version. Compared by identity, never changed."""
+
+    __slots__ = ("key", "owners", "raw", "rv")
+
+    def __init__(self, key: Key, raw: bytes, rv: int, owners: tuple[str, ...]) -> None:
+        self.key = key
+        self.raw = raw
+        self.rv = rv
+        self.owners = owners
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """One commit. ``after`` of a deletion is the last state, with the version of the deletion."""
+
+    rv: int
+    type: EventType
+    table: "Table"
+    after: Entry
+    before: Entry | None
+    at: float
+    encoded: dict[object, bytes] | None = None
+    """Bytes of this event by shape, so that many watchers of one shape cost one encoding."""
+
+
+Listener = Callable[[Event], None]
+
+
+class HistoryLimits(NamedTuple):
+    """How much of the past is kept: whichever bound is reached first."""
+
+    events: int = 20_000
+    bytes: int = 32 << 20
+    seconds: float | None = None
+
+
+class Table:
+    """The objects of one resource. ``read`` dresses a decoded object: sets apiVersion and kind, fills in defaults."""
+
+    __slots__ = ("_listeners", "_owned", "entries", "history", "keys", "name", "read")
+
+    def __init__(self, name: str, read: Callable[[Obj], Obj]) -> None:
+        self.name = name
+        self.read = read
+        self.entries: dict[Key, Entry] = {}
+        self.keys: list[Key] = []
+        self.history: deque[Event] = deque()
+        self._listeners: dict[str | None, list[Listener]] = {}
+        self._owned: dict[str, dict[Key, None]] = {}
+
+    def select(self, namespace: str | None) -> list[Entry]:
+        """Entries of one namespace (None: of all), sorted."""
+        entries = self.entries
+        if namespace is None:
+            return [entries[key] for key in self.keys]
+        first = bisect_left(self.keys, (namespace, ""))
+        last = bisect_left(self.keys, (namespace, AFTER_ALL), first)
+        return [entries[key] for key in self.keys[first:last]]
+
+    def owned(self, uid: str) -> list[Entry]:
+        """Entries that name ``uid`` as an owner, sorted."""
+        return [self.entries[key] for key in sorted(self._owned.get(uid, ()))]
+
+    def listen(self, listener: Listener, namespace: str | None = None) -> Callable[[], None]:
+        """Call ``listener`` after each commit in a namespace (None: in all); gives the function that ends it."""
+        listeners = self._listeners.setdefault(namespace, [])
+        listeners.append(listener)
+        return lambda: listeners.remove(listener)
+
+    def listeners(self, namespace: str) -> list[Listener]:
+        """Who wants to know of a commit in this namespace."""
+        return [*self._listeners.get(None, ()), *self._listeners.get(namespace, ())]
+
+    def put(self, entry: Entry) -> None:
+        """Set an entry and keep the indexes true."""
+        before = self.entries.get(entry.key)
+        if before is None:
+            insort(self.keys, entry.key)
+        elif before.owners != entry.owners:
+            self._disown(before)
+        self.entries[entry.key] = entry
+        for uid in entry.owners:
+            self._owned.setdefault(uid, {})[entry.key] = None
+
+    def drop(self, entry: Entry) -> None:
+        """Take an entry out."""
+        del self.entries[entry.key]
+        del self.keys[bisect_left(self.keys, entry.key)]
+        self._disown(entry)
+
+    def _disown(self, entry: Entry) -> None:
+        for uid in entry.owners:
+            keys = self._owned.get(uid)
+            if keys is not None:
+                keys.pop(entry.key, None)
+                if not keys:
+                    del self._owned[uid]
+
+
+class Store:
+    """All tables, and the one counter that orders every change in them."""
+
+    def __init__(
+        self,
+        *,
+        monotonic: Callable[[], float],
+        limits: HistoryLimits | None = None,
+        cache_bytes: int = 4 << 20,
+    ) -> None:
+        self.rv = 1
+        self.compacted = 0
+        """Changes up to and including this version are forgotten."""
+        self._monotonic = monotonic
+        self._limits = limits or HistoryLimits()
+        self.listeners: list[Listener] = []
+        """Called for the commits of every table, after those of the table itself."""
+        self._tables: dict[str, Table] = {}
+        self._history: deque[Event] = deque()
+        self._history_bytes = 0
+        self._decoded: dict[Entry, Obj] = {}
+        self._decoded_bytes = 0
+        self._cache_bytes = cache_bytes
+
+    # Tables
+
+    def table(self, name: str, read: Callable[[Obj], Obj]) -> Table:
+        """The table of this name, made if it is not there yet; ``read`` replaces how its objects are dressed."""
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = Table(name, read)
+        elif table.read is not read:
+            table.read = read
+            for entry in table.entries.values():
+                self._forget(entry)
+        return table
+
+    def discard(self, table: Table) -> None:
+        """Forget a table with all that is in it, without an event: its resource is no longer served."""
+        for entry in table.entries.values():
+            self._forget(entry)
+        self._tables.pop(table.name, None)
+
+    def tables(self) -> Sequence[Table]:
+        return tuple(self._tables.values())
+
+    # Reading
+
+    def obj(self, table: Table, entry: Entry) -> Obj:
+        """The decoded object of an entry; shared, so copy before changing."""
+        obj = self._decoded.get(entry)
+        if obj is None:
+            obj = table.read(_decode(entry.raw))
+            self._remember(entry, obj)
+        return obj
+
+    def objects(self, table: Table, entries: Sequence[Entry]) -> list[Obj]:
+        known = self._decoded
+        return [known.get(entry) or self.obj(table, entry) for entry in entries]
+
+    def snapshot(self, table: Table, rv: int) -> list[Entry]:
+        """Every entry as it was at ``rv``, sorted: the present with everything later undone.
+
+        Raises HistoryGoneError if the history does not go back that far.
+        """
+        self.compact()
+        if rv < self.compacted:
+            raise HistoryGoneError
+        if not table.history or table.history[-1].rv <= rv:
+            return table.select(None)
+        past: dict[Key, Entry] = dict(table.entries)
+        for event in reversed(table.history):
+            if event.rv <= rv:
+                break
+            if event.before is None:
+                del past[event.after.key]
+            else:
+                past[event.after.key] = event.before
+        return [past[key] for key in sorted(past)]
+
+    def since(self, table: Table, rv: int) -> list[Event]:
+        """What happened in a table after ``rv``. Raises HistoryGoneError if the history does not go back that far."""
+        self.compact()
+        if rv < self.compacted:
+            raise HistoryGoneError
+        return list(reversed(list(self._later(table, rv))))
+
+    @staticmethod
+    def _later(table: Table, rv: int) -> Iterator[Event]:
+        for event in reversed(table.history):
+            if event.rv <= rv:
+                return
+            yield event
+
+    # Writing
+
+    def create(self, table: Table, key: Key, obj: Obj) -> Obj:
+        """Commit a new object; gives it its resourceVersion in place and keeps it as the shared decoded one."""
+        entry = self._next(key, obj)
+        table.put(entry)
+        self._remember(entry, obj)
+        self._commit(Event(entry.rv, "ADDED", table, entry, None, self._monotonic()))
+        return obj
+
+    def replace(self, table: Table, key: Key, obj: Obj) -> Obj:
+        """Commit a new state of an object that is there."""
+        before = table.entries[key]
+        entry = self._next(key, obj)
+        table.put(entry)
+        self._remember(entry, obj)
+        self._commit(Event(entry.rv, "MODIFIED", table, entry, before, self._monotonic()))
+        self._forget(before)
+        return obj
+
+    def remove(self, table: Table, key: Key) -> Obj:
+        """Commit that an object is gone. Its last state is the stored one with the version of the deletion."""
+        before = table.entries[key]
+        last = self.obj(table, before)
+        obj = {**last, "metadata": dict(last["metadata"])}
+        entry = self._next(key, obj)
+        table.drop(before)
+        self._remember(entry, obj)
+        self._commit(Event(entry.rv, "DELETED", table, entry, before, self._monotonic()))
+        self._forget(before)
+        self._forget(entry)
+        return obj
+
+    def _next(self, key: Key, obj: Obj) -> Entry:
+        # Two steps each: the version of a list is then never that of an object, as in a cluster with other writers.
+        rv = self.rv + 1
+        self.rv += 2
+        metadata = obj["metadata"]
+        metadata["resourceVersion"] = str(rv)
+        references = metadata.get("ownerReferences")
+        owners = tuple(reference["uid"] for reference in references) if references else ()
+        raw = _encode({field: value for field, value in obj.items() if field not in ("apiVersion", "kind")})
+        return Entry(key, raw, rv, owners)
+
+    def _commit(self, event: Event) -> None:
+        self._history.append(event)
+        event.table.history.append(event)
+        self._history_bytes += len(event.after.raw)
+        if self._full():
+            self.compact()
+        for listener in (*event.table.listeners(event.after.key[0]), *self.listeners):
+            listener(event)
+
+    # Forgetting
+
+    def _full(self) -> bool:
+        return len(self._history) > self._limits.events or self._history_bytes > self._limits.bytes
+
+    def compact(self) -> None:
+        """Drop what the bounds of the history no longer allow."""
+        seconds = self._limits.seconds
+        oldest = None if seconds is None else self._monotonic() - seconds
+        while self._history and (self._full() or (oldest is not None and self._history[0].at < oldest)):
+            event = self._history.popleft()
+            event.table.history.popleft()
+            self._history_bytes -= len(event.after.raw)
+            self.compacted = event.rv
+
+    def _remember(self, entry: Entry, obj: Obj) -> None:
+        self._decoded[entry] = obj
+        self._decoded_bytes += len(entry.raw)
+        while self._decoded_bytes > self._cache_bytes and len(self._decoded) > 1:
+            oldest = next(iter(self._decoded))
+            self._decoded_bytes -= len(oldest.raw)
+            del self._decoded[oldest]
+
+    def _forget(self, entry: Entry) -> None:
+        if self._decoded.pop(entry, None) is not None:
+            self._decoded_bytes -= len(entry.raw)
