@@ -12,7 +12,7 @@ from uniteddeployment.cli.where import Where, connected
 from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.objects import Parser, Stored
 from uniteddeployment.controller.observe import Observer
-from uniteddeployment.controller.revisions import load_template
+from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.run import check
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube.client import Client
@@ -45,11 +45,7 @@ class Snapshot:
             metadata = msgspec.structs.replace(existing.metadata, generation=generation, annotations=annotations)
             wanted = msgspec.structs.replace(wanted, metadata=metadata, status=existing.status)
         subject = Parser().subject(wanted)
-        observer = Observer(self.host, self.fleet, _now)
-        result = plan(subject, observer.observe(subject))
-        for name in result.missing:
-            await load_template(self.client, self.host, observer, subject, name)
-        return plan(subject, observer.observe(subject)) if result.missing else result
+        return await Planner(self.client, self.host, Observer(self.host, self.fleet, _now)).plan(subject)
 
 
 @asynccontextmanager
