@@ -1,6 +1,7 @@
 """What all tests need."""
 
 import asyncio
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -15,5 +16,11 @@ def pytest_configure() -> None:
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
     """Commands that run in the process set up logging for all of it."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
     yield
     structlog.reset_defaults()
+    root.setLevel(level)
+    for handler in root.handlers[:]:
+        if type(handler) is logging.StreamHandler and handler not in handlers:
+            root.removeHandler(handler)

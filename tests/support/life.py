@@ -57,9 +57,14 @@ class Life:
     def joined_by(self, task: asyncio.Task[Any]) -> None:
         """Note a task that a task of this life has made."""
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         if self.dead:
             task.cancel()
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if self.dead and not task.cancelled():
+            task.exception()  # nobody is left to read it, and asyncio would log that
 
     def handled(self, request: Request, handle: Callable[[Request], Response]) -> Response:
         """Let a server handle a request, unless that is where this life ends. Raises ConnectionAbortedError."""

@@ -7,7 +7,10 @@ import structlog
 
 
 def configure(log_format: str, level: str) -> None:
-    """Set up structlog and, through it, the standard library's logging (which kopf and aiohttp use)."""
+    """Set up structlog and, through it, the standard library's logging (which kopf and aiohttp use).
+
+    Tracebacks are plain: structlog's own console format shows local variables, and those may hold credentials.
+    """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -16,7 +19,9 @@ def configure(log_format: str, level: str) -> None:
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if log_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     )
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
@@ -28,7 +33,11 @@ def configure(log_format: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                renderer,
+            ],
             foreign_pre_chain=shared,
         )
     )
