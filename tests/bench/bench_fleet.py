@@ -30,7 +30,7 @@ from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS, CUSTOMRESOURCEDEFINITIONS, SECRETS, STATEFULSETS
 from uniteddeployment.kube.transport import AiohttpTransport
-from uniteddeployment.planning import workload
+from uniteddeployment.planning.kinds import workload
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment_api import names
 from uniteddeployment_api.crd import custom_resource_definitions

@@ -4,9 +4,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from uniteddeployment.planning import workload
-from uniteddeployment.planning.application import Application
-from uniteddeployment.planning.kinds import kind_of
+from uniteddeployment.planning.application import Application, Subject
+from uniteddeployment.planning.kinds import kind_of, workload
 from uniteddeployment.planning.observed import (
     MemberView,
     Metadata,
@@ -25,7 +24,6 @@ from uniteddeployment.planning.observed import (
     WorkloadStatus,
     tally,
 )
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names, parse_united_deployment
 
 NOW = "2026-01-01T00:00:00Z"

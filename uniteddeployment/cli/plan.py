@@ -17,11 +17,10 @@ from uniteddeployment.cli.terminal import Screen, program, say
 from uniteddeployment.cli.where import Where
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import Stored, parse
-from uniteddeployment.planning.application import HOST
-from uniteddeployment.planning.observed import Metadata, Reach
+from uniteddeployment.planning.observed import HOST, Metadata, Reach
+from uniteddeployment.planning.observed import cluster_label as place
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.status import STALLED
-from uniteddeployment.planning.status import where as place
 from uniteddeployment_api import (
     FieldError,
     InvalidObject,

@@ -9,8 +9,8 @@ from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.resource import NAMESPACES
+from uniteddeployment.planning.observed import cluster_label
 from uniteddeployment.planning.plan import Plan
-from uniteddeployment.planning.status import where
 from uniteddeployment.planning.steps import Apply, Delete, MemberStep
 from uniteddeployment_api import names
 
@@ -36,11 +36,13 @@ async def _cluster(
             async with asyncio.timeout(SECONDS):
                 await _try(fleet, namespace, step)
         except errors.AlreadyExists:
-            found[step.subset] = f"{step.kind} {step.name} exists in {where(cluster)} and is not of this application"
+            found[step.subset] = (
+                f"{step.kind} {step.name} exists in {cluster_label(cluster)} and is not of this application"
+            )
         except errors.KubeError as error:
-            found[step.subset] = f"{step.kind} {step.name} in {where(cluster)}: {error}"
+            found[step.subset] = f"{step.kind} {step.name} in {cluster_label(cluster)}: {error}"
         except TimeoutError:
-            found[step.subset] = f"{where(cluster)} did not answer within {SECONDS:g} s"
+            found[step.subset] = f"{cluster_label(cluster)} did not answer within {SECONDS:g} s"
 
 
 async def _try(fleet: Fleet, namespace: str, step: MemberStep) -> None:

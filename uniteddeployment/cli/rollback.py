@@ -7,7 +7,7 @@ the rest of spec stay as they are.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uniteddeployment.planning import overrides
+from uniteddeployment.planning import templates
 from uniteddeployment.planning.observed import RevisionData
 from uniteddeployment_api.patches import is_for_workload
 from uniteddeployment_api.v1alpha1.template import TEMPLATES
@@ -48,7 +48,7 @@ def _patch(now: Mapping[str, Any] | None, then: Mapping[str, Any] | None) -> dic
 
 def _operations(now: Sequence[Mapping[str, Any]], then: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The same for operations. What checks the template as it is now says nothing about the one of then."""
-    reaching = overrides.template_operations(now)
+    reaching = templates.template_operations(now)
     if tuple(then) == reaching:
         return list(now)
     kept = [one for one in now if one not in reaching and one not in then and not _tests_template(one)]

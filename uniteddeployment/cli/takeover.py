@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uniteddeployment.planning.adoption import differences
+from uniteddeployment.planning.changes.adoption import differences
 from uniteddeployment_api import names
 
 TEMPLATES: Mapping[str, str] = {"StatefulSet": "statefulSetTemplate", "Deployment": "deploymentTemplate"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from uniteddeployment.cli.layout import Cell, Column, Row, table
 from uniteddeployment.cli.terminal import Glyphs, Lines
-from uniteddeployment.planning.state import State
+from uniteddeployment.planning.results import State
 
 _STYLES = {
     State.DELETING: "bright_blue",

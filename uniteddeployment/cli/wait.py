@@ -15,7 +15,7 @@ from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.reflector import Reflector
-from uniteddeployment.planning.state import State
+from uniteddeployment.planning.results import State
 
 _DURATION = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(s|m|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}

@@ -17,11 +17,11 @@ from uniteddeployment.fleet.member import Member
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.changes.recreate import applied
 from uniteddeployment.planning.observed import Refusal
 from uniteddeployment.planning.plan import Plan
-from uniteddeployment.planning.recreate import applied
 from uniteddeployment.planning.steps import Apply, Delete, HostStep, MemberStep
-from uniteddeployment.planning.subject import Subject
 
 
 class Actor:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from uniteddeployment.controller.takeover import NotAdoptable, NotOurs, NotReplaceable
 from uniteddeployment.kube import errors
-from uniteddeployment.planning.status import where
+from uniteddeployment.planning.observed import cluster_label
 from uniteddeployment.planning.steps import MemberStep
 
 LONGEST_MESSAGE = 500
@@ -81,7 +81,7 @@ def _is_terminating(error: errors.ApiError) -> bool:
 
 
 def _message(step: MemberStep, error: errors.KubeError) -> str:
-    place = where(step.cluster)
+    place = cluster_label(step.cluster)
     text = _cut(str(error))
     if isinstance(error, NotOurs):
         return (

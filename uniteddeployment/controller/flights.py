@@ -19,8 +19,8 @@ import structlog
 
 from uniteddeployment.controller.host import Key
 from uniteddeployment.controller.observe import Memory
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.steps import Event, MemberStep
-from uniteddeployment.planning.subject import Subject
 
 GRACE_SECONDS = 0.5
 """How long a pass waits for the answers of clusters."""

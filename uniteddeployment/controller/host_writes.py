@@ -16,6 +16,7 @@ from uniteddeployment.controller.objects import (
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.steps import (
     AddFinalizer,
     CheckOrphaning,
@@ -28,7 +29,6 @@ from uniteddeployment.planning.steps import (
     RemoveFinalizer,
     RenumberRevision,
 )
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
 

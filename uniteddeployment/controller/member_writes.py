@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from uniteddeployment.controller import drift
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import adopt, create, try_successor
 from uniteddeployment.fleet.cache import AppKey
@@ -16,11 +17,9 @@ from uniteddeployment.kube import errors
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.requests import Propagation
 from uniteddeployment.kube.resource import NAMESPACES, PODS, Resource
-from uniteddeployment.planning import drift
-from uniteddeployment.planning.observed import Workload, WorkloadSpec
-from uniteddeployment.planning.status import where
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.observed import Workload, WorkloadSpec, cluster_label
 from uniteddeployment.planning.steps import Apply, Delete, DeletePod, Event, MemberStep, Release, Scale
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)
@@ -102,7 +101,7 @@ class MemberWriter:
         if not step.drift or not changed:
             return Written(changed=bool(changed))
         fields = ", ".join(str(one) for one in changed[:5])
-        message = f"{step.kind} {step.name} in {where(step.cluster)}: put back {fields}"
+        message = f"{step.kind} {step.name} in {cluster_label(step.cluster)}: put back {fields}"
         return Written(events=(Event("Warning", "DriftRepaired", message),))
 
     async def _create(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:

@@ -8,10 +8,9 @@ from cachetools import LRUCache
 from msgspec import Raw, Struct, field
 
 from uniteddeployment.kube.resource import Resource
-from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.kinds import kind_of
 from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_deployment, validate_united_deployment
 
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)

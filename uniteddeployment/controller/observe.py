@@ -9,8 +9,9 @@ from cachetools import LRUCache
 from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.fleet.registry import Fleet, selected
-from uniteddeployment.planning.application import HOST, Application
+from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import (
+    HOST,
     MemberView,
     Observed,
     Reach,
@@ -20,7 +21,6 @@ from uniteddeployment.planning.observed import (
     Workload,
 )
 from uniteddeployment.planning.steps import Delete, MemberStep
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
 

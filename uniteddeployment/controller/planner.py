@@ -7,8 +7,8 @@ from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.revisions import load_template
 from uniteddeployment.kube.client import Client
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.plan import Plan, plan
-from uniteddeployment.planning.subject import Subject
 
 
 class Planner:

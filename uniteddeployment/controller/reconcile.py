@@ -14,9 +14,9 @@ from uniteddeployment.controller.objects import Parser
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.report import Reporter
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.status import refused, with_conditions
-from uniteddeployment.planning.subject import Subject
 
 SHORTEST_REQUEUE_SECONDS = 1.0
 """Plans compare times in whole seconds, so an earlier pass would find nothing different."""

@@ -17,10 +17,10 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.kube.recorder import Recorder
-from uniteddeployment.planning.news import changes
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.events import changes
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.steps import Event
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)

@@ -6,8 +6,8 @@ from uniteddeployment.controller.observe import Observer
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Malformed, NotFound
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
-from uniteddeployment.planning.revision import mismatch
-from uniteddeployment.planning.subject import Subject
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.revisions import mismatch
 
 
 async def load_template(client: Client, host: Host, observer: Observer, subject: Subject, name: str) -> None:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.resource import Resource
-from uniteddeployment.planning import adoption, recreate
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.changes import adoption, recreate
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import Apply, Delete
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
 T = TypeVar("T")

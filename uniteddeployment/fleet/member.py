@@ -24,7 +24,7 @@ from uniteddeployment.kube.errors import ApiError, Forbidden, KubeError, NotFoun
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.resource import NODES, PODS
-from uniteddeployment.planning.kind import Kind
+from uniteddeployment.planning.application import Kind
 from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.observed import MemberView, Pod, Reach, Workload
 from uniteddeployment.text import shortened

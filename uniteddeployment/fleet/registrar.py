@@ -19,8 +19,7 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import KubeError, NotFound, Unreachable
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.resource import NAMESPACES
-from uniteddeployment.planning.application import HOST
-from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.observed import HOST, Reach
 
 _log = structlog.get_logger(__name__)
 

@@ -27,8 +27,7 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError
 from uniteddeployment.kube.errors import KubeError
 from uniteddeployment.kube.reflector import Reflector
-from uniteddeployment.planning.application import HOST
-from uniteddeployment.planning.observed import MemberView, Reach
+from uniteddeployment.planning.observed import HOST, MemberView, Reach
 
 _log = structlog.get_logger(__name__)
 

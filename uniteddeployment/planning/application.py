@@ -1,18 +1,45 @@
-"""A UnitedDeployment as the planner reads it: parsed once per generation, with what can be worked out from it alone."""
+"""A UnitedDeployment as the planner reads it: its spec, parsed once per generation, its metadata and its status."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from uniteddeployment.planning import overrides, revision
-from uniteddeployment.planning.kind import Kind
-from uniteddeployment.planning.observed import RevisionData
-from uniteddeployment.planning.reserved import ReservedOrdinals, reserved_ordinals
+from uniteddeployment.planning import templates
+from uniteddeployment.planning.observed import HOST, RevisionData
 from uniteddeployment_api import Subset, UnitedDeployment, names
+from uniteddeployment_api.errors import FieldError
 
-HOST = ""
-"""The cluster name of the host itself."""
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of workload."""
+
+    name: str
+    """What we call it. Unique, which the ``kind`` of its objects need not be."""
+    template: str
+    """The field of ``spec.template`` that asks for it."""
+    group: str
+    version: str
+    plural: str
+    kind: str
+    """The ``kind`` of its objects."""
+    per_revision: bool = False
+    """Whether a subset has one object for each revision; otherwise it has one that knows revisions itself."""
+    partition: tuple[str, ...] = ()
+    """Where in ``spec.updateStrategy`` its partition is: how many pods stay at the old revision."""
+    update_type: str = ""
+    """``spec.updateStrategy.type`` when the template gives none."""
+    prioritised: bool = False
+    """Whether ``spec.updateStrategy.priorityStrategy`` says which of the old pods are updated first."""
+    suffix: str = ""
+    """Ends the names of its objects, where they would meet those of another kind in the names of their pods."""
+    provider: str = ""
+    """What has to be installed in a cluster for it to be served there; empty for what every cluster serves."""
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}"
 
 
 @dataclass(frozen=True)
@@ -62,23 +89,17 @@ class Application:
         return template
 
     @cached_property
-    def reserved_ordinals(self) -> ReservedOrdinals:
-        """The ordinals that the pods of an Advanced StatefulSet leave out."""
-        entries = self.workload_template["spec"].get("reserveOrdinals")
-        return reserved_ordinals(entries if isinstance(entries, list) else ())
-
-    @cached_property
     def subsets(self) -> Mapping[str, Subset]:
         return {subset.name: subset for subset in self.model.spec.topology.subsets}
 
     @cached_property
     def patches(self) -> Mapping[str, Mapping[str, Any]]:
         """Subset -> what its patch changes in the pod template."""
-        found = {name: overrides.template_patch(subset.patch) for name, subset in self.subsets.items() if subset.patch}
+        found = {name: templates.template_patch(subset.patch) for name, subset in self.subsets.items() if subset.patch}
         return {name: patch for name, patch in found.items() if patch}
 
     @cached_property
-    def operations(self) -> Mapping[str, overrides.Operations]:
+    def operations(self) -> Mapping[str, templates.Operations]:
         """Subset -> its overrides, as RFC 6902 writes them."""
         return {
             name: tuple(override.operation() for override in subset.overrides)
@@ -87,25 +108,25 @@ class Application:
         }
 
     @cached_property
-    def overrides(self) -> Mapping[str, overrides.Operations]:
+    def overrides(self) -> Mapping[str, templates.Operations]:
         """Subset -> what its overrides change in the pod template."""
-        found = {name: overrides.template_operations(operations) for name, operations in self.operations.items()}
+        found = {name: templates.template_operations(operations) for name, operations in self.operations.items()}
         return {name: operations for name, operations in found.items() if operations}
 
     @cached_property
     def hash(self) -> str:
         """Revision of the application."""
-        return revision.application_hash(self.pod_template, self.patches, self.overrides)
+        return templates.application_hash(self.pod_template, self.patches, self.overrides)
 
     @cached_property
     def template_hash(self) -> str:
-        return revision.digest({"template": self.pod_template})
+        return templates.digest({"template": self.pod_template})
 
     @cached_property
     def patched(self) -> Mapping[str, str]:
         """Subset -> revision, for the subsets that change something in the pod template."""
         return {
-            name: revision.subset_hash(self.pod_template, self.patches.get(name), self.overrides.get(name, ()))
+            name: templates.subset_hash(self.pod_template, self.patches.get(name), self.overrides.get(name, ()))
             for name in self.subsets
             if name in self.patches or name in self.overrides
         }
@@ -125,3 +146,53 @@ class Application:
         """``namespace/name`` of the Cluster that a subset targets; the host itself is ``""``."""
         target = subset.target_cluster
         return f"{target.namespace or self.namespace}/{target.name}" if target else HOST
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the host's API server shows of one UnitedDeployment."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    app: Application | None
+    """None when the spec cannot be read; ``errors`` then says why."""
+    errors: tuple[FieldError, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    deleting: bool = False
+    orphan: bool = False
+    """Whether its deletion asks for its workloads to stay."""
+    keeps_workloads: bool = False
+    """Whether its spec asks for the same (spec.deletionPolicy)."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    status: Mapping[str, Any] = field(default_factory=dict)
+    """As it is stored."""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether our finalizer is on it."""
+        return names.FINALIZER in self.finalizers
+
+    @property
+    def noted_orphan(self) -> bool:
+        """Whether the object itself says that its workloads are to stay, now and after a restart."""
+        return self.keeps_workloads or names.ANNOTATION_ORPHAN in self.annotations
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Dotted paths of workloads that are left to others."""
+        listed = self.annotations.get(names.ANNOTATION_IGNORE_DIFFERENCES, "")
+        return tuple(path.strip() for path in listed.split(",") if path.strip())
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def leftover_statuses(self) -> Sequence[Mapping[str, Any]]:
+        """What status has of workloads that are left over from an earlier topology."""
+        return self.status.get("leftovers") or ()
+
+    def subset_statuses(self) -> Mapping[str, Mapping[str, Any]]:
+        entries: Sequence[Mapping[str, Any]] = self.status.get("subsetStatuses") or ()
+        return {entry["name"]: entry for entry in entries}

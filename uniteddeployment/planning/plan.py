@@ -8,14 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from uniteddeployment.planning import division, history, ordinals, retire, status
-from uniteddeployment.planning.history import Revisions
+from uniteddeployment.planning import status
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.changes.recreate import with_recreation
+from uniteddeployment.planning.changes.retire import any_left, everything, leftovers
+from uniteddeployment.planning.events import news
 from uniteddeployment.planning.kinds.base import TemplateMissing
-from uniteddeployment.planning.leftovers import leftovers
-from uniteddeployment.planning.news import news
-from uniteddeployment.planning.observed import NO_PODS, Observed, Reach
-from uniteddeployment.planning.recreate import with_recreation
-from uniteddeployment.planning.status import Row
+from uniteddeployment.planning.observed import NO_PODS, Observed, Reach, cluster_label
+from uniteddeployment.planning.observed.pods import next_due
+from uniteddeployment.planning.replicas.divide import divide
+from uniteddeployment.planning.replicas.ordinals import ranges
+from uniteddeployment.planning.results import Row
+from uniteddeployment.planning.revisions import Revisions, forgotten, orphaned, plan_revisions
 from uniteddeployment.planning.steps import (
     AddFinalizer,
     CheckOrphaning,
@@ -25,9 +29,7 @@ from uniteddeployment.planning.steps import (
     NoteOrphaning,
     RemoveFinalizer,
 )
-from uniteddeployment.planning.subject import Subject
-from uniteddeployment.planning.subsets import Look, plan_subset
-from uniteddeployment.planning.unready import next_due
+from uniteddeployment.planning.subset import Look, plan_subset
 from uniteddeployment.text import shortened
 
 _MOST_PROBLEMS = 16
@@ -79,9 +81,9 @@ def _plan(subject: Subject, observed: Observed) -> Plan:
         verdicts = status.refused("InvalidSpec", _problems(subject))
         stored = status.with_conditions(subject, verdicts, observed.now)
         return Plan(before=_finalizer(subject, observed, writing=False), status=stored)
-    revisions = history.revisions(subject, app, observed)
-    ranges = ordinals.ranges(subject, app, observed)
-    look = Look(subject, app, observed, revisions, division.divide(subject, app, observed, ranges), ranges)
+    revisions = plan_revisions(subject, app, observed)
+    ordinals = ranges(subject, app, observed)
+    look = Look(subject, app, observed, revisions, divide(subject, app, observed, ordinals), ordinals)
     try:
         planned = [plan_subset(look, subset) for subset in app.subsets.values()]
         planned = with_recreation(subject, observed, planned)
@@ -100,16 +102,16 @@ def _problems(subject: Subject) -> str:
 def _farewell(subject: Subject, observed: Observed) -> Plan:
     if not subject.guarded:
         return Plan()
-    if subject.keeps_workloads or history.orphaned(observed):
+    if subject.keeps_workloads or orphaned(observed):
         subject = replace(subject, orphan=True)
-    cleanup = retire.everything(subject, observed)
+    cleanup = everything(subject, observed)
     members: dict[str, tuple[MemberStep, ...]] = {}
     for step in cleanup.steps:
         if step.cluster not in observed.writing:
             members[step.cluster] = (*members.get(step.cluster, ()), step)
     waiting = cleanup.waiting or _unanswered(observed)
     if not waiting:
-        return Plan(host=history.forgotten(subject, observed), after=(RemoveFinalizer(),))
+        return Plan(host=forgotten(subject, observed), after=(RemoveFinalizer(),))
     before: tuple[HostStep, ...] = ()
     if subject.orphan:
         before = () if subject.noted_orphan else (NoteOrphaning(),)
@@ -121,14 +123,14 @@ def _farewell(subject: Subject, observed: Observed) -> Plan:
 
 def _unanswered(observed: Observed) -> str:
     """Where a write has yet to be answered: it may still create something."""
-    clusters = ", ".join(status.where(cluster) for cluster in sorted(observed.writing))
+    clusters = ", ".join(cluster_label(cluster) for cluster in sorted(observed.writing))
     return f"waits for {clusters} to answer" if clusters else ""
 
 
 def _finalizer(subject: Subject, observed: Observed, *, writing: bool) -> tuple[HostStep, ...]:
     """Keep our finalizer on what has, or is about to get, workloads. Whoever removed it may delete the object next."""
     had = any(entry.get("workload") for entry in (*subject.subset_statuses().values(), *subject.leftover_statuses()))
-    if subject.guarded or not (writing or had or retire.any_left(subject, observed)):
+    if subject.guarded or not (writing or had or any_left(subject, observed)):
         return ()
     return (AddFinalizer(),)
 

@@ -8,72 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uniteddeployment.planning.application import HOST, Application
-from uniteddeployment.planning.kinds.base import Counts
+from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import Reach
-from uniteddeployment.planning.state import State, first, of_subset
-from uniteddeployment.planning.subject import Subject
+from uniteddeployment.planning.results import Row, State, first
 from uniteddeployment.text import shortened
 from uniteddeployment_api.selectors import selector_text
 from uniteddeployment_api.v1alpha1.meta import INT32_MAX
 
-LONGEST_CONDITION, LONGEST_MESSAGE = 4096, 1024
-"""Characters of the message of a condition, and of what is said of a subset."""
+LONGEST_CONDITION = 4096
+"""Characters of the message of a condition."""
 MOST_REVISIONS = 16
 """How many revisions are shown of a subset, those with the most pods."""
 READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
-SERVED = "Served"
-"""Of a subset, and there only while it is False: whether its cluster serves the kind of its workload."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One subset as the plan leaves it."""
-
-    name: str
-    cluster: str
-    reach: Reach
-    workload: str
-    replicas: int
-    partition: int
-    revision: str
-    counts: Counts
-    settled: bool
-    message: str
-    """What is being waited for or in the way; the reason of its number when there is nothing."""
-    reason: str = ""
-    """Why it has this number of replicas."""
-    stalled: bool = False
-    generation: int = 0
-    revisions: tuple[tuple[str, int, int], ...] = ()
-    """(revision, pods, ready pods) of each revision that has pods."""
-    last_observed: str | None = None
-    ordinals_start: int | None = None
-    reserved: int = 0
-    """How many of the replicas wait for a node, to have stand-ins."""
-    covered: int = 0
-    """How many of those do have stand-ins."""
-    conditions: tuple[Mapping[str, Any], ...] = ()
-    paused: bool = False
-
-    def __post_init__(self) -> None:
-        """Cut the message here, so that what is compared with the stored status is what is stored."""
-        object.__setattr__(self, "message", shortened(self.message, LONGEST_MESSAGE))
-
-    @property
-    def held(self) -> bool:
-        """Whether its partition keeps pods at the old revision."""
-        return self.partition > 0 and self.counts.updated < self.replicas
-
-    @property
-    def state(self) -> State:
-        return of_subset(
-            stalled=self.stalled,
-            reachable=self.reach is Reach.READY,
-            paused=self.paused,
-            settled=self.settled,
-            held=self.held,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,30 +177,6 @@ def deleting(waiting: str) -> tuple[Verdict, ...]:
     )
 
 
-def not_served(subject: Subject, subset: str, message: str, now: str) -> Mapping[str, Any]:
-    """The condition of a subset whose cluster does not serve what it is to run."""
-    stored = subject.subset_statuses().get(subset, {}).get("conditions") or ()
-    before: Mapping[str, Any] = next((one for one in stored if one["type"] == SERVED), {})
-    return {
-        "type": SERVED,
-        "status": "False",
-        "lastTransitionTime": before.get("lastTransitionTime") or now,
-        "reason": "KindNotServed",
-        "message": message,
-    }
-
-
-def carried(subject: Subject, name: str) -> Counts:
-    """The counts that status last had for a subset: the last word of a cluster that has not been seen since (I8)."""
-    entry = subject.subset_statuses().get(name, {})
-    return Counts(
-        observed=entry.get("observedReplicas", 0),
-        ready=entry.get("readyReplicas", 0),
-        updated=entry.get("updatedReplicas", 0),
-        updated_ready=entry.get("updatedReadyReplicas", 0),
-    )
-
-
 def _subset(row: Row) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": row.name,
@@ -285,8 +207,3 @@ def _subset(row: Row) -> dict[str, Any]:
     if row.last_observed:
         entry["lastObservedTime"] = row.last_observed
     return entry
-
-
-def where(cluster: str) -> str:
-    """How messages call a cluster."""
-    return "the host" if cluster == HOST else cluster

@@ -11,8 +11,8 @@ import yaml
 
 from tests.support.planning import application, subject
 from tests.unit.api.host_kit import Host
-from uniteddeployment.planning.division import divide
 from uniteddeployment.planning.observed import Observed
+from uniteddeployment.planning.replicas.divide import divide
 from uniteddeployment_api import parse_united_deployment, validate_united_deployment
 from uniteddeployment_api.crd import schema_of
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment

@@ -22,9 +22,9 @@ from tests.unit.api.rule_cases import (
 from tests.unit.api.validation_table import table, written
 from uniteddeployment.controller.objects import Stored, parse
 from uniteddeployment.controller.shell import refuse_united_deployment
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.plan import plan
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import FieldError, InvalidObject, parse_united_deployment, validate_united_deployment
 from uniteddeployment_api.errors import FORMS
 from uniteddeployment_api.rules import RULES, rule

@@ -7,7 +7,7 @@ import pytest
 
 from uniteddeployment.cli import tree
 from uniteddeployment.cli.terminal import Glyphs
-from uniteddeployment.planning.state import State
+from uniteddeployment.planning.results import State
 
 
 def stored(*, generation: int = 2, observed: int | None = 2, reason: str = "Ready", **metadata: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from uniteddeployment.cli.get import Shown
 from uniteddeployment.cli.main import app
 from uniteddeployment.cli.wait import _Waiter
 from uniteddeployment.planning.observed import Metadata
-from uniteddeployment.planning.state import State
+from uniteddeployment.planning.results import State
 
 
 def shown(name: str, reason: str, *, generation: int = 1, message: str = "") -> Shown:

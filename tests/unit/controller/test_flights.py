@@ -11,8 +11,8 @@ import structlog
 from tests.support import planning as make
 from uniteddeployment.controller.flights import GRACE_SECONDS, Flight, Flights
 from uniteddeployment.controller.observe import Memory
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.steps import DeletePod
-from uniteddeployment.planning.subject import Subject
 
 pytestmark = pytest.mark.looptime
 

@@ -13,10 +13,10 @@ from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import MemberView, Reach, Workload
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Delete
-from uniteddeployment.planning.subject import Subject
 from uniteddeployment_api import names
 
 CLUSTER = "default/member-1"

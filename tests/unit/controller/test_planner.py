@@ -10,9 +10,9 @@ from uniteddeployment.controller.objects import FullRevision, RevisionContent
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
 from uniteddeployment.kube.errors import KubeError, Unreachable
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.plan import Plan
-from uniteddeployment.planning.subject import Subject
 
 OLD, NEW = make.application(make.manifest(image="app:1")), make.application(make.manifest(image="app:2"))
 SUBJECT = make.subject(

@@ -13,10 +13,10 @@ from uniteddeployment.controller.objects import Parser, Stored, parse
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.kube.errors import Malformed, Unreachable
 from uniteddeployment.kube.watch import Changes, WatchDecoder
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import DeletePod
-from uniteddeployment.planning.subject import Subject
 
 
 def stored(spec: bytes, status: bytes = b"{}") -> Stored:

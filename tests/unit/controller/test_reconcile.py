@@ -13,10 +13,10 @@ from tests.support import planning as make
 from uniteddeployment.controller.flights import Outcome
 from uniteddeployment.controller.objects import Stored
 from uniteddeployment.controller.reconcile import Reconciler, Result
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.steps import AddFinalizer, Event
-from uniteddeployment.planning.subject import Subject
 
 KEY = ("default", "web")
 STORED = Stored(

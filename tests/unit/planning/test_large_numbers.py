@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import planning as make
+from uniteddeployment.planning.kinds.advanced import reserved_ordinals
 from uniteddeployment.planning.kinds.places import keeping, lowest
 from uniteddeployment.planning.observed import NO_PODS, Workload, WorkloadStatus
 from uniteddeployment.planning.plan import plan
-from uniteddeployment.planning.reserved import reserved_ordinals
 from uniteddeployment_api.v1alpha1.meta import INT32_MAX, MAX_REPLICAS
 
 KINDS = ["statefulSetTemplate", "advancedStatefulSetTemplate", "cloneSetTemplate", "deploymentTemplate"]

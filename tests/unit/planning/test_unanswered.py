@@ -6,7 +6,7 @@ from typing import Any
 from tests.support import planning as make
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.plan import Plan, plan
-from uniteddeployment.planning.status import Row
+from uniteddeployment.planning.results import Row
 from uniteddeployment.planning.steps import AddFinalizer, Delete, RemoveFinalizer
 from uniteddeployment_api import names
 

@@ -5,8 +5,8 @@ Adding a kind is adding a module that declares it and plans its subsets, and nam
 
 from collections.abc import Callable, Mapping
 
-from uniteddeployment.planning.kind import Kind
-from uniteddeployment.planning.kinds import advanced_statefulset, cloneset, deployment, statefulset
+from uniteddeployment.planning.application import Kind
+from uniteddeployment.planning.kinds import advanced, cloneset, deployment, statefulset
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
 from uniteddeployment_api import UnitedDeployment
 
@@ -14,7 +14,7 @@ KINDS: Mapping[Kind, Callable[[Demand], SubsetPlan]] = {
     statefulset.KIND: statefulset.plan_subset,
     deployment.KIND: deployment.plan_subset,
     cloneset.KIND: cloneset.plan_subset,
-    advanced_statefulset.KIND: advanced_statefulset.plan_subset,
+    advanced.KIND: advanced.plan_subset,
 }
 """What a kind is asked, and what it answers."""
 

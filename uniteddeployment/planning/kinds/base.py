@@ -5,25 +5,27 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from uniteddeployment.planning import unready, workload
-from uniteddeployment.planning.adoption import NO_CLAIM, Claim
 from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.kinds import workload
+from uniteddeployment.planning.kinds.workload import Rendered
 from uniteddeployment.planning.observed import NO_PODS, MemberView, PodTally, RevisionData, Workload
-from uniteddeployment.planning.revision import HASH_LENGTH
+from uniteddeployment.planning.observed.pods import summary
+from uniteddeployment.planning.results import Counts
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
-from uniteddeployment.planning.workload import Rendered
+from uniteddeployment.planning.templates import HASH_LENGTH
 from uniteddeployment_api import Subset, names
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Pods of a subset, as its cluster shows them."""
+class Claim:
+    """The name of a workload for a subset that has none yet, and whether it has to be there already."""
 
-    observed: int = 0
-    ready: int = 0
-    updated: int = 0
-    updated_ready: int = 0
+    name: str = ""
+    existing: bool = False
+
+
+NO_CLAIM = Claim()
 
 
 class TemplateMissing(Exception):  # noqa: N818  (a question to the caller, not a failure)
@@ -159,7 +161,7 @@ class Demand:
     @property
     def why_not_ready(self) -> str:
         """What keeps pods from being ready or from being created, in brackets; nothing if nothing is known."""
-        parts = [unready.summary(self.pods.unready, self.now)]
+        parts = [summary(self.pods.unready, self.now)]
         parts += [found.status.failure for found in self.mine]
         if self.app.workload_kind.template in ORDINAL_TEMPLATES:
             parts += [_not_created(found) for found in self.mine]

@@ -5,7 +5,7 @@ is the one that is written. Otherwise it is a StatefulSet's case (see :mod:`.par
 revision only as long as it remembers that revision, and a pod that is updated stays so when the partition is raised.
 """
 
-from uniteddeployment.planning.kind import Kind
+from uniteddeployment.planning.application import Kind
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
 from uniteddeployment.planning.kinds.partitioned import plan_held
 from uniteddeployment.planning.kinds.places import unordered

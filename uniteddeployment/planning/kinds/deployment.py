@@ -6,10 +6,11 @@ Replicas move within maxSurge and maxUnavailable of the template's strategy; goi
 
 from collections.abc import Mapping
 
-from uniteddeployment.planning import moves
-from uniteddeployment.planning.kind import Kind
-from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest, held_note, not_creatable
+from uniteddeployment.planning.application import Kind
+from uniteddeployment.planning.kinds import moves
+from uniteddeployment.planning.kinds.base import Demand, SubsetPlan, applied_digest, held_note, not_creatable
 from uniteddeployment.planning.observed import Workload
+from uniteddeployment.planning.results import Counts
 from uniteddeployment.planning.steps import Delete, MemberStep
 
 KIND = Kind(

@@ -7,29 +7,30 @@ pods are updated than the partition allows (I6), this module takes care of the f
 * The partition that is written may have to be higher than the one that was asked for (:mod:`.places`).
 * A workload that is created in mid-canary, or that comes back from zero pods, gets the stable template first, and the
   new one once its controller has noted that: the controller knows no other revision until then.
-* A controller forgets the stable revision when all of its pods are updated (:mod:`.memory`). If such a workload has to
-  grow after its partition was raised, its template shows the stable revision again, and its partition keeps the pods
-  that are updated: what is created beyond them is stable. Both stay that way as long as nothing more may be updated.
+* A controller forgets the stable revision when all of its pods are updated (:mod:`.progress`). If such a workload has
+  to grow after its partition was raised, its template shows the stable revision again, and its partition keeps the
+  pods that are updated: what is created beyond them is stable. Both stay that way as long as nothing more may be
+  updated.
 * Going back to the stable revision has to reach canaries before the partition too, so it is done with partition 0.
 """
 
 from dataclasses import dataclass, replace
 
-from uniteddeployment.planning.kinds.base import Counts, Demand, SubsetPlan, applied_digest, held_note, not_creatable
-from uniteddeployment.planning.kinds.counts import counts_of, progress
-from uniteddeployment.planning.kinds.memory import (
+from uniteddeployment.planning.kinds.base import Demand, SubsetPlan, applied_digest, held_note, not_creatable
+from uniteddeployment.planning.kinds.places import Order, Place, keeping, lowest
+from uniteddeployment.planning.kinds.progress import (
     at_one_revision,
+    counts_of,
     current_revision,
     grows,
+    progress,
     remembers,
     remembers_another,
 )
-from uniteddeployment.planning.kinds.places import Order, Place, keeping, lowest
-from uniteddeployment.planning.kinds.replaced import next_to_update
-from uniteddeployment.planning.kinds.stuck import stuck_pod
-from uniteddeployment.planning.observed import Workload
-from uniteddeployment.planning.steps import MemberStep
-from uniteddeployment.planning.workload import ON_DELETE
+from uniteddeployment.planning.kinds.workload import ON_DELETE
+from uniteddeployment.planning.observed import Pod, Workload
+from uniteddeployment.planning.results import Counts
+from uniteddeployment.planning.steps import DeletePod, MemberStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,3 +228,39 @@ def _uniform(demand: Demand, found: Workload) -> bool:
         return demand.pods.only(demand.target) and (at_one_revision(found) or not _by_partition(found))
     updated = found.status.updated_replicas if found.revision == demand.target and found.observed else 0
     return updated >= found.status.replicas
+
+
+def stuck_pod(demand: Demand, found: Workload, partition: int) -> DeletePod | None:
+    """The deletion that lets the StatefulSet go on, or None."""
+    policy = demand.app.workload_template["spec"].get("podManagementPolicy", "OrderedReady")
+    if policy != "OrderedReady" or found.revision != demand.target or not found.observed:
+        return None
+    pods = demand.pods.pods
+    if any(pod.metadata.deletion_timestamp is not None for pod in pods):
+        return None
+    lowest = found.first_ordinal + partition
+    wrong = [pod for pod in pods if pod.revision != demand.target and not pod.ready and pod.ordinal >= lowest]
+    if not wrong:
+        return None
+    pod: Pod = max(wrong, key=lambda pod: pod.ordinal)
+    why = f"not ready at revision {pod.revision or 'unknown'}, it keeps the StatefulSet from revision {demand.target}"
+    return DeletePod(demand.cluster, demand.subset.name, pod.metadata.name, pod.metadata.uid, why)
+
+
+def next_to_update(demand: Demand, found: Workload, place: Place | None) -> DeletePod | None:
+    """The deletion of the pod that is to be updated next, or None if there is none or it has to wait."""
+    pods, status = demand.pods.pods, found.status
+    allowed = demand.replicas - demand.partition
+    complete = found.observed and len(pods) == status.replicas == demand.replicas
+    if not complete or demand.pods.living.get(demand.target, 0) >= allowed:
+        return None
+    if status.available_replicas < demand.replicas - demand.covered or not all(pod.living for pod in pods):
+        return None
+    old = [pod for pod in pods if pod.revision != demand.target]
+    if place is not None:
+        old = [pod for pod in old if 0 <= (place(pod.ordinal) or 0) < found.partition]
+    if not old:
+        return None
+    pod = min(old, key=lambda pod: (pod.ready, pod.ordinal, pod.metadata.name))
+    why = f"update it from revision {pod.revision or 'unknown'} to {demand.target}"
+    return DeletePod(demand.cluster, demand.subset.name, pod.metadata.name, pod.metadata.uid, why)

@@ -10,7 +10,7 @@ The work grows with the pods that exist, and not with the numbers that somebody 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from uniteddeployment.planning.kinds.base import Demand
-from uniteddeployment.planning.kinds.memory import at_one_revision
+from uniteddeployment.planning.kinds.progress import at_one_revision
 from uniteddeployment.planning.observed import Workload
 
 Place = Callable[[int], int | None]

@@ -1,6 +1,6 @@
 """A StatefulSet per subset, held by its own partition: the pods of the lowest ordinals stay old."""
 
-from uniteddeployment.planning.kind import Kind
+from uniteddeployment.planning.application import Kind
 from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
 from uniteddeployment.planning.kinds.partitioned import plan_ordered
 from uniteddeployment.planning.kinds.places import Place

@@ -1,0 +1,106 @@
+"""Disjoint ranges of ordinals."""
+
+import msgspec
+import pytest
+
+from tests.support import planning as make
+from uniteddeployment.planning.observed import Ordinals, Reach, WorkloadSpec
+from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.replicas import ordinals
+
+
+def application(shares, block=10, kind="statefulSetTemplate", **spec):
+    doc = make.manifest(kind=kind, shares=shares, **spec)
+    doc["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": block}
+    return make.application(doc)
+
+
+def status(app, **starts):
+    entries = [
+        {"name": name.replace("_", "-"), "cluster": f"default/{name.replace('_', '-')}", "ordinalsStart": start}
+        | {"replicas": 2, "workload": f"StatefulSet/web-{name}"}
+        for name, start in starts.items()
+    ]
+    return make.subject(app, status={"subsetStatuses": entries})
+
+
+def starts(subject, app, seen=None):
+    return {name: one.start for name, one in ordinals.ranges(subject, app, seen or make.observed()).items()}
+
+
+def running(app, subset, start, replicas):
+    found = make.stateful_set(app, subset, replicas=replicas)
+
+    spec = WorkloadSpec(replicas, found.spec.update_strategy, Ordinals(start))
+    return msgspec.structs.replace(found, spec=spec)
+
+
+def test_ranges_follow_each_other_in_the_order_of_the_list():
+    app = application({"member-1": {"maxReplicas": 3}, "member-2": {}, "member-3": {"maxReplicas": 5}})
+    found = ordinals.ranges(make.subject(app), app, make.observed())
+    assert [(one.start, one.size) for one in found.values()] == [(0, 3), (3, 10), (13, 5)]
+
+
+@pytest.mark.parametrize("kind", ["deploymentTemplate", "cloneSetTemplate"])
+def test_pods_without_ordinals_have_no_ranges(kind):
+    app = application({"member-1": {}}, kind=kind)
+    assert not ordinals.ranges(make.subject(app), app, make.observed())
+
+
+def test_shared_ordinals_are_left_as_they_are():
+    app = make.application(make.manifest())
+    assert not ordinals.ranges(make.subject(app), app, make.observed())
+
+
+def test_what_status_has_stays_whatever_the_order():
+    app = application({"member-3": {}, "member-2": {}, "member-1": {}})
+    assert starts(status(app, member_1=0, member_2=10), app) == {"member-3": 20, "member-2": 10, "member-1": 0}
+
+
+def test_a_new_subset_gets_the_first_gap_that_is_large_enough():
+    app = application({"member-1": {}, "member-2": {"maxReplicas": 4}, "member-3": {"maxReplicas": 8}})
+    assert starts(status(app, member_1=5), app) == {"member-1": 5, "member-2": 0, "member-3": 15}
+
+
+def test_the_range_of_a_removed_subset_is_free_only_when_nothing_of_it_runs():
+    old = application({"member-1": {}, "member-2": {}})
+    app = application({"member-2": {}, "member-3": {}})
+    view = make.view("member-1", running(old, "member-1", 0, 2), reach=Reach.OFFLINE)
+    seen = make.observed({"member-1": view})
+    assert starts(status(app, member_2=10), app, seen) == {"member-2": 10, "member-3": 20}
+    assert starts(status(app, member_2=10), app) == {"member-2": 10, "member-3": 0}
+    # Status still speaks of it, and its cluster has not been seen.
+    assert starts(status(app, member_1=0, member_2=10), app)["member-3"] == 20
+
+
+def test_a_subset_that_moves_to_another_cluster_gets_another_range():
+    """No two clusters run a pod of the same ordinal, also while it moves."""
+    app = application({"member-1": {"targetCluster": {"name": "member-2"}}})
+    assert starts(status(app, member_1=0), app) == {"member-1": 2}
+
+
+def test_without_status_a_range_is_known_again_by_what_runs():
+    app = application({"member-1": {}, "member-2": {}})
+    seen = make.observed({"member-2": make.view("member-2", running(app, "member-2", 30, 2))})
+    assert starts(make.subject(app), app, seen) == {"member-1": 0, "member-2": 30}
+
+
+def test_the_ordinals_of_the_template_say_where_the_first_range_begins():
+    doc = make.manifest(shares={"member-1": {}, "member-2": {}})
+    doc["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": 5}
+    doc["spec"]["template"]["statefulSetTemplate"]["spec"]["ordinals"] = {"start": 100}
+    app = make.application(doc)
+    assert starts(make.subject(app), app) == {"member-1": 100, "member-2": 105}
+
+
+def test_a_range_that_meets_the_next_one_bounds_the_subset_and_says_why():
+    """I4: what finds no place is counted and explained."""
+    app = application({"member-1": {"weight": 1}, "member-2": {"weight": 1}}, replicas=8)
+    result = plan(status(app, member_1=0, member_2=3), make.observed())
+    first = result.rows[0]
+    assert (first.replicas, first.ordinals_start) == (3, 0)
+    assert first.reason == "limited to 3: its ordinals are 0 to 2, where the ordinals of another subset begin"
+    assert result.rows[1].replicas == 5
+    (step,) = result.members["default/member-2"]
+    assert step.body["spec"]["ordinals"] == {"start": 3}
+    assert result.status["subsetStatuses"][1]["ordinalsStart"] == 3

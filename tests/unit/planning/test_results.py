@@ -1,0 +1,102 @@
+"""I8: the one word for how an application is, as conditions, kubectl and ``ud get`` show it."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support import planning as make
+from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.results import State, first
+
+SIZES = {"member-1": 4, "member-2": 2, "member-3": 2}
+HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
+
+
+def shown(updated=None, ready=None, *, reach=None, **changes):
+    """The status of an application with so many updated pods in each subset, which came from app:1."""
+    old = make.application(make.manifest())
+    app = make.application(make.manifest(**{"image": "app:2", **changes}), generation=2)
+    views = {}
+    for name, size in SIZES.items():
+        new = size if updated is None else updated[name]
+        pods = make.pods(app, name, [old.revision_of(name)] * (size - new) + [app.revision_of(name)] * new)
+        held = app.model.spec.update_strategy.manual_update.partitions.get(name, 0)
+        found = make.stateful_set(app, name, replicas=size, partition=held, ready=size if ready is None else ready)
+        views[name] = make.view(name, found, pods=pods)
+        if name == reach:
+            views[name] = replace(views[name], reach=Reach.OFFLINE, detail="no answer")
+    seen = make.observed(views, revisions=(make.record(old), make.record(app, 2)))
+    before = {"currentRevision": old.revision_name, "updatedRevision": app.revision_name}
+    return plan(make.subject(app, status=before), seen).status
+
+
+def words(status):
+    """The reason and the status of Ready, and the state of each subset."""
+    ready = next(one for one in status["conditions"] if one["type"] == "Ready")
+    return ready["reason"], ready["status"], [entry["state"] for entry in status["subsetStatuses"]]
+
+
+def test_every_pod_at_the_updated_revision_is_ready():
+    assert words(shown()) == ("Ready", "True", ["Ready"] * 3)
+
+
+def test_a_canary_that_partitions_hold_is_held():
+    """Not Ready: the rollout is not finished."""
+    assert words(shown(HALF, partitions=HALF)) == ("Held", "True", ["Held"] * 3)
+
+
+def test_one_subset_that_is_held_makes_the_application_held():
+    updated = {**SIZES, "member-2": 1}
+    assert words(shown(updated, partitions={"member-2": 1})) == ("Held", "True", ["Ready", "Held", "Ready"])
+
+
+def test_pods_that_are_not_ready_are_progressing():
+    assert words(shown(ready=1)) == ("Progressing", "False", ["Progressing"] * 3)
+
+
+@pytest.mark.parametrize(("ready", "status"), [(None, "True"), (1, "False")])
+def test_what_is_paused_says_so_and_whether_it_is_as_asked_for(ready, status):
+    assert words(shown(ready=ready, paused=True)) == ("Paused", status, ["Paused"] * 3)
+
+
+def test_a_cluster_that_cannot_be_reached_makes_the_application_unknown():
+    """Also while it is paused: what is shown of that cluster is old."""
+    for paused in (False, True):
+        reason, status, subsets = words(shown(reach="member-2", paused=paused))
+        other = "Paused" if paused else "Ready"
+        assert (reason, status, subsets) == ("Unknown", "Unknown", [other, "Unknown", other])
+
+
+def test_replicas_that_have_no_place_are_stalled():
+    bounded = {"member-1": {"replicas": 4}, "member-2": {"replicas": 2}, "member-3": {"replicas": 3}}
+    status = shown(shares=bounded, replicas=20)
+    assert status["unplacedReplicas"] > 0
+    assert words(status)[:2] == ("Stalled", "False")
+
+
+def test_a_spec_that_is_refused_is_stalled_and_the_condition_stalled_says_why():
+    """I11"""
+    subject = replace(make.subject(make.application(make.manifest())), app=None)
+    conditions = {one["type"]: one for one in plan(subject, make.observed()).status["conditions"]}
+    assert conditions["Ready"]["reason"] == "Stalled"
+    assert conditions["Stalled"]["reason"] == "InvalidSpec"
+
+
+@pytest.mark.parametrize(
+    ("ready", "changes", "expected"),
+    [
+        (None, {}, ("Ready", "False")),
+        (1, {}, ("Progressing", "True")),
+        (1, {"paused": True}, ("Paused", "False")),
+        (1, {"reach": "member-2"}, ("Progressing", "True")),
+    ],
+)
+def test_reconciling_speaks_the_same_words(ready, changes, expected):
+    conditions = {one["type"]: one for one in shown(ready=ready, **changes)["conditions"]}
+    assert (conditions["Reconciling"]["reason"], conditions["Reconciling"]["status"]) == expected
+
+
+def test_the_state_of_the_whole_is_the_first_of_its_parts():
+    assert [first([State.READY, one]) for one in State] == list(State)
+    assert first([]) is State.READY

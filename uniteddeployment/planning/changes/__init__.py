@@ -1,0 +1,1 @@
+"""Changes to workloads beyond updating them: taking them over, recreating them, removing them."""

@@ -1,0 +1,112 @@
+"""Adoption: a subset takes over a workload that was there before, without a restart of its pods.
+
+The workload carries none of our labels, so no watch shows it. The first write therefore looks at it: it is taken only
+if it was asked for by name, is nobody else's, and is what the subset wants already, so that nothing restarts (I13).
+From then on it is the subset's workload like any other, but that it keeps its name, its selector and its pods' labels.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from uniteddeployment.planning.application import Application, Subject
+from uniteddeployment.planning.kinds.base import NO_CLAIM, Claim
+from uniteddeployment.planning.observed import MemberView
+from uniteddeployment.planning.steps import Apply, MemberStep
+from uniteddeployment_api import Subset, names
+
+
+def claim(subject: Subject, app: Application, subset: Subset) -> Claim:
+    """What a subset without a workload takes over.
+
+    Only a subset that never had one adopts. A workload that was adopted and then deleted by somebody comes back under
+    its name, unless its kind has another name with each revision anyway.
+    """
+    if subset.adopt is None:
+        return NO_CLAIM
+    had = subject.subset_statuses().get(subset.name, {}).get("workload", "")
+    if not had:
+        return Claim(subset.adopt.name, existing=True)
+    if had == f"{app.kind}/{subset.adopt.name}" and not app.workload_kind.per_revision:
+        return Claim(subset.adopt.name)
+    return NO_CLAIM
+
+
+def stranger(body: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Whose the existing workload is, if it is somebody's; nothing if it may be taken."""
+    metadata = found.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    other = owner(annotations, body["metadata"]["annotations"][names.ANNOTATION_OWNER_UID])
+    if other:
+        return f"it belongs to {other}"
+    for reference in metadata.get("ownerReferences") or ():
+        if reference.get("controller"):
+            return f"it is controlled by {reference.get('kind')} {reference.get('name')}"
+    if metadata.get("deletionTimestamp"):
+        return "it is being deleted"
+    return ""
+
+
+def taken(app: Application, view: MemberView, steps: Iterable[MemberStep]) -> str:
+    """Which workload that is to be created exists already as somebody else's, and whose; nothing if there is none.
+
+    Two hosts may have the same application in one cluster. The creation would be refused as well; this saves the
+    request, and also finds a workload of another name.
+    """
+    wanted = {(step.kind, step.subset) for step in steps if isinstance(step, Apply) and step.create}
+    for found in view.workloads if wanted else ():
+        other = owner(found.metadata.annotations, app.uid)
+        if other and (found.kind, found.subset) in wanted:
+            return f"{found.kind} {found.metadata.name} belongs to {other} and is left alone"
+    return ""
+
+
+def owner(annotations: Mapping[str, str], uid: str = "") -> str:
+    """Which UnitedDeployment owns a workload, if it is another one than that with ``uid``."""
+    known = annotations.get(names.ANNOTATION_OWNER_UID)
+    if not known or known == uid:
+        return ""
+    return f"the UnitedDeployment {annotations.get(names.ANNOTATION_OWNER, 'unknown')} (uid {known})"
+
+
+def misfit(body: Mapping[str, Any], found: Mapping[str, Any], tried: Mapping[str, Any]) -> str:
+    """Why the existing workload cannot be taken over without touching its pods; nothing if it can.
+
+    ``tried`` is what the API server says the workload would be after our write (a dry run).
+    """
+    wanted, there = _selector(body), _selector(found)
+    if wanted != there:
+        return "its selector is another one than spec.selector, and selectors cannot be changed"
+    before, after = found["spec"].get("template"), tried["spec"].get("template")
+    differing = next(differences(before, after, "spec.template"), None)
+    if differing is not None:
+        return f"its pods would be restarted: {differing} differs from the template of the UnitedDeployment"
+    begins, moved = _first_ordinal(found), _first_ordinal(tried)
+    if begins != moved:
+        return f"its pods would be restarted: their ordinals begin at {begins}, and the subset's at {moved}"
+    return ""
+
+
+def _first_ordinal(workload: Mapping[str, Any]) -> int:
+    start: int = (workload["spec"].get("ordinals") or {}).get("start", 0)
+    return start
+
+
+def _selector(workload: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:
+    selector = workload["spec"].get("selector") or {}
+    expressions = [
+        (one.get("key"), one.get("operator"), sorted(one.get("values") or ()))
+        for one in selector.get("matchExpressions") or ()
+    ]
+    return dict(selector.get("matchLabels") or {}), sorted(expressions)
+
+
+def differences(one: Any, other: Any, path: str) -> Iterator[str]:
+    """The paths below ``path`` at which two values differ."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in sorted({*one, *other}):
+            yield from differences(one.get(key), other.get(key), f"{path}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, (a, b) in enumerate(zip(one, other, strict=True)):
+            yield from differences(a, b, f"{path}[{index}]")
+    elif one != other:
+        yield path

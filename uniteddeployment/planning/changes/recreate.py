@@ -1,0 +1,109 @@
+"""Recreating workloads for changes that an API server refuses, one subset at a time, when an annotation asks for it.
+
+It is what people do by hand: the workload is deleted and its pods are left alone, then it is made anew as it is wanted
+and finds its pods again. What of the change concerns pods that run reaches them in the usual way, held by the
+partition. A subset waits until the others are ready, so at no moment is more than one without the workload that would
+replace a lost pod.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.observed import Observed, Reach, Refusal
+from uniteddeployment.planning.results import Row
+from uniteddeployment.planning.steps import Apply, Delete, MemberStep, Scale
+from uniteddeployment_api import names
+
+Planned = tuple[Row, tuple[MemberStep, ...]]
+
+
+def with_recreation(subject: Subject, observed: Observed, planned: Sequence[Planned]) -> list[Planned]:
+    """The plans of the subsets, with a recreation in place of the write that an API server has refused.
+
+    Whatever becomes of that, the number of pods goes on to follow what is asked for.
+    """
+    result = list(planned)
+    refused = {index: step for index, (_, steps) in enumerate(result) if (step := _refused(observed, steps))}
+    if subject.annotations.get(names.ANNOTATION_RECREATE) != names.RECREATE:
+        for index, step in refused.items():
+            row, steps = result[index]
+            hint = f'{row.message} (annotation {names.ANNOTATION_RECREATE}: "{names.RECREATE}" has it recreated)'
+            result[index] = replace(row, message=hint), (*_scaled(observed, step), *steps)
+        return result
+    busy = [
+        row.name
+        for index, (row, _) in enumerate(result)
+        if index not in refused and row.reach is Reach.READY and not row.settled
+    ]
+    # Those of which no API server would take the successor come last, and keep the message that says why.
+    for final, index in sorted((_refusal(observed, step).final, index) for index, step in refused.items()):
+        row, step = result[index][0], refused[index]
+        message = f"waits to be recreated until {busy[0]} is ready" if busy else "being recreated"
+        if not final:
+            row = replace(row, message=message, stalled=False, settled=False)
+        result[index] = row, (*_scaled(observed, step), *(() if busy else (_anew(step),)))
+        busy = busy or [row.name]
+    return result
+
+
+def _scaled(observed: Observed, step: Apply) -> tuple[Scale, ...]:
+    """The part of a refused write that is never refused: its number of pods.
+
+    More pods are made only while all are at one revision: which one they get in the middle of an update depends on the
+    partition, which is refused with the rest.
+    """
+    view = observed.members.get(step.cluster)
+    wanted = step.body["spec"]["replicas"]
+    for found in view.workloads if view else ():
+        if (found.kind, found.metadata.name) == (step.kind, step.name):
+            one = found.status.current_revision == found.status.update_revision
+            if wanted < found.spec.replicas or (one and wanted > found.spec.replicas):
+                why = f"replicas {found.spec.replicas} to {wanted}"
+                generation = found.metadata.generation
+                return (Scale(step.cluster, step.subset, step.kind, step.name, wanted, generation, why),)
+    return ()
+
+
+def _refusal(observed: Observed, step: Apply) -> Refusal:
+    return observed.refused[step.cluster, step.kind, step.name]
+
+
+def _refused(observed: Observed, steps: Sequence[MemberStep]) -> Apply | None:
+    """The write among the steps that was refused before, as something that cannot be changed."""
+    for step in steps:
+        if isinstance(step, Apply) and not step.create:
+            known = observed.refused.get((step.cluster, step.kind, step.name))
+            if known is not None and known.digest == applied(step.body):
+                return step
+    return None
+
+
+def _anew(step: Apply) -> Delete:
+    uid = step.body["metadata"]["uid"]
+    body = {**step.body, "metadata": {key: value for key, value in step.body["metadata"].items() if key != "uid"}}
+    why = f"recreate it with its pods left alone: {step.why}"
+    return Delete(step.cluster, step.subset, step.kind, step.name, uid, why, orphan=True, successor=body)
+
+
+def unmountable(successor: Mapping[str, Any], live: Mapping[str, Any]) -> str:
+    """Why the pods of a workload cannot go over to its successor; nothing if they can.
+
+    A StatefulSet's controller stops at a pod that lacks the volume of a claim template, and a pod's volumes cannot be
+    changed: the pods that were left alone would be nobody's.
+    """
+    added = sorted(_claims(successor) - _claims(live))
+    if not added or not (live.get("status") or {}).get("replicas"):
+        return ""
+    return f"the pods that run have no volume {', '.join(added)} and cannot get one: scale the subset to 0 first"
+
+
+def _claims(workload: Mapping[str, Any]) -> set[str]:
+    return {one["metadata"]["name"] for one in workload["spec"].get("volumeClaimTemplates") or ()}
+
+
+def applied(body: Mapping[str, Any]) -> str:
+    """The digest of a body, by which the refusal of this very body is known again."""
+    digest: str = body["metadata"]["annotations"][names.ANNOTATION_APPLIED]
+    return digest

@@ -1,0 +1,107 @@
+"""An Advanced StatefulSet of OpenKruise per subset, held by its own partition.
+
+Its partition is a number of pods that stay old: those of the lowest ordinals, counted past the ordinals that
+``reserveOrdinals`` leaves out, or any with ``unorderedUpdate``. Its pods are named as a StatefulSet's are, so the
+names of its objects end differently: while one kind replaces the other, the two must not want the same pods.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from uniteddeployment.planning.application import Application, Kind
+from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
+from uniteddeployment.planning.kinds.partitioned import plan_ordered
+from uniteddeployment.planning.kinds.places import Place
+from uniteddeployment.planning.observed import Workload
+
+KIND = Kind(
+    name="AdvancedStatefulSet",
+    template="advancedStatefulSetTemplate",
+    group="apps.kruise.io",
+    version="v1beta1",
+    plural="statefulsets",
+    kind="StatefulSet",
+    partition=("rollingUpdate", "partition"),
+    update_type="RollingUpdate",
+    suffix="asts",
+    provider="OpenKruise",
+)
+_DIGITS = 10
+"""The digits of the largest ordinal, 2147483647."""
+
+
+def plan_subset(demand: Demand) -> SubsetPlan:
+    """Raises TemplateMissing when the stable template has to be loaded first."""
+    return plan_ordered(demand, _order)
+
+
+def _order(demand: Demand, found: Workload) -> Place | None:
+    rolling = (demand.app.workload_template["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    if rolling.get("unorderedUpdate") is not None:
+        return None
+    reserved, first = _reserved(demand.app), found.first_ordinal
+    skipped = reserved.below(first)
+
+    def place(ordinal: int) -> int | None:
+        if ordinal < first or ordinal in reserved:
+            return None
+        return ordinal - first - reserved.below(ordinal) + skipped
+
+    return place
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedOrdinals:
+    """Ranges that are sorted and do not overlap."""
+
+    starts: Sequence[int]
+    ends: Sequence[int]
+    """The ordinal after the last of each range."""
+    totals: Sequence[int]
+    """How many ordinals the range and all before it have."""
+
+    def __contains__(self, ordinal: int) -> bool:
+        at = bisect_right(self.starts, ordinal) - 1
+        return at >= 0 and ordinal < self.ends[at]
+
+    def below(self, ordinal: int) -> int:
+        """How many reserved ordinals are smaller than this one."""
+        at = bisect_right(self.starts, ordinal) - 1
+        return self.totals[at] - max(0, self.ends[at] - ordinal) if at >= 0 else 0
+
+
+def reserved_ordinals(entries: Iterable[object]) -> ReservedOrdinals:
+    """Numbers, and ranges that are written ``"3-5"``. Anything else is left for the API server to refuse."""
+    merged: list[list[int]] = []
+    for start, end in sorted(_spans(entries)):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return ReservedOrdinals(
+        starts=tuple(start for start, _ in merged),
+        ends=tuple(end for _, end in merged),
+        totals=tuple(accumulate(end - start for start, end in merged)),
+    )
+
+
+def _spans(entries: Iterable[object]) -> Iterable[tuple[int, int]]:
+    for entry in entries:
+        first, _, last = str(entry).partition("-")
+        last = last or first
+        if all(text.isascii() and text.isdecimal() and len(text) <= _DIGITS for text in (first, last)):
+            start, end = int(first), int(last) + 1
+            if start < end:
+                yield start, end
+
+
+def _reserved(app: Application) -> ReservedOrdinals:
+    """The ordinals that the pods of an application leave out. Memoised in ``app``."""
+    memo = ("reserveOrdinals",)
+    if memo not in app.rendered:
+        entries = app.workload_template["spec"].get("reserveOrdinals")
+        app.rendered[memo] = reserved_ordinals(entries if isinstance(entries, list) else ())
+    known: ReservedOrdinals = app.rendered[memo]
+    return known

@@ -1,0 +1,55 @@
+"""What the clusters show: the narrow structs that watch bytes are decoded into, and the snapshot made of them."""
+
+from uniteddeployment.planning.observed.pods import CONTROLLER_REVISION, Pod, PodCondition, PodMetadata, PodStatus
+from uniteddeployment.planning.observed.snapshot import (
+    HOST,
+    NO_PODS,
+    MemberView,
+    Observed,
+    PodTally,
+    Reach,
+    Refusal,
+    RevisionData,
+    RevisionRecord,
+    cluster_label,
+    tally,
+)
+from uniteddeployment.planning.observed.workloads import (
+    Metadata,
+    Ordinals,
+    RollingUpdate,
+    UpdateStrategy,
+    Workload,
+    WorkloadCondition,
+    WorkloadMetadata,
+    WorkloadSpec,
+    WorkloadStatus,
+)
+
+__all__ = [
+    "CONTROLLER_REVISION",
+    "HOST",
+    "NO_PODS",
+    "MemberView",
+    "Metadata",
+    "Observed",
+    "Ordinals",
+    "Pod",
+    "PodCondition",
+    "PodMetadata",
+    "PodStatus",
+    "PodTally",
+    "Reach",
+    "Refusal",
+    "RevisionData",
+    "RevisionRecord",
+    "RollingUpdate",
+    "UpdateStrategy",
+    "Workload",
+    "WorkloadCondition",
+    "WorkloadMetadata",
+    "WorkloadSpec",
+    "WorkloadStatus",
+    "cluster_label",
+    "tally",
+]

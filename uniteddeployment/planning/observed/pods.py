@@ -1,0 +1,269 @@
+"""Pods as clusters show them, and why they are not ready: in bounded text, counted per reason.
+
+A pod that is only starting is not worth a word in status, and each word there is a write. So what every pod goes
+through (its containers are created, they run and are not ready yet) is a reason only when it lasts.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from uniteddeployment.planning.observed.values import (
+    LABEL_LENGTH,
+    MESSAGE_LIMIT,
+    REASON_LIMIT,
+    Count,
+    Int32,
+    Name,
+    Word,
+    check_path,
+    chosen,
+    since,
+)
+from uniteddeployment.text import shortened
+from uniteddeployment_api import names
+
+CONTROLLER_REVISION = "controller-revision-hash"
+"""The label by which the controllers of StatefulSets, and OpenKruise's, say which revision they made a pod at."""
+_ORDINAL_DIGITS = 10
+_POD_LABELS = (names.LABEL_NAME, names.LABEL_SUBSET, names.LABEL_REVISION, CONTROLLER_REVISION)
+SLOW_SECONDS = 10
+"""How long a pod may be starting before that is a reason."""
+SHOWN = 2
+"""How many reasons are told of one subset."""
+_NAME_LIMIT = 63
+_STARTING = ("", "ContainerCreating", "PodInitializing")
+
+
+class Waiting(Struct, rename="camel", frozen=True, gc=False):
+    """``state.waiting`` of a container: it does not run."""
+
+    reason: str = ""
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "reason", shortened(self.reason, REASON_LIMIT))
+        force_setattr(self, "message", shortened(self.message, MESSAGE_LIMIT))
+
+
+class Terminated(Struct, rename="camel", frozen=True, gc=False):
+    """``state.terminated`` of a container: it ended."""
+
+    reason: str = ""
+    exit_code: Int32 = 0
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "reason", shortened(self.reason, REASON_LIMIT))
+
+
+class ContainerState(Struct, rename="camel", frozen=True, gc=False):
+    """The state of a container. One that runs has neither."""
+
+    waiting: Waiting | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of the status of a container."""
+
+    name: Name = ""
+    restart_count: Count = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs, or did all it had to do."""
+        ended = self.state.terminated
+        return self.state.waiting is None and (ended is None or ended.exit_code == 0)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unready:
+    """Why one pod is not ready."""
+
+    reason: str
+    """One word, as ``kubectl get pods`` shows it."""
+    message: str = ""
+    since: str | None = None
+    """Since when, for what is a reason only if it lasts."""
+    restarts: int = 0
+
+
+def of_containers(containers: Sequence[ContainerStatus]) -> Unready | None:
+    """What the first container that does not run says; None when all of them do."""
+    for container in containers:
+        waiting, ended = container.state.waiting, container.state.terminated
+        if waiting is not None and waiting.reason not in _STARTING:
+            last = container.last_state.terminated
+            message = _ended(container, last) if waiting.reason == "CrashLoopBackOff" and last else waiting.message
+            return Unready(waiting.reason, message, restarts=container.restart_count)
+        if ended is not None and ended.exit_code:
+            return Unready(ended.reason or "Error", _ended(container, ended))
+    return None
+
+
+def starting(containers: Sequence[ContainerStatus], *, reason: str, message: str, begun: str | None) -> Unready | None:
+    """What a pod that is starting goes through; the condition Ready says it of one whose containers run."""
+    if begun is None:
+        return None
+    for container in containers:
+        if container.state.waiting is not None and container.state.waiting.reason:
+            return Unready(container.state.waiting.reason, container.state.waiting.message, begun)
+    return Unready(shortened(reason, REASON_LIMIT), shortened(message, MESSAGE_LIMIT), begun) if reason else None
+
+
+def _ended(container: ContainerStatus, ended: Terminated) -> str:
+    name = shortened(container.name, _NAME_LIMIT)
+    return f"container {name} ended with {ended.reason or 'Error'}, exit code {ended.exit_code}"
+
+
+def summary(pods: Iterable[Unready], now: str) -> str:
+    """The most frequent reasons with how many pods they are of."""
+    due = [pod for pod in pods if pod.since is None or since(pod.since, now) >= SLOW_SECONDS]
+    counts = Counter(pod.reason for pod in due)
+    order = sorted(counts, key=lambda reason: (-counts[reason], reason))
+    parts = [_told([pod for pod in due if pod.reason == reason]) for reason in order[:SHOWN]]
+    if rest := sum(counts[reason] for reason in order[SHOWN:]):
+        parts.append(f"{rest} more")
+    return "; ".join(parts)
+
+
+def next_due(pods: Iterable[Unready], now: str) -> int | None:
+    """Seconds until another pod has been starting for too long."""
+    left = [SLOW_SECONDS - since(pod.since, now) for pod in pods if pod.since is not None]
+    return min((seconds for seconds in left if seconds > 0), default=None)
+
+
+def _told(same: Sequence[Unready]) -> str:
+    text = f"{len(same)} {same[0].reason}"
+    if message := min(pod.message for pod in same):
+        text += f": {message}"
+    restarts = max(pod.restarts for pod in same)
+    return f"{text}, {restarts} restarts" if restarts else text
+
+
+class PodCondition(Struct, rename="camel", frozen=True, gc=False):
+    """One condition of a pod."""
+
+    type: str
+    status: Word
+    reason: str = ""
+    message: str = ""
+    last_transition_time: Word | None = None
+
+    def bounded(self) -> "PodCondition":
+        """The same with texts that can be kept."""
+        if len(self.reason) <= REASON_LIMIT and len(self.message) <= MESSAGE_LIMIT:
+            return self
+        reason, message = shortened(self.reason, REASON_LIMIT), shortened(self.message, MESSAGE_LIMIT)
+        return PodCondition(self.type, self.status, reason, message, self.last_transition_time)
+
+
+_READ_CONDITIONS = ("Ready", "PodScheduled")
+_MOST_CONTAINERS = 8
+"""Containers of a pod that are kept although they do not run; one of them is told."""
+
+
+class PodStatus(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of a pod's status."""
+
+    phase: Word = ""
+    conditions: tuple[PodCondition, ...] = ()
+    """Only those that are read."""
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    """Only of containers that do not run: most do, and there are many."""
+
+    def __post_init__(self) -> None:
+        if self.conditions:
+            read = [one.bounded() for one in self.conditions if one.type in _READ_CONDITIONS]
+            force_setattr(self, "conditions", tuple(read[: len(_READ_CONDITIONS)]))
+        for field_ in ("init_container_statuses", "container_statuses"):
+            found = getattr(self, field_)
+            if found:
+                stopped = [one for one in found if not one.runs]
+                force_setattr(self, field_, tuple(stopped[:_MOST_CONTAINERS]))
+
+
+class PodMetadata(Struct, rename="camel", frozen=True, gc=False):
+    """What is read of a pod's metadata."""
+
+    name: Name
+    namespace: Name = ""
+    uid: Word = ""
+    resource_version: Word = ""
+    deletion_timestamp: Word | None = None
+    labels: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        check_path(self.name, self.namespace)
+        if self.labels:
+            force_setattr(self, "labels", chosen(self.labels, _POD_LABELS, LABEL_LENGTH))
+
+
+class Pod(Struct, rename="camel", frozen=True, gc=False):
+    """A pod of a workload of ours."""
+
+    metadata: PodMetadata
+    status: PodStatus = PodStatus()
+
+    @property
+    def subset(self) -> str:
+        return self.metadata.labels.get(names.LABEL_SUBSET, "")
+
+    @property
+    def revision(self) -> str:
+        return self.metadata.labels.get(names.LABEL_REVISION, "")
+
+    @property
+    def ordinal(self) -> int:
+        """The number at the end of a StatefulSet pod's name; -1 where there is none."""
+        tail = self.metadata.name.rpartition("-")[2]
+        return int(tail) if tail.isascii() and tail.isdecimal() and len(tail) <= _ORDINAL_DIGITS else -1
+
+    @property
+    def controller_revision(self) -> str:
+        """What the controller of its workload calls the revision that it was made at."""
+        return self.metadata.labels.get(CONTROLLER_REVISION, "")
+
+    @property
+    def living(self) -> bool:
+        """Whether it is neither over nor going away."""
+        return self.metadata.deletion_timestamp is None and self.status.phase not in ("Failed", "Succeeded")
+
+    @property
+    def ready(self) -> bool:
+        return self.metadata.deletion_timestamp is None and any(
+            condition.type == "Ready" and condition.status == "True" for condition in self.status.conditions
+        )
+
+    @property
+    def unready(self) -> Unready | None:
+        """Why it is not ready, as far as the cluster says."""
+        conditions = {condition.type: condition for condition in self.status.conditions}
+        scheduled, ready = conditions.get("PodScheduled"), conditions.get("Ready")
+        if scheduled is not None and scheduled.status == "False":
+            return Unready(scheduled.reason or "Unschedulable", scheduled.message)
+        containers = (*self.status.init_container_statuses, *self.status.container_statuses)
+        found = of_containers(containers)
+        if found is not None or ready is None:
+            return found
+        begun = ready.last_transition_time
+        return starting(containers, reason=ready.reason, message=ready.message, begun=begun)
+
+    @property
+    def unscheduled_since(self) -> str | None:
+        """Since when the scheduler has found no node for it, if it has looked for one; None if it is not so."""
+        for condition in self.status.conditions:
+            if condition.type == "PodScheduled" and condition.status == "False" and condition.reason == "Unschedulable":
+                return condition.last_transition_time or ""
+        return None
+
+    @property
+    def ready_since(self) -> str | None:
+        """When it got ready."""
+        return next((one.last_transition_time for one in self.status.conditions if one.type == "Ready"), None)

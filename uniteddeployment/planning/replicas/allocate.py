@@ -1,0 +1,141 @@
+"""The one division of replicas over subsets: :func:`allocate`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from uniteddeployment.planning.replicas.model import Allocation, AllocationRequest, Mode, SubsetAllocation, SubsetDemand
+from uniteddeployment.planning.replicas.reasons import Limits, Outcome, reason_of, unplaced_reason
+from uniteddeployment.planning.replicas.shares import resolve_shares
+from uniteddeployment.planning.replicas.slots import Cell, fill, fill_reserving
+from uniteddeployment_api.int_or_percent import scaled
+
+
+def allocate(request: AllocationRequest) -> Allocation:
+    """Divide the total over the subsets.
+
+    The goals, the first first: place all; keep the minimums, in order; be close to the shares; move few pods. The
+    same request gives the same answer, and an answer that is divided again stays as it is.
+    """
+    demands = request.subsets
+    total = _total(request)
+    fixed, problem = resolve_shares(total, [demand.share for demand in demands], [demand.current for demand in demands])
+    limits = [_limits(demand, share, total) for demand, share in zip(demands, fixed, strict=True)]
+    division = _Division(request, total, limits)
+    ideal = division.ideal()
+    placed = division.allowed(ideal)
+    reserved = division.reserved() if request.reserve else [0] * len(demands)
+    unplaced = max(0, total - sum(placed) - sum(reserved))
+    if unplaced and not problem:
+        problem = unplaced_reason(unplaced, total, demands, limits)
+    after_fixed = any(demand.share is not None for demand in demands)
+    entries = zip(demands, placed, reserved, ideal, limits, strict=True)
+    return Allocation(
+        subsets=tuple(
+            SubsetAllocation(
+                demand.name,
+                number + waiting,
+                reason_of(Outcome(demand, number, wish, waiting, limit, total, request.mode, after_fixed)),
+                waiting,
+            )
+            for demand, number, waiting, wish, limit in entries
+        ),
+        unplaced=unplaced,
+        problem=problem,
+    )
+
+
+def _total(request: AllocationRequest) -> int:
+    if request.total is not None:
+        return request.total
+    return sum(demand.share for demand in request.subsets if isinstance(demand.share, int))
+
+
+def _limits(demand: SubsetDemand, share: int | None, total: int) -> Limits:
+    """The bounds of a subset in pods."""
+    low = 0 if demand.minimum is None else scaled(demand.minimum, total)
+    high = total if demand.maximum is None else scaled(demand.maximum, total)
+    if share is not None:
+        low = high = share
+    low = min(low, high)
+    hard = high if demand.limit is None else min(high, demand.limit)
+    if not demand.may_grow:
+        hard = min(hard, demand.current)
+    pinned = 0 if demand.may_shrink else demand.current
+    return Limits(share=share, low=low, high=high, hard=max(hard, pinned), pinned=pinned)
+
+
+@dataclass(frozen=True, slots=True)
+class _Division:
+    """The slots of one request, filled with and without regard to what runs."""
+
+    request: AllocationRequest
+    total: int
+    limits: Sequence[Limits]
+
+    def ideal(self) -> list[int]:
+        """The division that nothing but the bounds and capacities has a say in."""
+        return self._fill(self._cells())
+
+    def allowed(self, ideal: list[int]) -> list[int]:
+        """What the disruption policy lets become of the ideal now."""
+        moves = self.request.disruption.moves
+        if moves is None:
+            return ideal
+        calm = self._calm()
+        return calm if moves == 0 else self._towards(ideal, calm, moves)
+
+    def reserved(self) -> list[int]:
+        """For each subset, the pods that are kept waiting there beyond what it can run."""
+        if self.request.mode is Mode.FILL:
+            cells = self._cells()
+            wished = fill_reserving(self.total, cells)
+        else:
+            cells = self._cells()
+            for cell in cells:
+                cell.capacity = self.total
+            wished = fill(self.total, cells, in_order=False)
+        return [max(0, wish - cell.capacity) for wish, cell in zip(wished, self._cells(), strict=True)]
+
+    def _calm(self) -> list[int]:
+        """The division that moves nothing that runs: it only adds, or, if the total fell, only takes away."""
+        cells = self._cells()
+        running = [min(cell.current, cell.high, cell.capacity) for cell in cells]
+        growing = sum(running) <= self.total
+        for cell, number in zip(cells, running, strict=True):
+            if growing:
+                cell.kept = number
+            else:
+                cell.high = max(number, cell.pinned)
+        return self._fill(cells)
+
+    def _towards(self, ideal: Sequence[int], calm: Sequence[int], moves: int) -> list[int]:
+        """``calm`` with at most ``moves`` pods moved to where ``ideal`` wants them.
+
+        The first slots that are missing are filled, and the last ones that are too many are emptied: two more walks
+        along the same list.
+        """
+        moves = min(moves, sum(max(0, want - have) for want, have in zip(ideal, calm, strict=True)))
+        taking, giving = self._cells(), self._cells()
+        for taker, giver, want, have in zip(taking, giving, ideal, calm, strict=True):
+            taker.pinned, taker.high = have, max(have, want)
+            giver.pinned, giver.high = min(have, want), have
+        grown = self._fill(taking, sum(calm) + moves)
+        shrunk = self._fill(giving, sum(calm) - moves)
+        return [more + less - have for more, less, have in zip(grown, shrunk, calm, strict=True)]
+
+    def _fill(self, cells: Sequence[Cell], total: int | None = None) -> list[int]:
+        in_order = self.request.mode is Mode.FILL
+        return fill(self.total if total is None else total, cells, in_order=in_order, beyond=not self.request.reserve)
+
+    def _cells(self) -> list[Cell]:
+        return [
+            Cell(
+                weight=1 if demand.weight is None else demand.weight,
+                low=limit.low,
+                high=limit.hard,
+                capacity=self.total if demand.capacity is None else demand.capacity,
+                current=demand.current,
+                pinned=limit.pinned,
+            )
+            for demand, limit in zip(self.request.subsets, self.limits, strict=True)
+        ]
