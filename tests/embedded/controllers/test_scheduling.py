@@ -6,18 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uniteddeployment.embedded.apimachinery.label_selector import matches_labels
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.controllers.framework.conditions import merged
 from uniteddeployment.embedded.controllers.node.eviction import tolerated_for
 from uniteddeployment.embedded.controllers.node.lifecycle import wanted_taints
 from uniteddeployment.embedded.controllers.scheduler.amounts import amount
 from uniteddeployment.embedded.controllers.scheduler.model import pod_info, requests, signature
-from uniteddeployment.embedded.controllers.scheduler.selectors import (
-    matches_labels,
-    matches_terms,
-    named_nodes,
-    tolerates,
-)
+from uniteddeployment.embedded.controllers.scheduler.selectors import matches_terms, named_nodes, tolerates
 from uniteddeployment.embedded.controllers.scheduler.state import ClusterState
 from uniteddeployment.embedded.controllers.scheduler.volumes import best_volume, in_zone
 

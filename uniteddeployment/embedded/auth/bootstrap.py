@@ -13,7 +13,7 @@ import msgspec
 from uniteddeployment.embedded.apimachinery import meta
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth import rbac
-from uniteddeployment.embedded.controllers.aggregation import gathered
+from uniteddeployment.embedded.auth.aggregation import aggregated_rules
 from uniteddeployment.embedded.storage.state import Core
 
 LABEL: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
@@ -62,7 +62,7 @@ def _aggregate(roles: list[Obj]) -> None:
     waiting = [role for role in roles if "aggregationRule" in role]
     for _ in waiting:
         for role in waiting:
-            role["rules"] = gathered(role, roles)
+            role["rules"] = aggregated_rules(role, roles)
 
 
 def _metadata(name: str, namespace: str, labels: dict[str, str]) -> Obj:

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from typing import ClassVar, Final, NamedTuple
 
 from uniteddeployment.embedded.access import Change
+from uniteddeployment.embedded.apimachinery.label_selector import matches_labels
 from uniteddeployment.embedded.apimachinery.meta import timestamp
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.controllers.framework.conditions import with_condition
 from uniteddeployment.embedded.controllers.framework.controller import Controller, Key
 from uniteddeployment.embedded.controllers.framework.label_index import LabelIndex, SelectorIndex, labels_of
 from uniteddeployment.embedded.controllers.framework.times import seconds_since
-from uniteddeployment.embedded.controllers.scheduler.selectors import matches_labels
 from uniteddeployment.embedded.controllers.workloads.ownership import MANAGER, controller_of, is_deleting
 from uniteddeployment.embedded.controllers.workloads.pods import is_ready
 from uniteddeployment.embedded.controllers.workloads.rounding import scaled

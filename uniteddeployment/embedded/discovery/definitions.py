@@ -8,7 +8,6 @@ from typing import Final
 
 from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.crd.custom import resources_of
-from uniteddeployment.embedded.requests.watch import end_unserved
 from uniteddeployment.embedded.storage.state import Core
 from uniteddeployment.embedded.storage.store import Event
 
@@ -41,12 +40,12 @@ class Definitions:
         registry.register(now)
         versions = {resource.version for resource in now}
         registry.unregister([resource for resource in before if resource.version not in versions])
-        end_unserved(self._core)
+        self._core.end_unserved_watches()
 
     def _withdraw(self, crd: Obj) -> None:
         resources = self._served.pop(crd["metadata"]["name"], [])
         self._core.registry.unregister(resources)
-        end_unserved(self._core)
+        self._core.end_unserved_watches()
         for key in {resource.key for resource in resources}:
             self._core.registry.forget(key)
 

@@ -6,13 +6,16 @@ Contract: documents are encoded when they are first asked for, and kept until so
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from uniteddeployment.embedded.discovery import openapi
 from uniteddeployment.embedded.http import Response
-from uniteddeployment.embedded.requests import answer
 from uniteddeployment.embedded.storage.registry import Registry
 
 INDEX: Final = "/openapi/v3"
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+_encode = msgspec.json.Encoder().encode
 
 
 class Documents:
@@ -28,12 +31,12 @@ class Documents:
         if path == "/openapi/v2":
             if "protobuf" in accept:
                 return Response(200, {"content-type": PROTOBUF}, openapi.legacy_protobuf())
-            return answer.raw_json(answer.encode(openapi.legacy()))
+            return _json(_encode(openapi.legacy()))
         if path == INDEX:
             body = self._encoded(path, lambda: openapi.index(self._registry))
         else:
             body = self._encoded(path, lambda: self._document(path))
-        return None if body is None else answer.raw_json(body)
+        return None if body is None else _json(body)
 
     def _document(self, path: str) -> Mapping[str, Any] | None:
         parts = path.removeprefix(f"{INDEX}/").split("/")
@@ -49,5 +52,9 @@ class Documents:
             self._known.clear()
         if path not in self._known:
             document = make()
-            self._known[path] = None if document is None else answer.encode(document)
+            self._known[path] = None if document is None else _encode(document)
         return self._known[path]
+
+
+def _json(body: bytes) -> Response:
+    return Response(200, {"content-type": "application/json"}, body)

@@ -1,16 +1,15 @@
 """Discovery: what is served, group by group (plain), or all at once (aggregated).
 
-Contract: computed from the registry and the reviews, and kept until the registry changes.
+Contract: computed from the registry and the kinds that are not stored, and kept until the registry changes.
 """
 
 import base64
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
-from uniteddeployment.embedded.requests.reviews.catalog import REVIEWS
 from uniteddeployment.embedded.storage.registry import Registry
 
 _CHANGE: Final = ("get", "patch", "update")
@@ -155,11 +154,28 @@ def _entry(resource: Resource) -> _Entry:
     )
 
 
-class Discovery:
-    """The documents of discovery of one cluster."""
+class UnstoredKind(Protocol):
+    """A kind whose objects are answered and not stored, such as a review. Its version is v1."""
 
-    def __init__(self, registry: Registry) -> None:
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def plural(self) -> str: ...
+
+    @property
+    def namespaced(self) -> bool: ...
+
+
+class Discovery:
+    """The discovery documents of one cluster."""
+
+    def __init__(self, registry: Registry, unstored: Sequence[UnstoredKind]) -> None:
         self._registry = registry
+        self._unstored = unstored
         self._generation = -1
         self._groups: dict[str, dict[str, list[_Entry]]] = {}
         self._known: dict[str, Any] = {}
@@ -234,12 +250,10 @@ class Discovery:
         groups: dict[str, dict[str, list[_Entry]]] = {}
         for resource in self._registry:
             groups.setdefault(resource.group, {}).setdefault(resource.version, []).append(_entry(resource))
-        for review in REVIEWS:
-            gvk = ("", "", review.kind)
-            entry = _Entry(
-                review.plural, review.kind, review.kind.lower(), ("create",), namespaced=review.namespaced, gvk=gvk
-            )
-            groups.setdefault(review.group, {}).setdefault("v1", []).append(entry)
+        for kind in self._unstored:
+            gvk = ("", "", kind.kind)
+            entry = _Entry(kind.plural, kind.kind, kind.kind.lower(), ("create",), namespaced=kind.namespaced, gvk=gvk)
+            groups.setdefault(kind.group, {}).setdefault("v1", []).append(entry)
         bindings = _Entry("bindings", "Binding", "binding", ("create",), namespaced=True, gvk=("", "", "Binding"))
         groups.setdefault("", {}).setdefault("v1", []).append(bindings)
         for versions in groups.values():

@@ -48,7 +48,7 @@ class Paths:
         self._registry = core.registry
         self._core = core
         self._security = security
-        self._discovery = Discovery(core.registry)
+        self._discovery = Discovery(core.registry, reviews.REVIEWS)
         self._documents = Documents(core.registry)
 
     def plain(self, request: Request, query: Mapping[str, str]) -> Response:

@@ -257,11 +257,3 @@ def watch(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]
     opened = Watch(core, route, options, accepted, query)
     opened.start(options)
     return Response(200, {"content-type": JSON}, stream=opened.stream)
-
-
-def end_unserved(core: Core) -> None:
-    """End the watches of resources that are no longer served."""
-    for opened in tuple(core.watches):
-        resource = opened.resource
-        if core.registry.find(resource.group, resource.version, resource.plural) is None:
-            opened.stream.end()

@@ -36,3 +36,10 @@ class Core:
     random: Random
     watches: set[OpenWatch] = field(default_factory=set)
     """The open watches."""
+
+    def end_unserved_watches(self) -> None:
+        """End the watches of resources that are no longer served."""
+        for watch in tuple(self.watches):
+            resource = watch.resource
+            if self.registry.find(resource.group, resource.version, resource.plural) is None:
+                watch.stream.end()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from uniteddeployment.embedded.apimachinery import names
+from uniteddeployment.embedded.apimachinery.label_selector import matches_labels
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import (
     IMMUTABLE,
@@ -115,22 +116,9 @@ def selects_all(selector: Obj | None) -> bool:
     return selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
-def selects(selector: Obj | None, labels: Mapping[str, str]) -> bool:
-    """Whether a selector picks these labels. One that is missing picks nothing."""
-    if selector is None:
-        return False
-    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
-        return False
-    return all(_satisfied(term, labels) for term in selector.get("matchExpressions") or ())
-
-
-def _satisfied(term: Obj, labels: Mapping[str, str]) -> bool:
-    key, operator, values = term.get("key", ""), term.get("operator"), term.get("values") or ()
-    if operator == "In":
-        return key in labels and labels[key] in values
-    if operator == "NotIn":
-        return key not in labels or labels[key] not in values
-    return (key in labels) is (operator == "Exists")
+def mismatched(selector: Obj | None, labels: Mapping[str, str]) -> bool:
+    """Whether a valid selector does not match these labels. An absent selector matches nothing."""
+    return not label_selector(selector, "") and not matches_labels(selector, labels)
 
 
 def labels_of(obj: Obj) -> dict[str, str] | None:

@@ -18,9 +18,9 @@ from uniteddeployment.embedded.builtin.validation.fields import (
     immutable,
     label_selector,
     labels_of,
+    mismatched,
     non_negative,
     ordered_selector,
-    selects,
 )
 from uniteddeployment.embedded.builtin.validation.pods import template as pod_template
 from uniteddeployment.embedded.errors import Cause
@@ -67,7 +67,7 @@ def _selector(spec: Obj, metadata: Obj, path: str) -> list[Cause]:
             for key, value in ((CONTROLLER_UID, metadata.get("uid", "")), (JOB_NAME, metadata.get("name", "")))
             if (labels or {}).get(key) != value
         ]
-    if not selects(selector, labels or {}):
+    if mismatched(selector, labels or {}):
         causes.append(invalid(f"{path}.template.metadata.labels", labels, MISMATCH))
     return causes
 

@@ -19,10 +19,10 @@ from uniteddeployment.embedded.builtin.validation.fields import (
     is_zero,
     label_selector,
     labels_of,
+    mismatched,
     non_negative,
     one_of,
     ordered_selector,
-    selects,
     selects_all,
 )
 from uniteddeployment.embedded.builtin.validation.pods import template as pod_template
@@ -57,7 +57,7 @@ def _selector(spec: Obj, kind: str) -> list[Cause]:
 def _matches(spec: Obj) -> list[Cause]:
     """The selector picks what the template makes, unless it picks everything."""
     selector, labels = spec.get("selector"), labels_of(spec.get("template") or {})
-    if selects_all(selector) or selects(selector, labels or {}):
+    if selects_all(selector) or not mismatched(selector, labels or {}):
         return []
     return [invalid("spec.template.metadata.labels", labels, MISMATCH)]
 

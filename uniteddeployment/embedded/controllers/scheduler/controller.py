@@ -12,13 +12,13 @@ from random import Random
 from typing import ClassVar, Final
 
 from uniteddeployment.embedded.access import Access, Change
+from uniteddeployment.embedded.apimachinery.label_selector import Labels
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.framework.controller import Controller, EventSink, Key
 from uniteddeployment.embedded.controllers.scheduler.model import PodInfo, pod_info, signature
 from uniteddeployment.embedded.controllers.scheduler.placement import Placement, Placer, explain, explain_waiting
 from uniteddeployment.embedded.controllers.scheduler.preemption import Victims, choose_victims
-from uniteddeployment.embedded.controllers.scheduler.selectors import Labels
 from uniteddeployment.embedded.controllers.scheduler.state import ClusterState
 from uniteddeployment.embedded.controllers.scheduler.writes import SchedulerWrites
 from uniteddeployment.embedded.controllers.workloads.pods import is_finished

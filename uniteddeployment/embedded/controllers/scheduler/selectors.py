@@ -1,44 +1,12 @@
-"""Which labels, nodes and taints a pod's rules speak of."""
+"""Node selector terms, taints and tolerations, and label selectors with label keys."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-Labels = Mapping[str, str]
+from uniteddeployment.embedded.apimachinery.label_selector import Labels, satisfies
+
 Rule = Mapping[str, Any]
 """A selector, a term, a toleration or a taint as an object has it."""
-
-
-def _compared(value: str | None, bound: str, *, greater: bool) -> bool:
-    try:
-        left, right = int(value or ""), int(bound)
-    except ValueError:
-        return False
-    return left > right if greater else left < right
-
-
-_OPERATORS: Final[dict[str, Callable[[str | None, Sequence[str]], bool]]] = {
-    "In": lambda value, values: value is not None and value in values,
-    "NotIn": lambda value, values: value is None or value not in values,
-    "Exists": lambda value, _: value is not None,
-    "DoesNotExist": lambda value, _: value is None,
-    "Gt": lambda value, values: _compared(value, values[0], greater=True),
-    "Lt": lambda value, values: _compared(value, values[0], greater=False),
-}
-
-
-def _expression(rule: Rule, labels: Labels) -> bool:
-    check = _OPERATORS.get(rule.get("operator", ""))
-    return check is not None and check(labels.get(rule["key"]), rule.get("values") or ())
-
-
-def matches_labels(selector: Rule | None, labels: Labels) -> bool:
-    """A LabelSelector: an absent one matches nothing, an empty one everything."""
-    if selector is None:
-        return False
-    wanted = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_expression(rule, labels) for rule in selector.get("matchExpressions") or ())
 
 
 def matches_term(term: Rule, name: str, labels: Labels) -> bool:
@@ -46,8 +14,8 @@ def matches_term(term: Rule, name: str, labels: Labels) -> bool:
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
-    return all(_expression(rule, labels) for rule in expressions) and all(
-        _expression(rule, {"metadata.name": name}) for rule in fields
+    return all(satisfies(labels, rule) for rule in expressions) and all(
+        satisfies({"metadata.name": name}, rule) for rule in fields
     )
 
 

@@ -7,15 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from uniteddeployment.embedded.apimachinery.label_selector import Labels, matches_labels
 from uniteddeployment.embedded.controllers.scheduler.filters import Check, Rejection, selected
 from uniteddeployment.embedded.controllers.scheduler.model import NodeInfo, PodInfo
-from uniteddeployment.embedded.controllers.scheduler.selectors import (
-    Labels,
-    Rule,
-    matches_labels,
-    untolerated,
-    with_label_keys,
-)
+from uniteddeployment.embedded.controllers.scheduler.selectors import Rule, untolerated, with_label_keys
 from uniteddeployment.embedded.controllers.scheduler.state import ClusterState
 
 NamespaceLabels = Callable[[], Mapping[str, Labels]]

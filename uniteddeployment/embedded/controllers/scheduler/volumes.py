@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from uniteddeployment.embedded.apimachinery.label_selector import matches_labels
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.controllers.scheduler.amounts import amount
 from uniteddeployment.embedded.controllers.scheduler.model import REGION, ZONE
-from uniteddeployment.embedded.controllers.scheduler.selectors import matches_labels, matches_terms
+from uniteddeployment.embedded.controllers.scheduler.selectors import matches_terms
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"

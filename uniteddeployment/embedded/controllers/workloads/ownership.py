@@ -10,11 +10,11 @@ from random import Random
 from typing import Any, ClassVar, Final
 
 from uniteddeployment.embedded.access import Access, Change
+from uniteddeployment.embedded.apimachinery.label_selector import matches_labels
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.framework.controller import Controller, EventSink
 from uniteddeployment.embedded.controllers.framework.label_index import LabelIndex, SelectorIndex, labels_of
-from uniteddeployment.embedded.controllers.scheduler.selectors import matches_labels
 from uniteddeployment.embedded.controllers.workloads.pod_room import PodRoom
 
 PODS: Final = "pods"

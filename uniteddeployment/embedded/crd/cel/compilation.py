@@ -8,6 +8,7 @@ from typing import Any, Final
 from uniteddeployment.embedded.crd import field_errors as fe
 from uniteddeployment.embedded.crd.cel.compiler import CompileError, Compiler, Frame, Run, Typed, Variable
 from uniteddeployment.embedded.crd.cel.declarations import BOOL, DYN, STRING, Type, declared, optional_of
+from uniteddeployment.embedded.crd.cel.macros import MACROS
 from uniteddeployment.embedded.crd.cel.syntax import ParseError, parse
 from uniteddeployment.embedded.crd.field_errors import Path, child
 from uniteddeployment.embedded.crd.structural import Node
@@ -39,7 +40,7 @@ class Program:
 def compile_expression(source: str, self_type: Type, *, optional_old: bool = False) -> Program:
     """Compile an expression on a value of a type; raises :class:`RuleError`."""
     old = optional_of(self_type) if optional_old else self_type
-    compiler = Compiler({"self": Variable(0, self_type), "oldSelf": Variable(1, old)})
+    compiler = Compiler({"self": Variable(0, self_type), "oldSelf": Variable(1, old)}, MACROS)
     try:
         made: Typed = compiler.compile(parse(source))
     except (ParseError, CompileError) as error:

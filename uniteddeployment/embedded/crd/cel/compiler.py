@@ -84,10 +84,18 @@ def fail(message: str, offset: int) -> NoReturn:
     raise CompileError(message, offset)
 
 
+Macro = Callable[["Compiler", Call], Typed | None]
+"""Compiles a call, or returns None if the call is one of a function."""
+
+Macros = Mapping[tuple[str, bool, int], Macro]
+"""Macros by name, whether they are called as a method, and number of arguments."""
+
+
 class Compiler:
     """Compiles one expression; :attr:`slots` is the size of the frame that it needs afterwards."""
 
-    def __init__(self, variables: Mapping[str, Variable]) -> None:
+    def __init__(self, variables: Mapping[str, Variable], macros: Macros) -> None:
+        self._macros = macros
         self.scope = dict(variables)
         self.slots = len(variables)
         self.used: set[str] = set()
@@ -215,9 +223,7 @@ class Compiler:
     # Calls
 
     def _call(self, expr: Call) -> Typed:
-        from uniteddeployment.embedded.crd.cel.macros import MACROS  # noqa: PLC0415  # macros compile expressions
-
-        macro = MACROS.get((expr.function, expr.target is not None, len(expr.args)))
+        macro = self._macros.get((expr.function, expr.target is not None, len(expr.args)))
         if macro is not None:
             made = macro(self, expr)
             if made is not None:

@@ -4,16 +4,14 @@ A macro takes the compiler and a call, and gives the compiled call, or None when
 Logic forgives: an error on one side of ``&&`` or in one round of ``all`` does not matter if another side decides.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from uniteddeployment.embedded.crd.cel.access import comparator
-from uniteddeployment.embedded.crd.cel.compiler import Compiler, Frame, Run, Typed, fail
+from uniteddeployment.embedded.crd.cel.compiler import Compiler, Frame, Macro, Macros, Run, Typed, fail
 from uniteddeployment.embedded.crd.cel.declarations import BOOL, DYN, INT, NULL, Type, assignable, list_of, optional_of
 from uniteddeployment.embedded.crd.cel.syntax import Call, Expr, Ident, Select
 from uniteddeployment.embedded.crd.cel.values import NONE, CelError, NoOverloadError, Optional
-
-Macro = Callable[[Compiler, Call], Typed | None]
 
 
 def _boolean(compiler: Compiler, expr: Expr, call: Call, others: tuple[Type, ...] = ()) -> Run:
@@ -331,7 +329,7 @@ def _opt_map(*, flat: bool) -> Macro:
     return macro
 
 
-MACROS: Final[dict[tuple[str, bool, int], Macro]] = {
+MACROS: Final[Macros] = {
     ("_&&_", False, 2): _and,
     ("_||_", False, 2): _or,
     ("!_", False, 1): _not,
@@ -357,4 +355,3 @@ MACROS: Final[dict[tuple[str, bool, int], Macro]] = {
     ("optMap", True, 2): _opt_map(flat=False),
     ("optFlatMap", True, 2): _opt_map(flat=True),
 }
-"""(name, whether it is a method, number of arguments) -> macro."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from uniteddeployment.embedded.apimachinery.label_selector import matches_labels
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.controllers.framework.label_index import labels_of
-from uniteddeployment.embedded.controllers.scheduler.selectors import matches_labels
 from uniteddeployment.embedded.controllers.statefulset.pods import revision_of
 from uniteddeployment.embedded.controllers.workloads.pods import is_available, is_ready, phase_of
 
