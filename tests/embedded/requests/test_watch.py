@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.embedded.cluster_kit import CONFIGMAPS, MERGE, Api, definition
+from tests.embedded.cluster_kit import CONFIGMAPS, MERGE, Api, Events, definition
 from uniteddeployment.embedded.requests import watch
 from uniteddeployment.embedded.storage.store import HistoryLimits
 
@@ -178,3 +178,76 @@ async def test_a_reader_waits_for_the_next_event_and_frees_what_it_held() -> Non
     assert not api.cluster.core.watches
     with pytest.raises(StopAsyncIteration):
         await anext(events.stream)
+
+
+# Deprecated paths below watch/
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        ("/api/v1/watch/configmaps", [("ADDED", "a"), ("ADDED", "b")]),
+        ("/api/v1/watch/namespaces/default/configmaps", [("ADDED", "a"), ("ADDED", "b")]),
+        ("/api/v1/watch/namespaces/default/configmaps?labelSelector=l=b", [("ADDED", "b")]),
+        ("/api/v1/watch/namespaces/default/configmaps/b", [("ADDED", "b")]),
+        ("/api/v1/watch/namespaces/default/configmaps/b?fieldSelector=metadata.name=b", [("ADDED", "b")]),
+        ("/api/v1/watch/namespaces/default/configmaps/gone", []),
+        ("/api/v1/watch/namespaces/default", [("ADDED", "default")]),
+        ("/apis/rbac.authorization.k8s.io/v1/watch/clusterroles/view", [("ADDED", "view")]),
+    ],
+)
+def test_a_path_below_watch_is_a_watch_of_a_collection_or_of_one_object(path: str, seen: list[tuple[str, str]]) -> None:
+    api = Api()
+    api.configmap("a", labels={"l": "a"})
+    api.configmap("b", labels={"l": "b"})
+    response = api.ask("GET", path)
+    assert response.status == 200
+    assert Events(response.stream).seen() == seen
+
+
+def test_a_path_below_watch_goes_on_with_what_happens_to_its_object() -> None:
+    api = Api()
+    api.configmap("a")
+    events = Events(api.ask("GET", "/api/v1/watch/namespaces/default/configmaps/a").stream)
+    api.configmap("b")
+    api.patch(f"{CONFIGMAPS}/a", {"data": {"k": "v"}})
+    api.json("DELETE", f"{CONFIGMAPS}/a", status=200)
+    assert events.seen() == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/api/v1/watch/namespaces/default/configmaps", 405),
+        ("DELETE", "/api/v1/watch/namespaces/default/configmaps/a", 405),
+        ("GET", "/api/v1/watch/namespaces/default/nothings", 404),
+        ("GET", "/api/v1/watch/configmaps/a", 404),
+        ("GET", "/api/v1/watch/namespaces/default/pods/a/log", 404),
+        ("GET", "/apis/apps/v1/watch/namespaces/default/deployments/a/status", 404),
+        ("GET", "/apis/authorization.k8s.io/v1/watch/subjectaccessreviews", 404),
+        ("GET", "/apis/apps/v1/watch", 500),
+    ],
+)
+def test_below_watch_there_is_nothing_but_watches(method: str, path: str, status: int) -> None:
+    assert Api().ask(method, path, {} if method == "POST" else None).status == status
+
+
+def test_a_path_below_watch_refuses_a_selector_for_another_name() -> None:
+    path = "/api/v1/watch/namespaces/default/configmaps/a?fieldSelector=metadata.name=b"
+    refused = Api().json("GET", path, status=400)
+    assert refused["message"] == "fieldSelector metadata.name doesn't match requested name"
+
+
+def test_a_path_below_watch_asks_for_the_right_to_watch() -> None:
+    refused = Api().json("GET", "/api/v1/watch/namespaces/default/configmaps/a", token="", status=403)
+    assert refused["message"] == (
+        'configmaps "a" is forbidden: User "system:anonymous" cannot watch resource "configmaps" in API group "" in '
+        'the namespace "default"'
+    )
+
+
+def test_the_path_of_an_object_is_read_also_when_a_watch_is_asked_for() -> None:
+    """Clients watch one object by a field selector; ``?watch=true`` on its own path means nothing."""
+    api = Api()
+    created = api.configmap("a")
+    assert api.get(f"{CONFIGMAPS}/a?watch=true") == created

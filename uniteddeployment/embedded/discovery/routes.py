@@ -10,6 +10,7 @@ COLLECTION_VERBS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecol
 OBJECT_VERBS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "POST": "create"}
 _AUTHORIZED: Final = {**OBJECT_VERBS, "HEAD": "get"}
 _OF_COLLECTIONS: Final = {"get": "list", "delete": "deletecollection"}
+WATCH: Final = "watch"
 NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 
@@ -23,9 +24,13 @@ class Address:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    watched: bool = False
+    """A path below ``watch/``: deprecated, but every client of the time before ``?watch=true`` uses it."""
 
     def verb(self, method: str, *, watch: bool) -> str:
         """What authorization calls this request; empty for a method that means nothing here."""
+        if self.watched:
+            return "watch"
         verb = _AUTHORIZED.get(method, "")
         if self.name:
             return verb
@@ -53,11 +58,16 @@ def address(path: str) -> Address | None:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
-    if len(rest) > 5 or "" in rest:
-        return Address(group, version, "", "", "", "/".join(rest))
+    watched = rest[0] == WATCH
+    if watched:
+        rest = rest[1:]
+    if not rest or len(rest) > 5 or "" in rest:
+        return Address(group, version, "", "", "", "/".join(rest), watched)
     if rest[0] != "namespaces" or len(rest) < 3 or (len(rest) == 3 and rest[2] in NAMESPACE_SUBRESOURCES):
-        return Address(group, version, rest[0], "", *rest[1:3])
-    return Address(group, version, rest[2], rest[1], *rest[3:5])
+        plural, name, subresource = (*rest[:3], "", "")[:3]
+        return Address(group, version, plural, "", name, subresource, watched)
+    plural, name, subresource = (*rest[2:5], "", "")[:3]
+    return Address(group, version, plural, rest[1], name, subresource, watched)
 
 
 def find(registry: Registry, found: Address) -> Route | None:
@@ -68,5 +78,7 @@ def find(registry: Registry, found: Address) -> Route | None:
     if found.namespace and not resource.namespaced:
         return None
     if found.name and resource.namespaced and not found.namespace:
+        return None
+    if found.watched and (found.subresource or WATCH not in resource.verbs):
         return None
     return Route(found, resource)

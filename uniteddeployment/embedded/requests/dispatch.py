@@ -11,8 +11,7 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth.audit import Auditor
 from uniteddeployment.embedded.auth.security import Accessed, Security
 from uniteddeployment.embedded.discovery import routes as route
-from uniteddeployment.embedded.discovery.routes import Address, Route
-from uniteddeployment.embedded.errors import StatusError
+from uniteddeployment.embedded.errors import StatusError, bad_request
 from uniteddeployment.embedded.http import Request, Response
 from uniteddeployment.embedded.requests import answer, negotiate, options, read, watch, write
 from uniteddeployment.embedded.requests import body as bodies
@@ -99,11 +98,25 @@ class Dispatcher:
         return response
 
     def _routed(self, context: Context, *, watching: bool) -> Response:
+        if context.address.watched:
+            return self._watch_path(context)
         if context.address.subresource:
             return self._subresources.answer(context)
         if context.address.name:
-            return self._object(context, watching=watching)
+            return self._object(context)
         return self._collection(context, watching=watching)
+
+    def _watch_path(self, context: Context) -> Response:
+        """A path below ``watch/``: a watch of a collection, or of one object of it."""
+        address, query = context.address, dict(context.query)
+        if context.request.method != "GET":
+            raise wrong_method()
+        if address.name:
+            selected = query.get("fieldSelector", "")
+            if selected and selectors.parse("", selected, context.resource).name != address.name:
+                raise bad_request("fieldSelector metadata.name doesn't match requested name")
+            query["fieldSelector"] = f"metadata.name={address.name}"
+        return watch.watch(self._core, context.route, context.accepted, query)
 
     # Collections
 
@@ -163,24 +176,15 @@ class Dispatcher:
 
     # Objects
 
-    def _object(self, context: Context, *, watching: bool) -> Response:
+    def _object(self, context: Context) -> Response:
         method = context.request.method
         if route.OBJECT_VERBS.get(method, "") not in context.resource.verbs or method == "POST":
             raise wrong_method()
         if method == "GET":
-            if watching:
-                return self._watch_one(context)
             return read.get(self._core, context.route, context.accepted, context.query)
         if method == "PUT":
             return self._update(context)
         return self._patch(context) if method == "PATCH" else self._delete(context)
-
-    def _watch_one(self, context: Context) -> Response:
-        """A watch of one object by its path is a watch of its collection by its name."""
-        address = context.address
-        where = Address(address.group, address.version, address.plural, address.namespace)
-        query = {**context.query, "fieldSelector": f"metadata.name={address.name}"}
-        return watch.watch(self._core, Route(where, context.resource), context.accepted, query)
 
     def _update(self, context: Context) -> Response:
         core, resource, target = self._core, context.resource, context.target

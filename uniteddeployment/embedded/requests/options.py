@@ -32,7 +32,6 @@ class ListOptions:
     token: str = ""
     version: int | None = None
     match: str = ""
-    watch: bool = False
     bookmarks: bool = False
     initial_events: bool | None = None
     timeout: float | None = None
@@ -89,8 +88,11 @@ def write_options(kind: str, query: Query, dry_runs: Sequence[str], user_agent: 
 # Lists and watches
 
 
-def list_options(query: Query) -> ListOptions:
-    """Read the options of a list or a watch."""
+def list_options(query: Query, *, watched: bool = False) -> ListOptions:
+    """Read the options of a list or a watch.
+
+    ``watched`` says that it is a watch; a path below ``watch/`` is one whose options are those of a list.
+    """
     watch = flag(query, "watch")
     initial = flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
     match = query.get("resourceVersionMatch", "")
@@ -103,9 +105,8 @@ def list_options(query: Query) -> ListOptions:
         fields=query.get("fieldSelector", ""),
         limit=_integer(query, "limit"),
         token=token,
-        version=resource_version(version, watch=watch) if version else None,
+        version=resource_version(version, watch=watch or watched) if version else None,
         match=match,
-        watch=watch,
         bookmarks=flag(query, "allowWatchBookmarks"),
         initial_events=initial,
         timeout=float(_integer(query, "timeoutSeconds")) or None,

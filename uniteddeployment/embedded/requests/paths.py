@@ -91,8 +91,10 @@ class Paths:
 
     def unserved(self, request: Request, address: Address, identity: Identity) -> Response:
         """An address of no stored resource: a review, or nothing."""
+        if address.watched and not address.plural:
+            return _undetermined(request.path)
         review = reviews.find(address.group, address.version, address.plural)
-        if review is not None and not address.name:
+        if review is not None and not address.name and not address.watched:
             return self._review(request, review, identity, address.namespace)
         builtin = any(not resource.custom and resource.group == address.group for resource in self._registry)
         if builtin or review is not None:
@@ -114,6 +116,12 @@ class Paths:
         unstored.without_server_fields(obj)
         answered = reviews.answer(self._core, review, Question(self._security, identity, obj), call.manager)
         return answer.value(answered, Accepted(), 201, call.warnings)
+
+
+def _undetermined(path: str) -> Response:
+    """500 for a watch of nothing."""
+    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}"
+    return answer.text(f'Internal Server Error: "{path}": {why}\n', 500)
 
 
 def _health(path: str, query: Mapping[str, str]) -> Response:

@@ -251,7 +251,7 @@ class Watch:
 
 def watch(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]) -> Response:
     """Open a watch."""
-    options = list_options({**query, "watch": "true"})
+    options = list_options(query, watched=True)
     if options.initial_events and options.version and options.version > core.store.rv:
         raise too_large(options.version, core.store.rv)
     opened = Watch(core, route, options, accepted, query)
