@@ -1,6 +1,6 @@
-"""What users write: the kinds of the group uniteddeployment.io, their rules, and the names given to things in clusters.
+"""The API group uniteddeployment.io: its kinds, their validation rules, and the names of objects in clusters.
 
-Depends on pydantic and on nothing else of this project, so that other programs can import it by itself.
+This package imports no other package of this project, so that other programs can use it alone.
 """
 
 from uniteddeployment_api.errors import FieldError, InvalidObject

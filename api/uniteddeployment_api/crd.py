@@ -1,8 +1,8 @@
-"""The models as CustomResourceDefinitions: structural schemas, CEL rules, printer columns, subresources.
+"""CustomResourceDefinitions, generated from the models: structural schemas, CEL rules, printer columns, subresources.
 
-pydantic writes a JSON schema; :func:`_structural` turns it into what an API server takes: references inlined, no
-titles, Optional as "not required", int-or-string as its extension. What only an API server needs (defaults of whole
-objects, list-map keys, rules) is laid over it by path. ``config/crd/crds.yaml`` is :func:`to_yaml`'s output.
+pydantic generates a JSON schema. :func:`_structural` converts it to a structural schema: it inlines references, removes
+titles, and maps Optional to "not required" and int-or-string to its extension. Defaults of whole objects, keys of list
+maps, and rules are then added by path. ``config/crd/crds.yaml`` is the output of :func:`to_yaml`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from uniteddeployment_api.names import CLUSTER_KIND, CLUSTER_PLURAL, GROUP, UNITED_DEPLOYMENT_KIND, VERSION
+from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND, CLUSTER_PLURAL, GROUP, UNITED_DEPLOYMENT_KIND, VERSION
 from uniteddeployment_api.names import UNITED_DEPLOYMENT_PLURAL as UD_PLURAL
 from uniteddeployment_api.rules import RULES, Rule
 from uniteddeployment_api.v1alpha1.cluster import Cluster
@@ -39,7 +39,7 @@ _KEPT_KEYWORDS: Final = (
 
 _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
     UNITED_DEPLOYMENT_KIND: {
-        # Rules may rely on these being there. A default has to keep the rules by itself, without those inside it.
+        # Rules rely on these defaults. A default must satisfy the rules without the defaults of the fields inside it.
         "spec.topology": {"default": {"subsets": []}},
         "spec.topology.subsets": {
             "default": [],
@@ -67,21 +67,23 @@ _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
 
 
 def custom_resource_definitions() -> list[dict[str, Any]]:
-    """The CRDs of the group, ready to be sent to an API server."""
+    """Return the CRDs of the group in the form that an API server accepts."""
     ready = '.status.conditions[?(@.type=="Ready")].reason'
     united_deployment = _definition(
         UnitedDeployment,
         {"kind": UNITED_DEPLOYMENT_KIND, "plural": UD_PLURAL, "singular": "uniteddeployment", "shortNames": ["ud"]},
         columns=[
-            _column("Desired", "integer", ".spec.replicas", "Pods in total as asked for"),
-            _column("Ready", "integer", ".status.readyReplicas", "Pods that are ready"),
-            _column("Updated", "integer", ".status.updatedReplicas", "Pods at the updated revision"),
-            _column("Status", "string", ready, "The state at the observed generation"),
-            # A JSONPath cannot compare two fields of an object, so both generations are shown beside the state.
-            _column("Generation", "integer", ".metadata.generation", "The generation of the spec"),
-            _column("Observed", "integer", ".status.observedGeneration", "The generation that the status is about"),
-            _column("Current", "integer", ".status.replicas", "Pods that there are", priority=1),
-            _column("Revision", "string", ".status.updatedRevision", "The revision of the template", priority=1),
+            _column("Desired", "integer", ".spec.replicas", "Desired number of pods"),
+            _column("Ready", "integer", ".status.readyReplicas", "Number of ready pods"),
+            _column("Updated", "integer", ".status.updatedReplicas", "Number of pods at the updated revision"),
+            _column("Status", "string", ready, "State of the application at the observed generation"),
+            # JSONPath cannot compare two fields, so the columns show both generations next to the state.
+            _column("Generation", "integer", ".metadata.generation", "Generation of the spec"),
+            _column(
+                "Observed", "integer", ".status.observedGeneration", "Generation of the spec that the status describes"
+            ),
+            _column("Current", "integer", ".status.replicas", "Number of pods that exist", priority=1),
+            _column("Revision", "string", ".status.updatedRevision", "Target revision", priority=1),
             _column("Age", "date", ".metadata.creationTimestamp"),
         ],
     )
@@ -94,10 +96,10 @@ def custom_resource_definitions() -> list[dict[str, Any]]:
         Cluster,
         {"kind": CLUSTER_KIND, "plural": CLUSTER_PLURAL, "singular": "cluster", "shortNames": ["udc"]},
         columns=[
-            _column("Phase", "string", ".status.phase", "Whether the cluster can be worked with"),
-            _column("Reason", "string", ready, "The reason of the condition Ready"),
-            _column("Version", "string", ".status.kubernetesVersion", "The version of its API server"),
-            _column("Server", "string", ".spec.server", "The URL of its API server", priority=1),
+            _column("Phase", "string", ".status.phase", "Phase of the cluster"),
+            _column("Reason", "string", ready, "Reason of the condition Ready"),
+            _column("Version", "string", ".status.kubernetesVersion", "Version of the API server"),
+            _column("Server", "string", ".spec.server", "URL of the API server", priority=1),
             _column("Age", "date", ".metadata.creationTimestamp"),
         ],
     )
@@ -105,7 +107,7 @@ def custom_resource_definitions() -> list[dict[str, Any]]:
 
 
 def to_yaml() -> str:
-    """The CRDs as one YAML file, the same text every time."""
+    """Return the CRDs as YAML. The text is the same on every call."""
     import yaml  # noqa: PLC0415  only the generator needs it; importing the API stays cheap
 
     header = "# Generated from the models by `make generate`. Do not edit.\n"
@@ -115,15 +117,15 @@ def to_yaml() -> str:
 
 
 def schema_of(model: type[BaseModel]) -> Schema:
-    """The structural schema of a kind, with its rules."""
+    """Return the structural schema of a kind, with its rules."""
     raw = model.model_json_schema(by_alias=True)
     kind = model.__name__
     structural = _structural(raw, raw.get("$defs", {}))
     properties = structural["properties"]
-    properties["apiVersion"] = {"type": "string"}
-    properties["kind"] = {"type": "string"}
+    properties["apiVersion"] = {"type": "string", "description": f"API version of the object: {API_VERSION}."}
+    properties["kind"] = {"type": "string", "description": f"Kind of the object: {kind}."}
     properties["metadata"] = {"type": "object"}
-    # A default in a status would be written by every status update that leaves the field out.
+    # The API server would add a default to every status update that omits the field.
     _drop_defaults(properties["status"])
     for path, extra in _OVERLAYS[kind].items():
         _node(structural, path).update(extra)
@@ -175,14 +177,14 @@ def _validation(entry: Rule) -> dict[str, Any]:
 
 
 def _structural(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
-    """``schema`` in the form that a CRD may have; raises ValueError for what has no such form."""
+    """Return ``schema`` as a structural schema. Raises ValueError if it has no structural form."""
     schema = _resolved(schema, defs)
     out: Schema = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
     out.update({key: value for key, value in schema.items() if key.startswith("x-kubernetes-")})
     if "description" in out:
         out["description"] = " ".join(out["description"].split())
     if out.get("default", ...) in (None, "", [], {}) or isinstance(out.get("default"), dict):
-        # Absent says the same, and an object that nobody filled in stays as its author wrote it.
+        # An empty default means the same as an absent field, and would only be added to users' objects.
         del out["default"]
     if "const" in schema:
         out["enum"] = [schema["const"]]
@@ -202,25 +204,25 @@ def _structural(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
 
 
 def _map_entry(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema of a map's values. A structural schema cannot say what the keys look like; the models do."""
+    """Return the schema of the values of a map. Structural schemas cannot constrain keys; the models do."""
     by_pattern = list(schema.get("patternProperties", {}).values())
     entry = by_pattern[0] if len(by_pattern) == 1 else schema.get("additionalProperties")
     return entry if isinstance(entry, Mapping) else None
 
 
 def _resolved(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``schema`` with its reference followed and with ``| None`` taken off; what stands beside them wins."""
+    """Resolve references and remove ``| None``. Keywords next to a reference take precedence."""
     while True:
         if "$ref" in schema:
-            target = defs[schema["$ref"].rsplit("/", 1)[-1]]
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            resolved = defs[schema["$ref"].rsplit("/", 1)[-1]]
+            siblings = {key: value for key, value in schema.items() if key != "$ref"}
         elif "anyOf" in schema and {"type": "null"} in schema["anyOf"]:
             rest = [option for option in schema["anyOf"] if option != {"type": "null"}]
-            target = rest[0] if len(rest) == 1 else {"anyOf": rest}
-            beside = {key: value for key, value in schema.items() if key != "anyOf"}
+            resolved = rest[0] if len(rest) == 1 else {"anyOf": rest}
+            siblings = {key: value for key, value in schema.items() if key != "anyOf"}
         else:
             return schema
-        schema = {**target, **beside}
+        schema = {**resolved, **siblings}
 
 
 def _drop_defaults(schema: Schema) -> None:
@@ -236,7 +238,7 @@ def _nodes(schema: Schema) -> Iterator[Schema]:
 
 
 def _node(schema: Schema, path: str) -> Schema:
-    """The schema node at a dotted path; ``[]`` after a name goes to the items of that list."""
+    """Return the schema node at a dotted path. ``[]`` after a name refers to the items of that list."""
     for step in path.split("."):
         schema = schema["properties"][step.removesuffix("[]")]
         if step.endswith("[]"):

@@ -1,4 +1,4 @@
-"""What is wrong with an object, with the path of each field."""
+"""Validation errors, with the path of each field."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 _KEYED = frozenset({"labels", "annotations", "matchLabels", "partitions"})
-"""Fields that are maps: what follows them in a path is a key and not a field."""
+"""Fields whose values are maps: the next step of a path is a key, not a field."""
 
 _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "missing": ("form-required", "required"),
@@ -31,21 +31,21 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "must be a whole number from 0 to 1000000, or a percentage from 0% to 100%, such as 25%",
     ),
 }
-"""What pydantic finds -> the name of the form that is not kept, and how it is told."""
+"""pydantic error type -> (name of the violated form, message template)."""
 
-MOST_ERRORS: Final = 256
-"""How many reasons are told of one object."""
+MAX_ERRORS: Final = 256
+"""Maximum number of errors that are reported for one object."""
 
 FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     form: tuple(dict.fromkeys(words for name, words in _WORDS.values() if name == form))
     for form in dict.fromkeys(name for name, _ in _WORDS.values())
 }
-"""The forms of single fields, which the schema of the CRD has too -> how they are told."""
+"""Form -> message templates. Forms are constraints on single fields that the CRD schema enforces too."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong. ``rule`` names the broken rule or form; ``feasibility`` says it can still be served."""
+    """One error. ``rule`` is the name of the violated rule or form; ``feasibility`` is that of :class:`Rule`."""
 
     path: str
     message: str
@@ -56,8 +56,8 @@ class FieldError:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-class InvalidObject(ValueError):  # noqa: N818  Kubernetes says that an object is Invalid
-    """An object that is not what its kind says; ``errors`` has every reason that was found."""
+class InvalidObject(ValueError):  # noqa: N818  Kubernetes calls this reason Invalid
+    """An object that does not have the form of its kind. ``errors`` has all errors that were found."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
         self.errors: tuple[FieldError, ...] = tuple(errors)
@@ -65,29 +65,30 @@ class InvalidObject(ValueError):  # noqa: N818  Kubernetes says that an object i
 
 
 def from_pydantic(error: ValidationError) -> InvalidObject:
-    """The same reasons in words and paths that a user of Kubernetes knows. The values themselves are not repeated.
+    """Translate errors of pydantic into field paths and messages in the style of Kubernetes, without the invalid
+    values.
 
-    Of very many only the first are told: a megabyte of wrong fields would take seconds.
+    At most :data:`MAX_ERRORS` are translated, because a megabyte of unknown fields would take seconds.
     """
     entries = error.errors(include_url=False, include_input=False)
-    told = [_told(entry) for entry in entries[:MOST_ERRORS]]
-    if len(entries) > len(told):
-        told.append(FieldError("", f"and {len(entries) - len(told)} more errors"))
-    return InvalidObject(told)
+    errors = [_field_error(entry) for entry in entries[:MAX_ERRORS]]
+    if len(entries) > MAX_ERRORS:
+        errors.append(FieldError("", f"and {len(entries) - MAX_ERRORS} more errors"))
+    return InvalidObject(errors)
 
 
-def _told(entry: Any) -> FieldError:
+def _field_error(entry: Any) -> FieldError:
     form, words = _WORDS.get(entry["type"], ("", str(entry["msg"])))
     return FieldError(_path(entry["loc"]), words.format(**entry.get("ctx", {})) if form else words, form)
 
 
 def _path(loc: Sequence[int | str]) -> str:
-    """``("spec", "subsets", 1, "name")`` as ``spec.subsets[1].name``."""
+    """Format a location of pydantic, such as ``("spec", "subsets", 1, "name")``, as ``spec.subsets[1].name``."""
     text = ""
     previous: int | str = ""
     for step in loc:
         if step == "[key]":
-            continue  # the key itself is wrong, and it is in the path already
+            continue  # marks an invalid key, which is part of the path already
         if isinstance(step, int) or previous in _KEYED:
             text += f"[{step}]"
         else:

@@ -1,8 +1,8 @@
-"""JSON patch (RFC 6902) for the ``overrides`` of a subset, with errors that name the operation and the field of it.
+"""JSON patch (RFC 6902) for the ``overrides`` of a subset, with errors that name the operation and its field.
 
-The ``jsonpatch`` library applies; here its errors become ours, and ``test`` compares as JSON does. What operations copy
-and how deep they nest is limited, as API servers limit it. Only the lists and objects on the way to a change are
-copied, so an operation costs what it changes and not what there is.
+The ``jsonpatch`` library applies the operations. This module translates its errors, compares values of ``test`` as JSON
+values, and limits copied bytes and nesting depth, as API servers do. It copies only the lists and objects on the path
+to a change, so the cost of an operation depends on the change and not on the size of the document.
 """
 
 import copy
@@ -23,22 +23,23 @@ OPERATIONS = ("add", "replace", "remove", "test", "move", "copy")
 
 @dataclass(slots=True)
 class CopyBudget:
-    """What the copy operations of one list may still copy, in bytes of JSON."""
+    """Bytes of JSON that the copy operations of one list may still copy."""
 
     left: int = limits.MAX_COPIED_BYTES
 
     def spend(self, value: Any, where: str) -> None:
-        """Raises PatchError when there is not enough left."""
+        """Account for a copy of ``value``. Raises PatchError if the budget is exceeded."""
         self.left -= limits.size(value)
         if self.left < 0:
             most = limits.mebibytes(limits.MAX_COPIED_BYTES)
-            raise PatchError(where, f"the operations copy more than {most} together")
+            raise PatchError(where, f"the copy operations of a subset must not copy more than {most} in total")
 
 
 def apply(document: Any, operations: Sequence[Operation], budget: CopyBudget | None = None) -> Any:
-    """``document`` with the operations done in their order; it is not changed itself.
+    """Return ``document`` with the operations applied in order. ``document`` itself is not changed.
 
-    Raises PatchError with ``[index].path`` or the like. ``budget`` is for those who apply a list piece by piece.
+    Raises PatchError with the location in the list, such as ``[0].path``. Callers that apply a list in several calls
+    pass the same ``budget`` to each.
     """
     result = document
     budget = budget or CopyBudget()
@@ -48,11 +49,13 @@ def apply(document: Any, operations: Sequence[Operation], budget: CopyBudget | N
 
 
 def tokens(pointer: str) -> tuple[str, ...]:
-    """The steps of a JSON pointer. Raises ValueError for text that is none."""
+    """Split a JSON pointer into its unescaped steps. Raises ValueError if ``pointer`` is not a JSON pointer."""
     try:
         return tuple(JsonPointer(pointer).parts)
     except JsonPointerException:
-        raise ValueError("a JSON pointer starts with /, has ~0 for ~ and ~1 for a / inside a key") from None
+        raise ValueError(
+            "not a JSON pointer: it must start with /; inside a key, write ~0 for ~ and ~1 for /"
+        ) from None
 
 
 def _applied(document: Any, operation: Operation, where: str, budget: CopyBudget) -> Any:
@@ -66,7 +69,7 @@ def _applied(document: Any, operation: Operation, where: str, budget: CopyBudget
         raise PatchError(f"{where}.path", "the whole workload cannot be removed")
     if op == "test":
         if not _same(_resolved(document, path, f"{where}.path"), operation["value"]):
-            raise PatchError(f"{where}.value", f"{operation['path']} has another value")
+            raise PatchError(f"{where}.value", f"the value of {operation['path']} is different")
         return document
     changed = [path.parts]
     if op in ("add", "replace"):
@@ -90,11 +93,11 @@ def _applied(document: Any, operation: Operation, where: str, budget: CopyBudget
 def _check_depth(path: JsonPointer, value: Any, where: str) -> None:
     left = limits.MAX_DEPTH - len(path.parts)
     if left < 0 or limits.deeper_than(value, left):
-        raise PatchError(where, f"the result is nested deeper than {limits.MAX_DEPTH} levels")
+        raise PatchError(where, f"the result must not be nested more than {limits.MAX_DEPTH} levels deep")
 
 
 def _unshared(document: Any, parts: Sequence[str]) -> Any:
-    """``document`` with copies of the lists and objects that a change at ``parts`` goes through, and nothing else."""
+    """Return ``document`` with copies of only those lists and objects that contain the change at ``parts``."""
     result = node = copy.copy(document)
     for part in parts[:-1]:
         if isinstance(node, dict) and part in node:
@@ -102,7 +105,7 @@ def _unshared(document: Any, parts: Sequence[str]) -> Any:
         elif isinstance(node, list) and part.isascii() and part.isdecimal() and int(part) < len(node):
             step = int(part)
         else:
-            break  # the library says what is wrong with the path
+            break  # the library reports the invalid path
         node[step] = node = copy.copy(node[step])
     return result
 
@@ -122,15 +125,15 @@ def _resolved(document: Any, pointer: JsonPointer, where: str) -> Any:
     try:
         return pointer.resolve(document)
     except JsonPointerException:
-        raise PatchError(where, f"there is no {pointer.path}") from None
+        raise PatchError(where, f"{pointer.path} does not exist") from None
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equal as JSON: true is not 1."""
+    """Compare as JSON values: unlike in Python, true does not equal 1."""
     if isinstance(a, bool) is not isinstance(b, bool):
         return False
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_same(one, other) for one, other in zip(a, b, strict=True))
+        return len(a) == len(b) and all(_same(left, right) for left, right in zip(a, b, strict=True))
     return bool(a == b)

@@ -1,7 +1,8 @@
-"""How large and how deep may be what the schema of the definitions leaves open: templates, patches and overrides.
+"""Limits on the size and depth of fields with an open schema: templates, patches and overrides.
 
-A small object can stand for a large one: an override that copies a list into itself doubles it, and 24 of them make a
-gigabyte of two kilobytes. So what is made of an object has limits, too. They are those of API servers, or below them.
+A small object can expand to a large one: an override that copies a list into itself doubles it, so 24 of them turn two
+kilobytes into a gigabyte. Therefore the limits apply to the expanded workloads too. They do not exceed those of API
+servers.
 """
 
 import json
@@ -9,17 +10,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 MAX_DEPTH: Final = 64
-"""Levels of lists and objects, from the root of a workload, a patch or a value. Pod templates need about 15."""
+"""Maximum nesting of lists and objects in a workload, a patch or a value. Pod templates need about 15 levels."""
 MAX_WORKLOAD_BYTES: Final = 1 << 20
-"""The size of a workload as JSON. API servers store about 1.5 MiB of an object."""
+"""Maximum size of a workload as JSON. API servers store objects of up to about 1.5 MiB."""
 MAX_COPIED_BYTES: Final = 1 << 18
-"""What the copy operations of one subset may copy together."""
+"""Maximum total size of what the copy operations of one subset copy."""
 MAX_RENDERED_BYTES: Final = 16 << 20
-"""The template, its patch and its overrides, for all subsets together: so much is built when any of it changes."""
+"""Maximum total size of the template, multiplied by the number of subsets, and all patches and overrides: what the
+controller has to build after a change."""
 
 
 def deeper_than(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested deeper than that. Does not recurse, whatever the value is."""
+    """Return whether lists and objects are nested more than ``levels`` deep, without recursion."""
     layer = [value]
     for _ in range(levels + 1):
         layer = [child for node in layer for child in _children(node)]
@@ -29,12 +31,12 @@ def deeper_than(value: Any, levels: int) -> bool:
 
 
 def size(value: Any) -> int:
-    """Bytes as JSON. The value may not be deeper than :data:`MAX_DEPTH`."""
+    """Return the number of bytes of the value as JSON. It must not be nested deeper than :data:`MAX_DEPTH`."""
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 def mebibytes(count: int) -> str:
-    """A size in words."""
+    """Format a number of bytes in MiB or KiB."""
     return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 

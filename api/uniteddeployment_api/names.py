@@ -1,7 +1,7 @@
-"""The names that this project gives to things in clusters: group, kinds, labels, annotations, finalizers, workloads.
+"""Names of objects in clusters: API group, kinds, labels, annotations, the finalizer, workloads and revisions.
 
-Everything here is a constant or a pure function of its arguments, so that a retry, a restart or another process
-arrives at the same names and never makes a second object.
+Everything here is a constant or a pure function of its arguments. Therefore a retry, a restart or another process uses
+the same names, and never creates a second object.
 """
 
 import hashlib
@@ -18,45 +18,46 @@ CLUSTER_KIND: Final = "Cluster"
 CLUSTER_PLURAL: Final = "clusters"
 
 LABEL_NAME: Final = f"{GROUP}/name"
-"""On workloads, their pods and revisions: the UnitedDeployment (as :func:`label_value` writes it)."""
+"""On workloads, pods and ControllerRevisions: the UnitedDeployment, as :func:`label_value` returns it."""
 LABEL_SUBSET: Final = f"{GROUP}/subset"
-"""On workloads and their pods: the subset."""
+"""On workloads and pods: the subset."""
 LABEL_REVISION: Final = f"{GROUP}/revision"
-"""On workloads that exist once per revision, and on revisions: the revision."""
+"""On workloads and pods: the hash of the subset's revision. On ControllerRevisions: the hash of the application's."""
 LABEL_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-"""On workloads: :data:`MANAGER`, for people and tools that look for who made an object."""
+"""On workloads: :data:`MANAGER`."""
 MANAGER: Final = "uniteddeployment"
 
 ANNOTATION_OWNER: Final = f"{GROUP}/owner"
-"""On workloads: ``namespace/name`` of the UnitedDeployment, in full."""
+"""On workloads: the UnitedDeployment as ``namespace/name``."""
 ANNOTATION_OWNER_UID: Final = f"{GROUP}/owner-uid"
-"""On workloads: the uid of the UnitedDeployment; owner references do not cross clusters."""
+"""On workloads: the uid of the UnitedDeployment. It replaces owner references, which do not cross clusters."""
 ANNOTATION_CLUSTER: Final = f"{GROUP}/cluster"
-"""On workloads: ``namespace/name`` of the Cluster that it was applied through; empty for the host itself."""
+"""On workloads: the Cluster that the workload was applied through, as ``namespace/name``; empty for the host."""
 ANNOTATION_SUBSET_REVISIONS: Final = f"{GROUP}/subset-revisions"
-"""On revisions: the revision of each subset that had a patch, as JSON."""
+"""On ControllerRevisions: the revision hash of each subset whose patch or overrides changed the pod template, as
+JSON."""
 ANNOTATION_TEMPLATE_REVISION: Final = f"{GROUP}/template-revision"
-"""On revisions: the revision of the pod template alone, which subsets without a patch have."""
+"""On ControllerRevisions: the hash of the pod template alone, which is the revision of all other subsets."""
 ANNOTATION_APPLIED: Final = f"{GROUP}/applied"
-"""On workloads: the hash of what was applied last; with the generation that it got, it tells "in sync"."""
+"""On workloads: the hash of the last applied body. A workload is in sync if the hash and the generation match."""
 
 ANNOTATION_IGNORE_DIFFERENCES: Final = f"{GROUP}/ignore-differences"
-"""On a UnitedDeployment: dotted paths, with commas between, of fields of its workloads that are left as they are
-(``spec.replicas``, for an autoscaler in the member)."""
+"""On a UnitedDeployment: comma-separated paths of workload fields that the controller does not correct, such as
+``spec.replicas`` for an autoscaler in the member."""
 ANNOTATION_ORPHAN: Final = f"{GROUP}/orphan"
-"""On a UnitedDeployment that is being deleted: with :data:`ORPHAN`, its workloads stay. The controller sets it."""
+"""On a UnitedDeployment that is being deleted: :data:`ORPHAN` if its workloads stay. The controller sets it."""
 ORPHAN: Final = "true"
 ORPHAN_POLICY: Final = "Orphan"
-"""The value of spec.deletionPolicy with which workloads stay."""
+"""Value of spec.deletionPolicy that keeps the workloads."""
 ANNOTATION_RECREATE: Final = f"{GROUP}/recreate"
-"""On a UnitedDeployment: with :data:`RECREATE`, workloads are recreated for changes that an API server refuses."""
+"""On a UnitedDeployment: :data:`RECREATE` if the controller may recreate workloads to change immutable fields."""
 RECREATE: Final = "true"
 
 ANNOTATION_CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
-"""On a UnitedDeployment and, as a copy, on its revisions: why the pod template was changed, for ``ud history``."""
+"""On a UnitedDeployment: why the pod template was changed. The controller copies it to the ControllerRevision."""
 
 LABELS: Final = frozenset({LABEL_NAME, LABEL_SUBSET, LABEL_REVISION, LABEL_MANAGED_BY})
-"""All of the above: of other labels nothing is read, and so nothing is kept."""
+"""All labels that this project reads. Caches drop other labels."""
 ANNOTATIONS: Final = frozenset(
     {
         ANNOTATION_OWNER,
@@ -71,46 +72,52 @@ ANNOTATIONS: Final = frozenset(
         ANNOTATION_CHANGE_CAUSE,
     }
 )
-"""The same of annotations."""
+"""All annotations that this project reads. Caches drop other annotations."""
 
 FINALIZER: Final = f"{GROUP}/workloads"
-"""Keeps a UnitedDeployment until its workloads in all clusters are gone."""
+"""Finalizer that keeps a UnitedDeployment until its workloads in all clusters are deleted or orphaned."""
 FIELD_MANAGER: Final = "uniteddeployment"
 
 LABEL_LIMIT: Final = 63
 NAME_LIMIT: Final = 253
 STATEFUL_SET_LIMIT: Final = 52
-"""A StatefulSet's pods carry the label controller-revision-hash, ``<name>-<10 characters>``: 63 in all."""
+"""Maximum length: pods have the label controller-revision-hash with ``<name>-<10 characters>``, 63 in total."""
 DEPLOYMENT_LIMIT: Final = 46
-"""A Deployment's pods are named ``<name>-<10 characters>-<5 characters>``: 63 in all, so host names stay whole."""
+"""Maximum length: pods are named ``<name>-<10 characters>-<5 characters>``, 63 in total, which host names allow."""
 
 _HASH_LENGTH = 10
 
 
 def label_value(name: str) -> str:
-    """A label value for ``name``: the name itself, or, if it is too long, its start and a hash of all of it."""
+    """Return a label value for ``name``: the name, or, if it is too long, its start and a hash of the whole name."""
     if len(name) <= LABEL_LIMIT:
         return name
     return _shortened(name, LABEL_LIMIT, name)
 
 
 def workload_name(united_deployment: str, subset: str, revision: str | None = None) -> str:
-    """The name of a subset's workload: ``<ud>-<subset>``, and with a revision ``<ud>-<subset>-<revision>``.
+    """Return the name of a subset's workload: ``<ud>-<subset>``, or with a revision ``<ud>-<subset>-<revision>``.
 
-    With a revision it has to fit a Deployment, without one a StatefulSet. A name that is too long, or that has dots
-    (which a pod's host name cannot have), is shortened and gets a hash of the full names instead, the revision kept.
+    The limit is that of a Deployment with a revision, and that of a StatefulSet without one. A name that is too long,
+    or that contains dots, which host names of pods cannot, is shortened and gets a hash of the full names. The revision
+    is always kept.
+
+    >>> workload_name("web", "member-1"), workload_name("web", "member-1", "h5f564w9rs")
+    ('web-member-1', 'web-member-1-h5f564w9rs')
+    >>> workload_name("web.shop", "member-1")
+    'web-shop-member-1-1a35fada8e'
     """
     suffix = f"-{revision}" if revision else ""
     limit = (DEPLOYMENT_LIMIT if revision else STATEFUL_SET_LIMIT) - len(suffix)
     plain = f"{united_deployment}-{subset}"
     if len(plain) <= limit and "." not in plain:
         return plain + suffix
-    # The slash cannot be part of a name, so no two pairs of names are hashed from the same text.
+    # Names cannot contain a slash, so different pairs of names never give the same text to hash.
     return _shortened(plain.replace(".", "-"), limit, f"{united_deployment}/{subset}") + suffix
 
 
 def revision_name(united_deployment: str, revision: str) -> str:
-    """The name of a ControllerRevision: ``<ud>-<revision>``, shortened where an object's name would be too long."""
+    """Return the name of a ControllerRevision: ``<ud>-<revision>``, shortened to the maximum length of a name."""
     limit = NAME_LIMIT - len(revision) - 1
     head = united_deployment
     if len(head) > limit:

@@ -1,8 +1,8 @@
-"""What makes a subset's workload differ from the template: its ``patch``, then its ``overrides``.
+"""Customization of the workload of a subset: its ``patch``, then its ``overrides``.
 
-The planner builds workloads with these functions and admission tries them out with them, so both mean the same. A
-workload is ``{metadata, spec}`` here. Replicas, selector and partition belong to the controller: a change that reaches
-them is refused, however it is written.
+The planner builds workloads with these functions, and validation applies them on trial, so both agree. In this module,
+a workload is a mapping ``{metadata, spec}``. The controller sets replicas, selector and partition; any patch that
+changes one of them is rejected.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ WORKLOAD_FIELDS: Final = frozenset(
         "volumeClaimUpdateStrategy",
     }
 )  # fmt: skip
-"""Fields of the specs of workloads. No pod spec has a field of one of these names."""
+"""Fields of workload specs. Pod specs have no fields with these names."""
 
 PROTECTED: Final = (
     ("spec", "replicas"),
@@ -27,20 +27,23 @@ PROTECTED: Final = (
     ("spec", "updateStrategy", "rollingUpdate", "partition"),
     ("spec", "updateStrategy", "partition"),
 )
-"""What neither patch nor overrides may set."""
+"""Fields that patch and overrides must not set."""
 PROTECTED_MESSAGE: Final = (
-    "may not be set here: the controller sets replicas, selector and partition from spec.topology, spec.selector "
+    "must not be set here; the controller sets replicas, selector and partition from spec.topology, spec.selector "
     "and spec.updateStrategy.manualUpdate"
 )
-ANYTHING_ELSE_MESSAGE: Final = "only metadata.labels, metadata.annotations and spec can be changed here"
+ANYTHING_ELSE_MESSAGE: Final = "only metadata.labels, metadata.annotations and fields of spec can be changed"
 MIXED_MESSAGE: Final = (
-    "is a field of a pod spec beside fields of a workload's spec: put what is the pod's under spec.template.spec"
+    "fields of a pod spec and fields of a workload spec cannot be mixed; move fields of the pod to spec.template.spec"
 )
 _DIRECTIVES: Final = frozenset({"$patch", "$retainKeys"})
 
 
 def is_for_workload(patch: Mapping[str, Any]) -> bool:
-    """Whether the root of a patch is the workload; otherwise it is the pod template. Raises PatchError if mixed."""
+    """Return whether a patch applies to the workload; otherwise it applies to the pod template.
+
+    Raises PatchError if its spec mixes fields of both.
+    """
     spec = patch.get("spec")
     fields = [field for field in spec if not field.startswith("$")] if isinstance(spec, Mapping) else []
     of_workload = [field for field in fields if field in WORKLOAD_FIELDS]
@@ -51,19 +54,22 @@ def is_for_workload(patch: Mapping[str, Any]) -> bool:
 
 
 def with_patch(workload: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The workload with a subset's patch merged into it. Raises PatchError with the path inside the patch."""
+    """Return the workload with a subset's patch applied. Raises PatchError with the path inside the patch."""
     for field in patch:
         if field not in {"metadata", "spec"} and field not in _DIRECTIVES:
             raise PatchError(field, ANYTHING_ELSE_MESSAGE)
     if is_for_workload(patch):
         _refuse_protected(patch)
-        return _kept(workload, strategic.merge(workload, patch), "")
+        return _checked(workload, strategic.merge(workload, patch), "")
     spec = {**workload["spec"], "template": strategic.merge(workload["spec"].get("template"), patch)}
     return {**workload, "spec": spec}
 
 
 def with_overrides(workload: Mapping[str, Any], operations: Sequence[jsonpatch.Operation]) -> dict[str, Any]:
-    """The workload with a subset's overrides. Raises PatchError with the path inside the list (``[1].path``)."""
+    """Return the workload with a subset's overrides applied.
+
+    Raises PatchError with the location in the list, such as ``[1].path``.
+    """
     result = dict(workload)
     budget = jsonpatch.CopyBudget()
     for index, operation in enumerate(operations):
@@ -72,21 +78,21 @@ def with_overrides(workload: Mapping[str, Any], operations: Sequence[jsonpatch.O
             if field in operation:
                 _refuse_pointer(operation[field], f"{where}.{field}")
         try:
-            made = jsonpatch.apply(result, (operation,), budget)
+            changed = jsonpatch.apply(result, (operation,), budget)
         except PatchError as error:
             raise PatchError(f"{where}{error.path.removeprefix('[0]')}", error.reason) from None
-        result = _kept(result, made, f"{where}.path")
+        result = _checked(result, changed, f"{where}.path")
     return result
 
 
 def check_size(workload: Mapping[str, Any]) -> None:
-    """Refuses a workload that is larger than any API server stores. Raises PatchError."""
+    """Raises PatchError if the workload is larger than :data:`limits.MAX_WORKLOAD_BYTES`."""
     if limits.size(workload) > limits.MAX_WORKLOAD_BYTES:
-        raise PatchError("", f"makes a workload of more than {limits.mebibytes(limits.MAX_WORKLOAD_BYTES)}")
+        raise PatchError("", f"the resulting workload must not exceed {limits.mebibytes(limits.MAX_WORKLOAD_BYTES)}")
 
 
 def is_protected(path: Sequence[str]) -> bool:
-    """Whether a path, as its steps, is or is inside something that neither patch nor overrides may set."""
+    """Return whether a path, given as its steps, is a protected field or inside one."""
     return any(tuple(path[: len(known)]) == known for known in PROTECTED)
 
 
@@ -115,13 +121,13 @@ def _refuse_protected(patch: Mapping[str, Any]) -> None:
             raise PatchError(f"metadata.{field}", ANYTHING_ELSE_MESSAGE)
 
 
-def _kept(before: Mapping[str, Any], after: Any, where: str) -> dict[str, Any]:
-    """What was made of a workload, if it still is one and nothing protected was reached. Raises PatchError."""
+def _checked(before: Mapping[str, Any], after: Any, where: str) -> dict[str, Any]:
+    """Return the changed workload. Raises PatchError if it is not a workload any more or a protected field differs."""
     if not isinstance(after, Mapping) or not isinstance(after.get("spec"), Mapping):
         raise PatchError(where, ANYTHING_ELSE_MESSAGE)
     for path in PROTECTED:
         now = _get(after, path)
-        # A partition may go with its strategy: it is the controller's to write.
+        # A patch may remove a partition with the strategy around it: the controller writes the partition anyway.
         if now != _get(before, path) and not (now is None and len(path) > 2):
             raise PatchError(where or ".".join(path), PROTECTED_MESSAGE)
     return dict(after)

@@ -1,4 +1,4 @@
-"""Which nodes the pods of a subset may run on: its node selector term and tolerations, put into a pod template."""
+"""Placement of pods: the node selector term and tolerations of a subset, added to the pod template."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from uniteddeployment_api.v1alpha1.uniteddeployment import Subset
 
 
 def placed(template: Mapping[str, Any], subset: Subset) -> dict[str, Any]:
-    """A copy of the pod template whose pods run on the subset's nodes; the template's own wishes hold as well."""
+    """Return a copy of the pod template with the placement of the subset added to its own tolerations and affinity."""
     spec = dict(_object(template.get("spec")))
     if subset.tolerations:
         own = [toleration.model_dump(by_alias=True, exclude_none=True) for toleration in subset.tolerations]
@@ -19,7 +19,7 @@ def placed(template: Mapping[str, Any], subset: Subset) -> dict[str, Any]:
 
 
 def _with_node_term(affinity: Mapping[str, Any], term: Mapping[str, Any]) -> dict[str, Any]:
-    """Required node affinity with ``term`` added to each of its terms (a node has to satisfy both)."""
+    """Add ``term`` to each term of the required node affinity, so that a node must satisfy both."""
     node = dict(_object(affinity.get("nodeAffinity")))
     required = _object(node.get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = [
@@ -31,14 +31,14 @@ def _with_node_term(affinity: Mapping[str, Any], term: Mapping[str, Any]) -> dic
         for old in _list(required.get("nodeSelectorTerms")) or [{}]
     ]
     # A term without any requirement matches no node at all; an empty subset term must not make pods unschedulable.
-    terms = [one for one in terms if one]
+    terms = [combined for combined in terms if combined]
     if terms:
         node["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
     return {**affinity, "nodeAffinity": node} if node else dict(affinity)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    """Templates are free-form: what is no object here is one that an API server will refuse, and not our failure."""
+    """Treat anything but an object as empty. Templates have an open schema; the API server rejects invalid ones."""
     return value if isinstance(value, Mapping) else {}
 
 

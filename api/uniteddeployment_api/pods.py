@@ -1,6 +1,6 @@
-"""What a free-form pod template needs at the least for a workload to be made of it.
+"""Minimum requirements on pod templates, which have an open schema.
 
-API servers of members check the rest: a member may run a newer Kubernetes than we know of.
+The API servers of members check everything else, because a member may run a newer Kubernetes than this project knows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def labels_of(template: Any) -> Mapping[str, str] | None:
-    """The labels of a pod template; None if it has no such thing."""
+    """Return the labels of a pod template; None if it has none, or if they are malformed."""
     metadata = template.get("metadata") if isinstance(template, Mapping) else None
     labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
     well_formed = isinstance(labels, Mapping) and all(isinstance(value, str) for value in labels.values())
@@ -16,7 +16,7 @@ def labels_of(template: Any) -> Mapping[str, str] | None:
 
 
 def pod_template_errors(template: Any) -> Iterator[str]:
-    """Where ``template`` is none, as paths inside it (``.spec.containers[0].image``)."""
+    """Yield the paths of invalid or missing fields, relative to the template, such as ``.spec.containers[0].image``."""
     if labels_of(template) is None:
         yield ".metadata.labels"
     spec = template.get("spec") if isinstance(template, Mapping) else None
@@ -34,7 +34,7 @@ def pod_template_errors(template: Any) -> Iterator[str]:
 
 
 def _affinity_errors(affinity: Any) -> Iterator[str]:
-    """Whether the node affinity has the form that a subset's own terms can be added to."""
+    """Yield the path of the first malformed part of the node affinity, to which terms of subsets are added."""
     value, path = affinity, ".spec.affinity"
     for step in ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"):
         if value is not None and not isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Label selectors: whether they are well formed, whether they match, and as text."""
+"""Label selectors: validation, matching and text form."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from uniteddeployment_api.v1alpha1.meta import LabelSelector, LabelSelectorRequi
 
 
 def requirement_values_fit(operator: str, values: Sequence[str]) -> bool:
-    """Whether the operator of a label or node requirement can be used with these values."""
+    """Return whether ``values`` are valid for the operator of a label or node requirement."""
     match operator:
         case "In" | "NotIn":
             return len(values) > 0
@@ -17,14 +17,14 @@ def requirement_values_fit(operator: str, values: Sequence[str]) -> bool:
 
 
 def selector_matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Whether labels satisfy every condition of the selector. An empty selector matches everything."""
+    """Return whether labels satisfy all requirements of the selector. An empty selector matches everything."""
     return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
         _requirement_matches(requirement, labels) for requirement in selector.match_expressions
     )
 
 
 def selector_text(selector: LabelSelector) -> str:
-    """The selector as query parameters and the scale subresource write it, in a fixed order."""
+    """Return the selector in the text form of query parameters and of the scale subresource, in a fixed order."""
     parts = [f"{key}={value}" for key, value in sorted(selector.match_labels.items())]
     for requirement in selector.match_expressions:
         values = ",".join(sorted(requirement.values))

@@ -1,7 +1,8 @@
-"""Strategic merge patch on workloads and pod templates: what ``kubectl patch`` does, for the ``patch`` of a subset.
+"""Strategic merge patch for workloads and pod templates, as in ``kubectl patch``.
 
-Lists of objects merge by a key, maps merge by name, ``null`` deletes, ``$patch: delete|replace`` and
-``$retainKeys`` direct. The merge keys are those of PodTemplateSpec in Kubernetes 1.36; what is not listed is replaced.
+Maps merge by key, lists of objects merge by their merge key, and ``null`` deletes a field. ``$patch: delete|replace``
+and ``$retainKeys`` are supported; ``$setElementOrder`` and ``$deleteFromPrimitiveList`` are ignored. Merge keys are
+those of PodTemplateSpec in Kubernetes 1.36; other lists are replaced.
 """
 
 from collections.abc import Hashable, Mapping
@@ -27,7 +28,7 @@ _RETAIN = "$retainKeys"
 
 
 class PatchError(ValueError):
-    """A patch that cannot be applied; ``path`` is where in the patch, from its root."""
+    """A patch that cannot be applied. ``path`` is the location in the patch, from its root."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -36,7 +37,7 @@ class PatchError(ValueError):
 
 
 def merge(document: Any, patch: Any, path: str = "") -> Any:
-    """``document`` with ``patch`` merged into it; neither is changed. Raises :class:`PatchError`."""
+    """Return ``document`` with ``patch`` applied. Neither argument is changed. Raises :class:`PatchError`."""
     if not isinstance(patch, Mapping):
         return patch
     directive = patch.get(_DIRECTIVE)
@@ -69,7 +70,7 @@ def merge(document: Any, patch: Any, path: str = "") -> Any:
 def _merge_list(items: list[Any], patches: list[Any], merge_key: str, path: str) -> list[Any]:
     if any(isinstance(patch, Mapping) and patch == {_DIRECTIVE: "replace"} for patch in patches):
         return [patch for patch in patches if patch != {_DIRECTIVE: "replace"}]
-    # By key, since a search for each patch would take the square of the length of a list that a user wrote.
+    # Indexed by key, because a linear search for each patch would be quadratic in the length of user input.
     result: dict[Hashable, Any] = {}
     for index, item in enumerate(items):
         key = _key(item[merge_key]) if isinstance(item, Mapping) and merge_key in item else None
@@ -79,7 +80,7 @@ def _merge_list(items: list[Any], patches: list[Any], merge_key: str, path: str)
         if not isinstance(patch, Mapping):
             raise PatchError(where, "must be an object")
         if merge_key not in patch:
-            raise PatchError(where, f"needs {merge_key!r}, by which the items of this list are matched")
+            raise PatchError(where, f"requires {merge_key!r}, the merge key of this list")
         key = _key(patch[merge_key])
         if key is None:
             raise PatchError(f"{where}.{merge_key}", "must be a string or a number")
@@ -91,5 +92,5 @@ def _merge_list(items: list[Any], patches: list[Any], merge_key: str, path: str)
 
 
 def _key(value: Any) -> Hashable | None:
-    """A value by which items are matched; None for one that cannot be. As in JSON, 1 is 1.0 and not true."""
+    """Return a hashable form of a merge key value; None if it cannot be one. As in JSON, 1 equals 1.0, but not true."""
     return (isinstance(value, bool), value) if isinstance(value, str | int | float) else None

@@ -157,7 +157,7 @@ def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on()
             await w.until(lambda: w.settled("other"), 60, what="the other application")
             await w.until(lambda: w.condition("Stalled") == "True", 60, what="the condition")
             message = next(one["message"] for one in w.status()["conditions"] if one["type"] == "Stalled")
-            assert "spec.template.statefulSetTemplate.spec: lists and objects are nested deeper" in message
+            assert "spec.template.statefulSetTemplate.spec: must not be nested" in message
             w.apply(manifest())
             await w.until(w.settled, 60, what="the corrected one")
 
@@ -219,7 +219,7 @@ def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused():
             await w.until(lambda: w.condition("Stalled") == "True", 60, what="the condition")
             message = next(one["message"] for one in w.status()["conditions"] if one["type"] == "Stalled")
             assert "spec.topology.subsets[0].overrides[12].from" in message
-            assert "copy more than 256 KiB together" in message
+            assert "must not copy more than 256 KiB in total" in message
             w.apply(manifest())
             await w.until(w.settled, 60, what="the corrected one")
 

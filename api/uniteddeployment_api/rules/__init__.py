@@ -1,8 +1,8 @@
-"""What no single field can say: the rules between fields, as data.
+"""Validation rules that involve several fields or a change, as data.
 
-Each rule has a name, a place in the schema, a message that tells the way out, and, where CEL can say it, the expression
-that goes into the CRD. :mod:`uniteddeployment_api.validation` checks every rule (also those without CEL) in Python; the
-messages are these.
+Each rule has a name, a location in the schema, and a message that says how to correct the error. Some also have a CEL
+expression, which becomes part of the CRD. :mod:`uniteddeployment_api.validation` checks every rule in Python, with the
+same messages.
 """
 
 from typing import Final
@@ -22,14 +22,14 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="annotation-recreate",
         at="metadata",
-        message='uniteddeployment.io/recreate is "true" or "false"',
+        message='must be "true" or "false"',
     ),
     Rule(
         name="annotation-ignore-differences",
         at="metadata",
         message=(
-            "uniteddeployment.io/ignore-differences is a list of dotted paths below spec, metadata.labels or "
-            "metadata.annotations of a workload, with commas between them, such as spec.replicas"
+            "must be a comma-separated list of field paths below spec, metadata.labels or metadata.annotations of a "
+            "workload, such as spec.replicas"
         ),
     ),
     Rule(
@@ -38,13 +38,13 @@ RULES: Final[tuple[Rule, ...]] = (
         at="spec",
         cel="!has(self.insecureSkipTLSVerify) || !self.insecureSkipTLSVerify || !has(self.caBundle)",
         field_path=".caBundle",
-        message="caBundle is of no use with insecureSkipTLSVerify: leave one of them out",
+        message="caBundle has no effect with insecureSkipTLSVerify; remove one of them",
     ),
 )
 
 
 def rule(name: str) -> Rule:
-    """The rule of that name (the first one, if it stands at several places)."""
+    """Return the rule with this name. Of rules at several locations, which share their message, return the first."""
     return _BY_NAME[name]
 
 

@@ -1,11 +1,14 @@
-"""What a rule is."""
+"""Definition of a validation rule."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule. ``at`` is the schema node that ``self`` is, as a dotted path with ``[]`` for the items of a list."""
+    """A validation rule.
+
+    ``at`` is the schema node that ``self`` in the CEL expression refers to: a dotted path, with ``[]`` for list items.
+    """
 
     name: str
     kind: str = "UnitedDeployment"
@@ -13,12 +16,12 @@ class Rule:
     message: str
     cel: str = ""
     field_path: str = ""
-    """Where the error is reported, relative to ``at``."""
+    """Field that the error is reported for, relative to ``at``."""
     optional_old_self: bool = False
-    """The expression is also evaluated at creation, with ``oldSelf`` an optional value."""
+    """Evaluate the expression on creation too, with ``oldSelf`` as an optional value."""
     schema: bool = False
-    """The schema of the CRD says it (also) without an expression."""
+    """The CRD schema enforces the rule, at least in part, without an expression."""
     change: bool = False
-    """It is about a change, and can be checked only where the object as it was is known."""
+    """The rule compares an object with its previous version, so it is only checked on updates."""
     feasibility: bool = False
-    """Broken, the object can still be served as closely as possible: a condition says so and nothing else stops."""
+    """An application that breaks the rule keeps working as far as possible, with a condition that reports it."""

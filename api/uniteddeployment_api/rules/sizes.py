@@ -1,11 +1,11 @@
-"""Rules on the size of what the schema leaves open."""
+"""Rules about the size of fields with an open schema."""
 
 from typing import Final
 
 from uniteddeployment_api.limits import MAX_DEPTH, MAX_RENDERED_BYTES, MAX_WORKLOAD_BYTES, mebibytes
 from uniteddeployment_api.rules.base import Rule
 
-_NESTING: Final = f"lists and objects are nested deeper than {MAX_DEPTH} levels"
+_NESTING: Final = f"must not be nested more than {MAX_DEPTH} levels deep"
 
 SIZE_RULES: Final[tuple[Rule, ...]] = (
     Rule(name="nesting", at="spec.template", message=_NESTING),
@@ -14,15 +14,15 @@ SIZE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="template-size",
         at="spec.template",
-        message=f"the workload is larger than {mebibytes(MAX_WORKLOAD_BYTES)} as JSON, more than API servers store",
+        message=f"must not exceed {mebibytes(MAX_WORKLOAD_BYTES)} as JSON, or API servers may not store the workload",
     ),
     Rule(
         name="total-size",
         at="spec.topology",
         field_path=".subsets",
         message=(
-            f"the template, with patch and overrides, once for each subset, is larger than "
-            f"{mebibytes(MAX_RENDERED_BYTES)} as JSON: put what is large into ConfigMaps"
+            f"the template multiplied by the number of subsets, plus all patches and overrides, must not exceed "
+            f"{mebibytes(MAX_RENDERED_BYTES)} as JSON; move large data into ConfigMaps"
         ),
     ),
 )

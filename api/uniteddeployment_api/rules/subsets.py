@@ -1,4 +1,4 @@
-"""Rules on single subsets: their nodes, what makes their workloads differ, and what they adopt."""
+"""Rules about single subsets: nodes, patches, overrides and adoption."""
 
 from typing import Final
 
@@ -13,12 +13,13 @@ _VALUES_FIT = (
     "has(self.values) && (self.operator in ['Gt', 'Lt'] ? self.values.size() == 1 : self.values.size() > 0)"
 )
 _VALUES_MESSAGE = (
-    "In and NotIn need at least one value, Gt and Lt exactly one whole number, Exists and DoesNotExist have none"
+    "In and NotIn require at least one value; Gt and Lt require exactly one whole number; "
+    "Exists and DoesNotExist must not have values"
 )
 
 
 def _within(field: str) -> str:
-    """CEL: a JSON pointer goes to where overrides may."""
+    """CEL: a JSON pointer refers to a field that overrides may change."""
     inside = " || ".join(
         f"self.{field} == '{place}' || self.{field}.startsWith('{place}/')"
         for place in ("/metadata/labels", "/metadata/annotations")
@@ -27,13 +28,13 @@ def _within(field: str) -> str:
 
 
 def _free(field: str) -> str:
-    """CEL: a JSON pointer goes to nothing that belongs to the controller."""
+    """CEL: a JSON pointer does not refer to a field that the controller sets."""
     taken = ("/" + "/".join(path) for path in PROTECTED)
     return "!(" + " || ".join(f"self.{field} == '{p}' || self.{field}.startsWith('{p}/')" for p in taken) + ")"
 
 
 def _pointers(condition: str) -> str:
-    """CEL: a condition on ``path``, and on ``from`` if it is there."""
+    """CEL: a condition on ``path``, and on ``from`` if it is set."""
     return f"{condition} && (!has(self.from) || {condition.replace('self.path', 'self.from')})"
 
 
@@ -42,16 +43,14 @@ SUBSET_RULES: Final[tuple[Rule, ...]] = (
         name="subset-names-unique",
         at="spec.topology.subsets[]",
         schema=True,
-        message="another subset has the same name",
+        message="must be unique; another subset has the same name",
     ),
     Rule(
         name="nodes-immutable",
         at="spec.topology.subsets[]",
         cel=f"{immutable('nodeSelectorTerm')} && {immutable('tolerations')}",
         change=True,
-        message=(
-            "nodeSelectorTerm and tolerations of a subset may not be changed; add a subset with another name instead"
-        ),
+        message=("nodeSelectorTerm and tolerations of a subset are immutable; add a subset with another name instead"),
     ),
     Rule(
         name="node-term-values",
@@ -67,7 +66,7 @@ SUBSET_RULES: Final[tuple[Rule, ...]] = (
             "self.key == 'metadata.name' && self.operator in ['In', 'NotIn'] && has(self.values) && "
             "self.values.size() == 1"
         ),
-        message="matchFields knows the key metadata.name with In or NotIn and exactly one value",
+        message="only the key metadata.name is supported, with the operator In or NotIn and exactly one value",
     ),
     Rule(
         name="toleration-exists",
@@ -76,14 +75,14 @@ SUBSET_RULES: Final[tuple[Rule, ...]] = (
             "has(self.operator) && self.operator == 'Exists' ? !has(self.value) || self.value == '' : "
             "has(self.key) && self.key != ''"
         ),
-        message="the operator Exists has no value; without it a key is needed",
+        message="with the operator Exists, value must be empty; with any other operator, key is required",
     ),
     Rule(
         name="toleration-seconds",
         at="spec.topology.subsets[].tolerations[]",
         cel="!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
         field_path=".effect",
-        message="tolerationSeconds needs the effect NoExecute",
+        message="tolerationSeconds requires the effect NoExecute",
     ),
     Rule(
         name="patch-protected",
@@ -110,24 +109,24 @@ SUBSET_RULES: Final[tuple[Rule, ...]] = (
         at=_OVERRIDE,
         cel="has(self.from) == (self.op in ['move', 'copy'])",
         field_path=".from",
-        message="move and copy need it, the other operations do not have it",
+        message="required for move and copy, and not allowed for other operations",
     ),
     Rule(
         name="override-value",
         at=_OVERRIDE,
         field_path=".value",
-        message="add, replace and test need it, the other operations do not have it",
+        message="required for add, replace and test, and not allowed for other operations",
     ),
     Rule(name="override-applies", at=_OVERRIDE, message="the override cannot be applied"),
     Rule(
         name="patched-template",
         at=_SUBSET,
-        message="with patch and overrides, the pods of the subset are none that spec.selector and an API server take",
+        message="after patch and overrides, the pod template is invalid or does not match spec.selector",
     ),
     Rule(
         name="adopt-unique",
         at=_SUBSET,
         field_path=".adopt.name",
-        message="another subset in the same cluster has this workload",
+        message="another subset in the same cluster uses this workload",
     ),
 )

@@ -1,4 +1,4 @@
-"""Rules on spec.template and spec.selector."""
+"""Rules about spec.template and spec.selector."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,13 +12,13 @@ _PARTITIONS: Final = dict.fromkeys(ORDINAL_TEMPLATES, ".updateStrategy.rollingUp
 
 
 def _labels() -> str:
-    """CEL: the labels of the pods of whichever template there is; without one, labels that match."""
+    """CEL: the pod labels of the template that is set. Without a template, labels that match the selector."""
     cases = (f"has(self.template.{name}) ? self.template.{name}.spec.template.metadata.labels : " for name in TEMPLATES)
     return "".join(cases) + "self.selector.matchLabels"
 
 
 def _by_template() -> Iterator[Rule]:
-    """What is said of each of the four templates."""
+    """Rules that apply to each of the four templates."""
     for template in TEMPLATES:
         spec = f"spec.template.{template}.spec"
         yield Rule(
@@ -26,14 +26,14 @@ def _by_template() -> Iterator[Rule]:
             at=spec,
             cel="!has(self.replicas)",
             field_path=".replicas",
-            message="leave it out here: the number of pods is spec.replicas, divided as spec.topology says",
+            message="must not be set here; set spec.replicas, which spec.topology divides among the subsets",
         )
         if template in _PARTITIONS:
             yield Rule(
                 name="template-has-no-partition",
                 at=spec,
                 field_path=_PARTITIONS[template],
-                message="leave it out here: partitions are set in spec.updateStrategy.manualUpdate",
+                message="must not be set here; set partitions in spec.updateStrategy.manualUpdate",
             )
 
 
@@ -57,14 +57,17 @@ TEMPLATE_RULES: Final[tuple[Rule, ...]] = (
             "(has(self.matchLabels) && self.matchLabels.size() > 0) || "
             "(has(self.matchExpressions) && self.matchExpressions.size() > 0)"
         ),
-        message="an empty selector would select every pod: set matchLabels to labels of the pod template",
+        message=(
+            "must not be empty, because an empty selector matches every pod; set matchLabels to labels of the pod "
+            "template"
+        ),
     ),
     Rule(
         name="selector-immutable",
         at="spec.selector",
         cel="self == oldSelf",
         change=True,
-        message="the selector may not be changed; delete the UnitedDeployment and create it with the other selector",
+        message="the selector is immutable; delete the UnitedDeployment and create it with the new selector",
     ),
     Rule(
         name="selector-values",
@@ -74,13 +77,13 @@ TEMPLATE_RULES: Final[tuple[Rule, ...]] = (
             "!has(self.values) || self.values.size() == 0"
         ),
         field_path=".values",
-        message="In and NotIn need at least one value, Exists and DoesNotExist have none",
+        message="In and NotIn require at least one value; Exists and DoesNotExist must not have values",
     ),
     Rule(
         name="selector-not-ours",
         at="spec.selector",
         field_path=".matchLabels",
-        message="labels of uniteddeployment.io are set by the controller, differently in each subset",
+        message="must not contain labels with the prefix uniteddeployment.io/, which the controller sets",
     ),
     *_by_template(),
     Rule(
@@ -91,27 +94,30 @@ TEMPLATE_RULES: Final[tuple[Rule, ...]] = (
             "self.selector.matchLabels.all(k, k in labels && labels[k] == self.selector.matchLabels[k]))"
         ),
         field_path=".template",
-        message="the labels of the pod template have to include everything in spec.selector.matchLabels",
+        message="the labels of the pod template must include all of spec.selector.matchLabels",
     ),
     Rule(
         name="selector-matches-expressions",
         at="spec",
         field_path=".template",
-        message="the labels of the pod template have to satisfy everything in spec.selector.matchExpressions",
+        message="the labels of the pod template must satisfy spec.selector.matchExpressions",
     ),
     Rule(
         name="pod-template",
         at="spec.template",
         schema=True,
-        message="the pod template needs labels, and at least one container with a name and an image",
+        message=(
+            "the pod template requires labels and at least one container with a name and an image; "
+            "tolerations must be a list, and affinity an object"
+        ),
     ),
     Rule(
         name="workload-immutable",
         at="spec.template",
         change=True,
         message=(
-            "an API server refuses to change this in a StatefulSet; with the annotation uniteddeployment.io/recreate: "
-            '"true" the StatefulSets are recreated, one subset at a time'
+            "API servers do not allow this field of a StatefulSet to change; set the annotation "
+            'uniteddeployment.io/recreate: "true" to recreate the StatefulSets one subset at a time'
         ),
     ),
 )

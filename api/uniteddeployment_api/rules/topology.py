@@ -1,4 +1,4 @@
-"""Rules on how spec.topology divides the pods, and on partitions."""
+"""Rules about spec.topology, which divides the pods, and about partitions."""
 
 from typing import Final
 
@@ -18,14 +18,14 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
         ),
         field_path=".subsets",
         message=(
-            "use either replicas, or minReplicas, maxReplicas and weight: they cannot be mixed in one UnitedDeployment"
+            "use either replicas, or minReplicas, maxReplicas and weight; they cannot be mixed in one UnitedDeployment"
         ),
     ),
     Rule(
         name="min-not-above-max",
         at="spec.topology.subsets[]",
         field_path=".minReplicas",
-        message="minReplicas may not be larger than maxReplicas",
+        message="must not be larger than maxReplicas",
     ),
     Rule(
         name="some-subset-unbounded",
@@ -35,14 +35,14 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
             "self.subsets.exists(s, !has(s.maxReplicas))"
         ),
         field_path=".subsets",
-        message="at least one subset has to be without maxReplicas, so that every pod has a place",
+        message="without weights, at least one subset must not have maxReplicas, so that every pod can be placed",
     ),
     Rule(
         name="total-needed",
         at="spec",
         cel=f"has(self.replicas) || {SUBSETS}.all(s, has(s.replicas) && type(s.replicas) == int)",
         field_path=".topology.subsets",
-        message="without spec.replicas every subset has to say its own number of pods in replicas",
+        message="without spec.replicas, every subset must set replicas to a whole number",
     ),
     Rule(
         name="shares-within-total",
@@ -54,7 +54,9 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
         field_path=".topology.subsets",
         optional_old_self=True,
         feasibility=True,
-        message="the fixed shares of the subsets add up to more than spec.replicas: lower a share or raise the total",
+        message=(
+            "the fixed shares of the subsets add up to more than spec.replicas; lower a share or raise spec.replicas"
+        ),
     ),
     Rule(
         name="shares-reach-total",
@@ -62,8 +64,8 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
         field_path=".topology.subsets",
         feasibility=True,
         message=(
-            "every subset has a fixed share and they add up to less than spec.replicas: "
-            "leave replicas out in one subset, which then takes the rest"
+            "every subset has a fixed share, and the shares add up to less than spec.replicas; "
+            "remove replicas from one subset, which then takes the rest"
         ),
     ),
     Rule(
@@ -74,14 +76,14 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
             f"[{SUBSETS}.map(s, s.name)].all(names, self.updateStrategy.manualUpdate.partitions.all(k, k in names))"
         ),
         field_path=".updateStrategy.manualUpdate.partitions",
-        message="every key has to be the name of a subset",
+        message="every key must be the name of a subset",
     ),
     Rule(
         name="bounds-consistent",
-        at="spec",
-        field_path=".topology.subsets",
+        at="spec.topology.subsets[]",
+        field_path=".minReplicas",
         feasibility=True,
-        message="with this total, minReplicas is larger than maxReplicas",
+        message="at the present spec.replicas, minReplicas is larger than maxReplicas; change one of them",
     ),
 )
 
@@ -90,38 +92,46 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
         name="cluster-type",
         at="spec.topology.clusterRegistry",
         field_path=".clusterType",
-        message=f"clusters are objects of the kind {CLUSTER_KIND} of {API_VERSION}",
+        message=f"must be the kind {CLUSTER_KIND} of {API_VERSION}, the only supported kind",
     ),
     Rule(
         name="adaptive-not-fixed",
         at="spec.topology",
         cel=f"!({_ADAPTIVE}) || !self.subsets.exists(s, has(s.replicas))",
         field_path=".scheduleStrategy.type",
-        message="Adaptive moves pods between subsets, so none of them can have fixed replicas",
+        message=(
+            "Adaptive moves pods between subsets, so subsets must not have fixed replicas; "
+            "use minReplicas and maxReplicas"
+        ),
     ),
     Rule(
         name="reservation-kind",
         at="spec",
         field_path=".topology.scheduleStrategy.adaptive.reserveUnschedulablePods",
-        message="pods with ordinals have no stand-ins: reserveUnschedulablePods is for Deployments and CloneSets",
+        message="only supported for Deployments and CloneSets, because pods of StatefulSets cannot have stand-ins",
     ),
     Rule(
         name="ordinals-kind",
         at="spec",
         field_path=".topology.ordinals",
-        message="only pods of StatefulSets have ordinals",
+        message="Disjoint is only supported for StatefulSets, because other pods have no ordinals",
     ),
     Rule(
         name="ordinals-size",
         at="spec.topology",
         field_path=".ordinalBlock",
-        message="Disjoint ordinals need a size for each subset: a whole number as its maxReplicas, or ordinalBlock",
+        message=(
+            "Disjoint ordinals require a range size for each subset; set ordinalBlock, or maxReplicas to a whole number"
+        ),
     ),
-    Rule(
-        name="ordinals-fit",
-        at="spec.topology",
-        field_path=".ordinalBlock",
-        message="a subset has more pods of its own than ordinalBlock gives it ordinals",
+    *(
+        Rule(
+            name="ordinals-fit",
+            at="spec.topology.subsets[]",
+            field_path=field,
+            message="must not exceed ordinalBlock, the number of ordinals of the subset",
+        )
+        for field in (".replicas", ".minReplicas")
     ),
     Rule(
         name="ordinals-immutable",
@@ -135,8 +145,8 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
         ),
         change=True,
         message=(
-            "ordinals may not be changed, nor ordinalBlock and maxReplicas while ordinals are Disjoint: "
-            "the pods would get other identities"
+            "ordinals are immutable; while they are Disjoint, so are ordinalBlock and the maxReplicas of existing "
+            "subsets, because pods would change their identities"
         ),
     ),
     Rule(
@@ -144,12 +154,12 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
         at="spec.topology",
         field_path=".subsets",
         change=True,
-        message="while ordinals are Disjoint, subsets keep their order and new ones go to the end",
+        message="while ordinals are Disjoint, subsets must keep their order, and new subsets must be added at the end",
     ),
     Rule(
         name="adopted-keeps-ordinals",
         at="spec.topology",
         field_path=".ordinals",
-        message="Disjoint ordinals would give the pods of an adopted workload other names",
+        message="must be Shared while a subset adopts a workload, because Disjoint ordinals would rename its pods",
     ),
 )

@@ -1,4 +1,4 @@
-"""The Cluster: a member that can run subsets, and how to reach it."""
+"""The Cluster: a member cluster that can run subsets, and how to reach it."""
 
 from typing import Annotated, Literal
 
@@ -17,56 +17,58 @@ from uniteddeployment_api.v1alpha1.meta import (
 
 
 class SecretReference(Model):
-    """A Secret in the namespace of the Cluster."""
+    """Reference to a Secret in the namespace of the Cluster."""
 
     name: DnsSubdomain
-    """The name of the Secret."""
+    """Name of the Secret."""
 
 
 class Credentials(Model):
-    """Who we are in the cluster."""
+    """Credentials for the cluster."""
 
     secret_ref: SecretReference
-    """A Secret with kubeconfig, or with token, or with tls.crt and tls.key."""
+    """Secret with the key kubeconfig, or with token, or with tls.crt and tls.key."""
 
 
 class ClusterSpec(Model):
     """How to reach the cluster."""
 
     server: Annotated[str, Field(max_length=2048, pattern=r"^https?://[^/\s]+")] | None = None
-    """The URL of its API server. May be left out if the Secret has a kubeconfig."""
+    """URL of the API server. Required unless the Secret has a kubeconfig; takes precedence over its server."""
     ca_bundle: Annotated[str, Field(max_length=1048576, json_schema_extra={"format": "byte"})] | None = None
-    """PEM certificates, base64-encoded, that the API server's certificate is checked with."""
+    """Base64-encoded PEM certificates that verify the certificate of the API server. Takes precedence over the
+    certificate authority in the kubeconfig."""
     insecure_skip_tls_verify: Annotated[StrictBool, Field(alias="insecureSkipTLSVerify")] = False
-    """Do not check the API server's certificate. For trials only."""
+    """Do not verify the certificate of the API server. Not for production. Without effect if the Secret has a
+    kubeconfig, which has a field of its own for it."""
     credentials: Credentials
-    """Who we are in the cluster."""
+    """Credentials for the cluster."""
     taints: Annotated[tuple[Taint, ...], Field(max_length=64)] = ()
-    """Keep away subsets that do not tolerate them."""
+    """Reserved for future use. Taints have no effect yet: they neither keep subsets away nor evict pods."""
     suspended: StrictBool = False
-    """While true, the cluster is not connected to and nothing in it is changed."""
+    """Do not connect to the cluster and do not change anything in it."""
 
 
 class ClusterStatus(StatusModel):
-    """What is known of the cluster."""
+    """Observed state of the cluster."""
 
     phase: Literal["Pending", "Running", "Offline"] | None = None
-    """Pending: not connected, because it is new, its credentials do not work, or spec.suspended is set. Running: it
-    answers. Offline: it answered before and does not now. The reason of the condition Ready tells more."""
+    """Pending: not connected, because the Cluster is new, cannot be used, or is suspended. Running: connected. Offline:
+    was connected, and does not answer now. The reason of the condition Ready gives details."""
     conditions: tuple[Condition, ...] = ()
-    """Ready: whether the cluster answers and accepts our credentials."""
+    """Ready: whether the cluster is connected. Unknown while a cluster that was connected does not answer."""
     cluster_uid: Annotated[str, Field(alias="clusterUID", max_length=128)] = ""
-    """The uid of its namespace kube-system, by which the cluster is known. Only one Cluster object is used for it."""
+    """UID of the namespace kube-system, which identifies the cluster. Only one Cluster object is used for each UID."""
     kubernetes_version: str = ""
-    """The version that its API server tells."""
+    """Version of the API server."""
     nodes: Int32 | None = None
-    """How many nodes it has."""
+    """Number of nodes when the cluster was last connected. Not set if the credentials may not list nodes."""
     last_probe_time: Time | None = None
-    """When it was last asked."""
+    """Time when this status was last written. It does not change with each probe."""
 
 
 class Cluster(Model):
-    """A member cluster: where it is, and the Secret with the credentials for it."""
+    """A member cluster: its address, and the Secret with the credentials for it."""
 
     api_version: Literal["uniteddeployment.io/v1alpha1"] = "uniteddeployment.io/v1alpha1"
     kind: Literal["Cluster"] = "Cluster"
@@ -74,4 +76,4 @@ class Cluster(Model):
     spec: ClusterSpec
     """How to reach the cluster."""
     status: ClusterStatus = ClusterStatus()
-    """What is known of the cluster."""
+    """Observed state of the cluster."""

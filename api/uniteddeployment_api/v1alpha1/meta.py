@@ -1,7 +1,7 @@
-"""What all kinds of the group share: the base model, metadata, selectors, tolerations, conditions and value types.
+"""Types shared by all kinds of the group: base models, metadata, selectors, tolerations, conditions and value types.
 
-Attributes are snake_case, the wire is camelCase. Models are frozen. What users write refuses unknown fields; what
-we write ourselves (status) ignores them, so that an object that a newer version wrote can still be read.
+Attributes are snake_case; JSON is camelCase. Models are frozen. Spec models reject unknown fields. Status models ignore
+them, so that this version can read an object whose status a newer version wrote.
 """
 
 import re
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 INT32_MAX = 2**31 - 1
 MAX_REPLICAS = 1_000_000
-"""The largest number of pods that can be asked for, in total or for a subset; weights are not larger either."""
+"""Upper limit of spec.replicas and of each share, bound, partition and weight."""
 PERCENT_PATTERN = r"^(100|[1-9]?[0-9])%$"
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -24,7 +24,7 @@ _PERCENT = re.compile(PERCENT_PATTERN)
 
 
 class Model(BaseModel):
-    """Base of what users write: unknown fields are refused."""
+    """Base model of the fields that users write. Unknown fields are rejected."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -37,7 +37,7 @@ class Model(BaseModel):
 
 
 class StatusModel(Model):
-    """Base of what the controller writes: unknown fields are ignored."""
+    """Base model of the fields that the controller writes. Unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -52,10 +52,10 @@ def _int_or_percent(value: Any) -> Any:
 
 
 Int32 = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
-"""A whole number that is not negative."""
+"""An integer from 0 to 2**31 - 1."""
 
 Replicas = Annotated[int, Field(strict=True, ge=0, le=MAX_REPLICAS, json_schema_extra={"format": "int32"})]
-"""A number of pods that somebody asks for."""
+"""A desired number of pods."""
 
 Int64 = Annotated[int, Field(strict=True, ge=0, json_schema_extra={"format": "int64"})]
 
@@ -72,7 +72,7 @@ IntOrPercent = Annotated[
         }
     ),
 ]
-"""A number of pods, or a percentage of a total (``"25%"``)."""
+"""A number of pods (``2``), or a percentage of a total (``"25%"``)."""
 
 DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
 DnsSubdomain = Annotated[str, Field(min_length=1, max_length=253, pattern=DNS_SUBDOMAIN_PATTERN)]
@@ -82,13 +82,13 @@ NodeValue = Annotated[str, Field(max_length=253)]
 Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=128)]
 Annotations = dict[str, str]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-"""A point in time as RFC 3339 text, as Kubernetes writes it."""
+"""A time as RFC 3339 text, in the form that Kubernetes uses."""
 FreeForm = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
-"""An object that we carry without looking into it: every field of it is preserved."""
+"""An object without a schema. All its fields are preserved."""
 
 
 class ObjectMeta(BaseModel):
-    """What we read of an object's metadata; the API server owns the rest."""
+    """The part of an object's metadata that this project reads."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel, validate_by_name=True)
 
@@ -106,93 +106,95 @@ class ObjectMeta(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, value: Any) -> Any:
-        """Serialisers write ``creationTimestamp: null`` and the like; to Kubernetes that is a field left out."""
+        """Drop null fields, such as the ``creationTimestamp: null`` that serializers write. Kubernetes ignores them
+        too."""
         if isinstance(value, dict):
             return {key: entry for key, entry in value.items() if entry is not None}
         return value
 
 
 class LabelSelectorRequirement(Model):
-    """One condition on a label."""
+    """A requirement on a label."""
 
     key: LabelKey
-    """The label that the condition is about."""
+    """Label key that the requirement applies to."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    """How the label relates to the values."""
+    """Relation of the label to the values."""
     values: Annotated[tuple[LabelValue, ...], Field(max_length=64)] = ()
-    """What the label may be (In) or may not be (NotIn); empty for Exists and DoesNotExist."""
+    """Values of the label. Required for In and NotIn; must be empty for Exists and DoesNotExist."""
 
 
 class LabelSelector(Model):
-    """Selects objects by their labels; all conditions have to hold."""
+    """A label selector. All requirements must be satisfied."""
 
     match_labels: Labels = Field(default_factory=dict)
-    """Labels that the object has to have with exactly these values."""
+    """Labels that the object must have with exactly these values."""
     match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], Field(max_length=64)] = ()
-    """Further conditions on labels."""
+    """Further requirements on labels."""
 
 
 class NodeSelectorRequirement(Model):
-    """One condition on a label or a field of a node."""
+    """A requirement on a label or a field of a node."""
 
     key: LabelKey
-    """The label or the field that the condition is about."""
+    """Label key or field that the requirement applies to."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
-    """How the label relates to the values."""
+    """Relation of the label or field to the values."""
     values: Annotated[tuple[NodeValue, ...], Field(max_length=64)] = ()
-    """What the label may be (In) or may not be (NotIn); one whole number for Gt and Lt; empty for the others."""
+    """Values to compare with. Required for In and NotIn; exactly one whole number for Gt and Lt; must be empty for
+    Exists and DoesNotExist."""
 
 
 class NodeSelectorTerm(Model):
-    """Selects nodes; all conditions have to hold."""
+    """A node selector term. All requirements must be satisfied."""
 
     match_expressions: Annotated[tuple[NodeSelectorRequirement, ...], Field(max_length=32)] = ()
-    """Conditions on labels of the node."""
+    """Requirements on labels of the node."""
     match_fields: Annotated[tuple[NodeSelectorRequirement, ...], Field(max_length=32)] = ()
-    """Conditions on fields of the node. Kubernetes knows one: metadata.name."""
+    """Requirements on fields of the node. The only supported field is metadata.name."""
 
 
 class Toleration(Model):
-    """Lets pods onto nodes that have a taint."""
+    """Allows pods on nodes that have a matching taint."""
 
     key: Annotated[str, Field(max_length=317)] | None = None
-    """The key of the taint; every key if not set, with the operator Exists."""
+    """Key of the taint. If not set, the operator must be Exists, and every key matches."""
     operator: Literal["Exists", "Equal"] | None = None
-    """How the value relates to the taint's: Equal if not set."""
+    """Relation of the key to the value. Defaults to Equal."""
     value: LabelValue | None = None
-    """The value of the taint, for the operator Equal."""
+    """Value of the taint, for the operator Equal."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    """The effect of the taint; every effect if not set."""
+    """Effect of the taint. If not set, every effect matches."""
     toleration_seconds: Annotated[int, Field(strict=True, json_schema_extra={"format": "int64"})] | None = None
-    """How long pods stay on a node that got a NoExecute taint; for ever if not set."""
+    """Seconds that pods stay on a node after it gets a NoExecute taint. If not set, they stay without a limit."""
 
 
 class Taint(Model):
-    """Keeps away what does not tolerate it."""
+    """A taint of a cluster. It has no effect yet."""
 
     key: LabelKey
-    """The name of the taint."""
+    """Key of the taint."""
     value: LabelValue = ""
-    """The value of the taint."""
+    """Value of the taint."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-    """What happens to that which does not tolerate the taint."""
+    """Effect on what does not tolerate the taint."""
 
 
 class Condition(StatusModel):
-    """One aspect of the state of an object, in the form that kubectl wait understands."""
+    """A condition, in the form that Kubernetes tools such as kubectl wait read."""
 
     type: Annotated[str, Field(max_length=316)]
-    """The aspect."""
+    """Type of the condition."""
     status: Literal["True", "False", "Unknown"]
-    """Whether it holds."""
+    """Status of the condition."""
     observed_generation: Int64 | None = None
-    """The generation of the object that this was said about."""
+    """Generation of the object that the condition describes."""
     last_transition_time: Time | None = None
-    """When the status last changed."""
+    """Time when the status of the condition last changed."""
     reason: Annotated[str, Field(max_length=1024)] = ""
-    """Why, as one word for programs."""
+    """Reason for the status, as one word for programs."""
     message: Annotated[str, Field(max_length=32768)] = ""
-    """Why, as a sentence for people."""
+    """Details for people."""
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What the controller says about a UnitedDeployment: counts, revisions, conditions, and the same for each subset."""
+"""Status of a UnitedDeployment: counts, revisions and conditions, for the application and for each subset."""
 
 from typing import Annotated
 
@@ -8,100 +8,106 @@ from uniteddeployment_api.v1alpha1.meta import Condition, DnsLabel, Int32, Int64
 
 
 class RevisionStatus(StatusModel):
-    """The pods of one subset that run one revision."""
+    """Pods of one subset that run the same revision."""
 
     revision: Annotated[str, Field(max_length=253)]
-    """The revision of the pod template."""
+    """Hash of the revision, as in the label uniteddeployment.io/revision of the pods."""
     replicas: Int32 = 0
-    """How many pods of the subset run it."""
+    """Number of pods of the subset that run this revision."""
     ready_replicas: Int32 = 0
-    """How many of them are ready."""
+    """Number of these pods that are ready."""
 
 
 class SubsetStatus(StatusModel):
-    """What is known of one subset."""
+    """Observed state of one subset."""
 
     name: DnsLabel
-    """The subset."""
+    """Name of the subset."""
     cluster: str = ""
-    """The cluster that runs it, as namespace/name; empty for the one that holds the UnitedDeployment."""
+    """Cluster that runs the subset, as namespace/name of the Cluster object. Empty for the cluster that holds the
+    UnitedDeployment."""
     state: str = ""
-    """Stalled, Unknown, Paused, Progressing, Held or Ready."""
+    """State of the subset: Stalled, Unknown, Paused, Progressing, Held or Ready."""
     workload: str = ""
-    """The workload that runs its pods, as Kind/name."""
+    """Workload of the subset, as Kind/name. Of several Deployments, the one at the target revision."""
     replicas: Int32 = 0
-    """How many pods the subset is to have."""
+    """Number of pods that the subset is assigned."""
     observed_replicas: Int32 = 0
-    """How many pods the workload has."""
+    """Number of pods that exist."""
     ready_replicas: Int32 = 0
-    """How many of them are ready."""
+    """Number of pods that are ready."""
     updated_replicas: Int32 = 0
-    """How many of them are at the updated revision."""
+    """Number of pods at the target revision."""
     updated_ready_replicas: Int32 = 0
-    """How many of them are ready at the updated revision."""
+    """Number of pods that are at the target revision and ready."""
     reserved_replicas: Int32 = 0
-    """How many of them cannot be scheduled, are kept waiting, and have a stand-in in another subset."""
+    """Number of assigned pods that stay pending while other subsets run stand-ins for them, as far as there is room.
+    Only with reserveUnschedulablePods."""
     partition: Int32 = 0
-    """How many pods stay at the old revision."""
+    """Number of pods that the partition holds at the old revision."""
     revision: str = ""
-    """The revision of the pods that are not updated."""
+    """Hash of the target revision: the revision of the subset's updated pods."""
     revisions: tuple[RevisionStatus, ...] = ()
-    """For each revision that runs here: how many pods there are and how many of them are ready."""
+    """Pods by revision. At most the 16 revisions with the most pods."""
     ordinals_start: Int32 | None = None
-    """The ordinal of the subset's first pod, with the ordinals Disjoint. It stays while the subset exists."""
+    """First ordinal of the subset's range, with Disjoint ordinals. It does not change while the subset exists."""
     reason: Annotated[str, Field(max_length=32768)] = ""
-    """Why the subset has this number of replicas, or what keeps it from having them."""
+    """What the subset waits for or what blocks it; otherwise, why it is assigned this number of pods."""
     conditions: tuple[Condition, ...] = ()
-    """Schedulable: whether the subset takes further pods, or some of those it has cannot be scheduled."""
+    """Schedulable (only with Adaptive): whether the subset accepts more pods and all its pods can be scheduled. Served
+    (only while False): whether the cluster serves the kind of the workload."""
     observed_generation: Int64 = 0
-    """The generation that the workload got from our last write to it."""
+    """Generation of the workload after the controller's last write; the sum of them for several Deployments."""
     last_observed_time: Time | None = None
-    """When the workload was last heard of. Set while the cluster cannot be reached: the counts are from then."""
+    """Time when the cluster was last observed. Only set while the cluster cannot be reached; the counts are from that
+    time."""
 
 
 class LeftoverStatus(StatusModel):
-    """A workload that the topology no longer asks for, and that is, or may be, still there."""
+    """A workload that the topology no longer includes and that exists, or may exist, in a cluster."""
 
     subset: DnsLabel
-    """The subset that it was of."""
+    """Subset that the workload belonged to."""
     cluster: str = ""
-    """The cluster that runs it, as namespace/name; empty for the one that holds the UnitedDeployment."""
+    """Cluster that runs the workload, as namespace/name of the Cluster object. Empty for the cluster that holds the
+    UnitedDeployment."""
     workload: str = ""
     """The workload, as Kind/name."""
     observed_replicas: Int32 = 0
-    """How many pods it has, or had when it was last seen."""
+    """Number of its pods when it was last observed."""
     ready_replicas: Int32 = 0
-    """How many of them are ready, or were so."""
+    """Number of its ready pods when it was last observed."""
     reason: Annotated[str, Field(max_length=32768)] = ""
-    """Why it is still there, or why that is not known."""
+    """Why the workload still exists, or why its state is unknown."""
     last_observed_time: Time | None = None
-    """When it was last seen. Set while its cluster cannot be seen."""
+    """Time when the cluster was last observed. Only set while the cluster cannot be observed."""
 
 
 class UnitedDeploymentStatus(StatusModel):
-    """What is known of the application."""
+    """Observed state of the application."""
 
     observed_generation: Int64 = 0
-    """The generation of the spec that this status is about."""
+    """Generation of the spec that this status describes."""
     replicas: Int32 = 0
-    """How many pods there are."""
+    """Number of pods that exist in all subsets, without pending pods that have stand-ins in other subsets."""
     ready_replicas: Int32 = 0
-    """How many pods are ready."""
+    """Number of pods that are ready."""
     updated_replicas: Int32 = 0
-    """How many pods are at the updated revision."""
+    """Number of pods at the updated revision."""
     updated_ready_replicas: Int32 = 0
-    """How many pods are ready at the updated revision."""
+    """Number of pods that are at the updated revision and ready."""
     unplaced_replicas: Int32 = 0
-    """How many of spec.replicas no subset takes; the condition says why."""
+    """Number of pods of spec.replicas that no subset can take. The condition Stalled gives the reason."""
     current_revision: str = ""
-    """The revision that was last rolled out completely."""
+    """Name of the ControllerRevision that was last rolled out completely: the stable revision."""
     updated_revision: str = ""
-    """The revision of the template as it is now."""
+    """Name of the ControllerRevision of the present template: the target revision."""
     label_selector: str = ""
-    """spec.selector as text, for the scale subresource."""
+    """spec.selector in text form, for the scale subresource."""
     conditions: tuple[Condition, ...] = ()
-    """Ready, Reconciling and Stalled. The reason of Ready is the state of the application in one word."""
+    """Ready, Reconciling and Stalled. The reason of Ready is the state of the application."""
     subset_statuses: tuple[SubsetStatus, ...] = ()
-    """Each subset, in the order of the topology."""
+    """Status of each subset, in the order of spec.topology.subsets."""
     leftovers: tuple[LeftoverStatus, ...] = ()
-    """Workloads of subsets that were removed, moved or given another kind, until they are seen to be gone."""
+    """Workloads of subsets that were removed, moved to another cluster or given another kind, until the controller has
+    observed that they are gone."""

@@ -1,7 +1,7 @@
-"""What runs in each subset: the template of a workload, of one of four kinds.
+"""The workload template: one of four kinds.
 
-The specs are free-form: a member may run a newer Kubernetes, or a newer OpenKruise, than we know of. Their schemas
-declare only what the rules look at.
+Workload specs have an open schema, because a member may run a newer Kubernetes or OpenKruise than this project knows.
+The schema declares only the fields that rules read.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from uniteddeployment_api.v1alpha1.meta import Annotations, Labels, Model
 
 
 def _open(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    """An object that keeps every field; only those that rules look at are declared."""
+    """Schema of an object that preserves unknown fields. ``properties`` are the fields that rules read."""
     schema: dict[str, Any] = {"type": "object", "properties": properties, "x-kubernetes-preserve-unknown-fields": True}
     return schema | ({"required": list(required)} if required else {})
 
@@ -78,7 +78,7 @@ SubsetPatch = Annotated[
             {
                 "spec": _open(
                     {
-                        # null is not the same as absent here, and may not be dropped.
+                        # In a patch, null deletes a field, so an API server must not drop it.
                         "replicas": _NUMBER_OR_PERCENT | {"nullable": True},
                         "selector": _open({}) | {"nullable": True},
                     }
@@ -91,68 +91,68 @@ SubsetPatch = Annotated[
 
 
 class TemplateMeta(Model):
-    """Metadata that every workload of the application gets."""
+    """Metadata of the workloads."""
 
     labels: Labels = Field(default_factory=dict)
-    """Labels of the workloads."""
+    """Labels of the workloads, not of their pods."""
     annotations: Annotations = Field(default_factory=dict)
-    """Annotations of the workloads."""
+    """Annotations of the workloads, not of their pods."""
 
 
 class StatefulSetTemplate(Model):
-    """The StatefulSet that each subset gets."""
+    """Template of the StatefulSet of each subset."""
 
     metadata: TemplateMeta = TemplateMeta()
-    """Labels and annotations of the StatefulSets."""
+    """Labels and annotations of the StatefulSets, not of their pods."""
     spec: StatefulSetSpec
-    """The spec of an apps/v1 StatefulSet without replicas, selector and partition."""
+    """Spec of an apps/v1 StatefulSet. Must not set replicas or partition; selector is ignored."""
 
 
 class AdvancedStatefulSetTemplate(Model):
-    """The StatefulSet of OpenKruise that each subset gets. Its cluster has to have OpenKruise installed."""
+    """Template of the OpenKruise Advanced StatefulSet of each subset. The clusters must have OpenKruise installed."""
 
     metadata: TemplateMeta = TemplateMeta()
-    """Labels and annotations of the StatefulSets."""
+    """Labels and annotations of the StatefulSets, not of their pods."""
     spec: StatefulSetSpec
-    """The spec of an apps.kruise.io/v1beta1 StatefulSet without replicas, selector and partition."""
+    """Spec of an apps.kruise.io/v1beta1 StatefulSet. Must not set replicas or partition; selector is ignored."""
 
 
 class CloneSetTemplate(Model):
-    """The CloneSet of OpenKruise that each subset gets. Its cluster has to have OpenKruise installed."""
+    """Template of the OpenKruise CloneSet of each subset. The clusters must have OpenKruise installed."""
 
     metadata: TemplateMeta = TemplateMeta()
-    """Labels and annotations of the CloneSets."""
+    """Labels and annotations of the CloneSets, not of their pods."""
     spec: CloneSetSpec
-    """The spec of an apps.kruise.io/v1alpha1 CloneSet without replicas, selector and partition."""
+    """Spec of an apps.kruise.io/v1alpha1 CloneSet. Must not set replicas or partition; selector is ignored."""
 
 
 class DeploymentTemplate(Model):
-    """The Deployment that each subset gets, one per revision."""
+    """Template of the Deployments of each subset. A subset has one Deployment for each revision that its pods run."""
 
     metadata: TemplateMeta = TemplateMeta()
-    """Labels and annotations of the Deployments."""
+    """Labels and annotations of the Deployments, not of their pods."""
     spec: DeploymentSpec
-    """The spec of an apps/v1 Deployment without replicas and selector."""
+    """Spec of an apps/v1 Deployment. Must not set replicas; selector is ignored."""
 
 
 AnyTemplate = StatefulSetTemplate | AdvancedStatefulSetTemplate | CloneSetTemplate | DeploymentTemplate
 
 
 class WorkloadTemplate(Model):
-    """What runs in each subset: exactly one kind of workload."""
+    """Template of the workload of each subset. Exactly one of its fields must be set."""
 
     stateful_set_template: StatefulSetTemplate | None = None
     """Each subset runs a StatefulSet."""
     advanced_stateful_set_template: AdvancedStatefulSetTemplate | None = None
-    """Each subset runs a StatefulSet of OpenKruise."""
+    """Each subset runs an OpenKruise Advanced StatefulSet."""
     clone_set_template: CloneSetTemplate | None = None
-    """Each subset runs a CloneSet of OpenKruise."""
+    """Each subset runs an OpenKruise CloneSet."""
     deployment_template: DeploymentTemplate | None = None
-    """Each subset runs a Deployment."""
+    """Each subset runs one Deployment per revision, so that partitions apply to Deployments too."""
 
     @property
     def given(self) -> Mapping[str, AnyTemplate]:
-        """The templates that are set, by the name of their field; exactly one in a valid object."""
+        """Templates that are set, by field name. A valid object has exactly one."""
         return {
             field: template
             for field, template in (
@@ -172,4 +172,4 @@ DEPLOYMENT_TEMPLATE: Final = "deploymentTemplate"
 TEMPLATES: Final = (STATEFUL_SET_TEMPLATE, ADVANCED_STATEFUL_SET_TEMPLATE, CLONE_SET_TEMPLATE, DEPLOYMENT_TEMPLATE)
 """The fields of spec.template."""
 ORDINAL_TEMPLATES: Final = (STATEFUL_SET_TEMPLATE, ADVANCED_STATEFUL_SET_TEMPLATE)
-"""Those whose pods have ordinals."""
+"""Templates whose pods have ordinals."""

@@ -1,7 +1,7 @@
-"""The UnitedDeployment: one application over many clusters and zones.
+"""The UnitedDeployment: one application across clusters and zones.
 
-Field names are OpenKruise's where OpenKruise has the field. Rules that no single field can state (and the CEL that says
-them to the API server) are in :mod:`uniteddeployment_api.rules` and :mod:`uniteddeployment_api.validation`.
+Fields that OpenKruise also has keep its names. Rules that involve several fields, and their CEL expressions, are in
+:mod:`uniteddeployment_api.rules`; :mod:`uniteddeployment_api.validation` checks them.
 """
 
 from typing import Annotated, Any, Literal
@@ -35,55 +35,55 @@ MAX_OVERRIDES = 64
 
 
 class ClusterType(Model):
-    """The kind of object that stands for a cluster."""
+    """Kind of the objects that represent clusters."""
 
     api_version: Annotated[str, Field(max_length=317)] = API_VERSION
-    """Group and version of the kind."""
+    """Group and version of the kind. Only uniteddeployment.io/v1alpha1 is supported."""
     kind: Annotated[str, Field(max_length=63)] = "Cluster"
-    """The kind."""
+    """Name of the kind. Only Cluster is supported."""
 
 
 class ClusterRegistry(Model):
-    """Which clusters the subsets may target."""
+    """Restricts the clusters that subsets may target."""
 
     namespaces: Annotated[tuple[DnsLabel, ...], Field(max_length=64)] = ()
-    """Namespaces of Cluster objects that may be targeted; any if empty."""
+    """Namespaces whose Cluster objects may be targeted. If empty, all namespaces."""
     selector: Labels = Field(default_factory=dict)
-    """Labels that a Cluster has to have to be targeted."""
+    """Labels that a Cluster object must have to be targeted."""
     cluster_type: ClusterType | None = None
-    """The kind of object that stands for a cluster; Cluster of this group if not set."""
+    """Kind of the objects that represent clusters. Defaults to Cluster, the only supported kind."""
 
 
 class TargetCluster(Model):
-    """A Cluster object."""
+    """Reference to a Cluster object."""
 
     namespace: Annotated[str, Field(max_length=63)] | None = None
-    """Where the Cluster object is; the UnitedDeployment's own namespace if not set."""
+    """Namespace of the Cluster object. Defaults to the namespace of the UnitedDeployment."""
     name: DnsSubdomain
-    """The name of the Cluster object."""
+    """Name of the Cluster object."""
 
 
 class Adoption(Model):
-    """A workload that was there before the UnitedDeployment."""
+    """An existing workload that a subset takes over."""
 
     name: DnsSubdomain
-    """The name of the workload, which is of the kind of spec.template."""
+    """Name of the workload. It must have the kind of spec.template and be in the namespace of the UnitedDeployment."""
 
 
 class Override(Model):
-    """One operation of a JSON patch (RFC 6902)."""
+    """An operation of a JSON patch (RFC 6902)."""
 
     op: Literal["add", "replace", "remove", "test", "move", "copy"]
-    """What is done."""
+    """Operation."""
     path: Annotated[str, Field(min_length=1, max_length=1024)]
-    """Where, as a JSON pointer from the root of the workload: /spec/template/spec/containers/0/image."""
+    """JSON pointer to the target, from the root of the workload, such as /spec/template/spec/containers/0/image."""
     value: Annotated[Any, WithJsonSchema({"nullable": True, "x-kubernetes-preserve-unknown-fields": True})] = None
-    """What is put there (add, replace) or has to be there (test)."""
+    """Value to set (add, replace) or to compare with (test)."""
     from_: Annotated[str, Field(max_length=1024)] | None = Field(default=None, alias="from")
-    """Where it is taken from (move, copy), as a JSON pointer."""
+    """JSON pointer to the source (move, copy)."""
 
     def operation(self) -> dict[str, Any]:
-        """The operation as RFC 6902 writes it. An explicit null is a value; what was not written is left out."""
+        """The operation in the form of RFC 6902. An explicit null is a value; fields that were not set are omitted."""
         operation: dict[str, Any] = {"op": self.op, "path": self.path}
         if "value" in self.model_fields_set:
             operation["value"] = self.value
@@ -93,95 +93,95 @@ class Override(Model):
 
 
 class Subset(Model):
-    """One failure domain: a cluster, or some nodes of it."""
+    """A part of the application that runs in one cluster, or on some nodes of it."""
 
     name: DnsLabel
-    """Part of the name of the subset's workload; unique in the UnitedDeployment."""
+    """Name of the subset, unique in the UnitedDeployment. It is part of the name of the workload."""
     target_cluster: TargetCluster | None = None
-    """The cluster that runs the subset; the one that holds the UnitedDeployment if not set."""
+    """Cluster that runs the subset. Defaults to the cluster that holds the UnitedDeployment."""
     node_selector_term: NodeSelectorTerm | None = None
-    """The nodes of the cluster that the subset's pods may run on. It may not be changed."""
+    """Nodes of the cluster that the pods of the subset may run on. Immutable. Defaults to all nodes."""
     tolerations: Annotated[tuple[Toleration, ...], Field(max_length=64)] = ()
-    """Tolerations that the subset's pods get in addition. They may not be changed."""
+    """Tolerations that are added to those of the pod template. Immutable."""
     replicas: IntOrPercent | None = None
-    """A fixed share: a number of pods or a percentage of spec.replicas. What is left is divided among the subsets
-    that have none."""
+    """Fixed share: a number of pods, or a percentage of spec.replicas, rounded half up. Subsets without a fixed share
+    divide the remaining pods evenly."""
     min_replicas: IntOrPercent | None = None
-    """As many pods as this are placed here first, in the order of the list."""
+    """Lower bound, as a number or a percentage of spec.replicas. Lower bounds are filled first, in list order."""
     max_replicas: IntOrPercent | None = None
-    """No more pods than this are placed here."""
+    """Upper bound, as a number or a percentage of spec.replicas."""
     weight: Replicas | None = None
-    """The subset's part of the replicas, in proportion to the weights of the others; 1 if not set and others have one.
-    With 0 it gets its minReplicas and what no other subset can take."""
+    """Share in proportion to the weights of the other subsets. Defaults to 1 if another subset has a weight. A subset
+    with weight 0 gets its minReplicas and the pods that no other subset can take."""
     patch: SubsetPatch | None = None
-    """A strategic merge patch on the pod template of the subset's workload; if its spec has fields of a workload's
-    spec (such as template or minReadySeconds), on the workload. It cannot set replicas, selector and partition."""
+    """Strategic merge patch on the pod template of the subset. If its spec has fields of a workload spec, such as
+    template or minReadySeconds, it is applied to the workload. It must not set replicas, selector or partition."""
     overrides: Annotated[tuple[Override, ...], Field(max_length=MAX_OVERRIDES)] = ()
-    """A JSON patch on the subset's workload, after patch, for what patch cannot say. It cannot set replicas, selector
-    and partition."""
+    """JSON patch on the workload of the subset, applied after patch. It must not set replicas, selector or
+    partition."""
     adopt: Adoption | None = None
-    """The workload in the subset's cluster that the subset takes over. It keeps its name and selector, and its pods
-    are not restarted."""
+    """Existing workload in the cluster that the subset takes over. The workload keeps its name and selector, and its
+    pods are not restarted."""
 
 
 class AdaptiveStrategy(Model):
-    """When pods that cannot be scheduled are moved to other subsets."""
+    """Settings for the type Adaptive."""
 
     reschedule_critical_seconds: Int32 = 30
-    """How long a pod may be without a node before its subset counts as unschedulable."""
+    """Seconds that a pod may stay unschedulable before the controller marks its subset as unschedulable."""
     unschedulable_duration: Int32 = 300
-    """How many seconds a subset counts as unschedulable before new pods are tried there again."""
+    """Seconds until an unschedulable subset may get new pods again, if none of its pods is unschedulable by then."""
     reserve_unschedulable_pods: StrictBool = False
-    """Keep the pods that cannot be scheduled waiting, and run a stand-in for each in another subset until they are
-    ready. Not for kinds whose pods have ordinals."""
+    """Keep unschedulable pods pending, and run a stand-in for each in another subset until the pod has been ready for
+    unschedulableDuration. Only for Deployments and CloneSets."""
 
 
 def _or(default: str) -> BeforeValidator:
-    """An empty text, which OpenKruise takes for the default."""
+    """Replace an empty string, which OpenKruise accepts as the default, by ``default``."""
     return BeforeValidator(lambda value: default if value == "" else value)
 
 
 class ScheduleStrategy(Model):
-    """What happens to pods that cannot be scheduled in their subset."""
+    """What happens to pods that cannot be scheduled."""
 
     type: Annotated[
         Literal["Fixed", "Adaptive"],
         _or("Fixed"),
         WithJsonSchema({"type": "string", "enum": ["Fixed", "Adaptive", ""]}),
     ] = "Fixed"
-    """Fixed: they wait. Adaptive: other subsets run them."""
+    """Fixed: unschedulable pods stay pending. Adaptive: other subsets run them instead."""
     adaptive: AdaptiveStrategy = AdaptiveStrategy()
-    """When they are moved, for Adaptive."""
+    """Settings for the type Adaptive."""
 
 
 class Topology(Model):
-    """Where the application runs."""
+    """Where the application runs and how its pods are divided."""
 
     cluster_registry: ClusterRegistry | None = None
-    """Which clusters the subsets may target."""
+    """Restricts the clusters that subsets may target."""
     subsets: Annotated[tuple[Subset, ...], Field(max_length=MAX_SUBSETS)] = ()
-    """The subsets, in order of preference."""
+    """Subsets, in order of preference."""
     schedule_strategy: ScheduleStrategy = ScheduleStrategy()
-    """What happens to pods that cannot be scheduled in their subset."""
+    """What happens to pods that cannot be scheduled."""
     max_unavailable: IntOrPercent = "25%"
-    """How many of all pods may be missing while subsets are removed, moved or change their kind of workload: a number
-    or a percentage of spec.replicas."""
+    """Number of pods of the application that may be unavailable while workloads of removed, moved or converted subsets
+    are deleted, as a number or a percentage of all pods, rounded down."""
     ordinals: Literal["Shared", "Disjoint"] = "Shared"
-    """Shared: the pods of each StatefulSet are counted from 0. Disjoint: each subset has a range of its own, so that
-    no two pods of the application have the same ordinal."""
+    """Shared: the ordinals of each StatefulSet start at the same number. Disjoint: each subset has its own range, so
+    that no two pods of the application have the same ordinal. Immutable."""
     ordinal_block: (
         Annotated[int, Field(strict=True, ge=1, le=MAX_REPLICAS, json_schema_extra={"format": "int32"})] | None
     ) = None
-    """How many ordinals a subset without a whole number as maxReplicas has, with the ordinals Disjoint."""
+    """Size of the ordinal range of each subset whose maxReplicas is not a whole number, with Disjoint ordinals."""
 
 
 class ManualUpdate(Model):
-    """How many pods stay at the old revision."""
+    """Partitions: how many pods stay at the old revision."""
 
     partitions: Annotated[dict[str, IntOrPercent], Field(max_length=MAX_SUBSETS)] = Field(default_factory=dict)
-    """For each subset by name: how many of its pods stay at the old revision, as a number or a percentage."""
+    """Number or percentage of pods that stay at the old revision, by subset name. Percentages are rounded up."""
     partition: IntOrPercent = 0
-    """The partition of the subsets that partitions does not name; "100%" holds every new template back."""
+    """Partition of the subsets that partitions does not name. With 100%, a new template updates no pods."""
 
 
 class UpdateStrategy(Model):
@@ -190,47 +190,47 @@ class UpdateStrategy(Model):
     type: Annotated[Literal["Manual"], _or("Manual"), WithJsonSchema({"type": "string", "enum": ["Manual", ""]})] = (
         "Manual"
     )
-    """Manual: partitions decide how far the update goes."""
+    """Manual, the only type: partitions limit how many pods are updated."""
     manual_update: ManualUpdate = ManualUpdate()
-    """The partitions."""
+    """Partitions of the subsets."""
 
 
 class UnitedDeploymentSpec(Model):
-    """What the application is to be."""
+    """Desired state of the application."""
 
     replicas: Replicas | None = None
-    """Pods in total, at most 1000000. If not set, every subset says its own number."""
+    """Total number of pods, at most 1000000. If not set, each subset must have a whole number as replicas."""
     selector: LabelSelector
-    """Selects the application's pods. It has to match the labels of the pod template, and may not be changed."""
+    """Label selector for the pods of the application. It must match the labels of the pod template. Immutable."""
     template: WorkloadTemplate
-    """What runs in each subset."""
+    """Template of the workload of each subset."""
     topology: Topology = Topology()
-    """Where the application runs."""
+    """Where the application runs and how its pods are divided."""
     update_strategy: UpdateStrategy = UpdateStrategy()
     """How a new template is rolled out."""
     paused: StrictBool = False
-    """While true, nothing but the status is changed."""
+    """While true, the controller updates the status but changes no workload. Deletion is not paused."""
     revision_history_limit: Annotated[int, Field(strict=True, ge=0, le=1000, json_schema_extra={"format": "int32"})] = (
         10
     )
-    """How many revisions that nothing runs any more are kept, to go back to."""
+    """Number of old revisions to keep for rollbacks, in addition to those that are in use."""
     deletion_policy: Literal["Delete", "Orphan"] = "Delete"
     """What happens to the workloads when the UnitedDeployment is deleted. Delete: they are deleted with their pods,
-    unless the deletion itself asks to orphan them. Orphan: they stay in any case, and belong to nobody."""
+    unless the deletion itself orphans dependents. Orphan: they keep running without an owner."""
 
 
 class UnitedDeployment(Model):
-    """One application over many clusters and zones."""
+    """One application across several clusters and zones."""
 
     api_version: Literal["uniteddeployment.io/v1alpha1"] = "uniteddeployment.io/v1alpha1"
     kind: Literal["UnitedDeployment"] = "UnitedDeployment"
     metadata: ObjectMeta = ObjectMeta()
     spec: UnitedDeploymentSpec
-    """What the application is to be."""
+    """Desired state of the application."""
     status: UnitedDeploymentStatus = UnitedDeploymentStatus()
-    """What is known of the application."""
+    """Observed state of the application."""
 
     @property
     def recreates(self) -> bool:
-        """Whether workloads are recreated for changes that an API server refuses."""
+        """Whether the annotation allows the controller to recreate workloads to change immutable fields."""
         return self.metadata.annotations.get(ANNOTATION_RECREATE) == RECREATE

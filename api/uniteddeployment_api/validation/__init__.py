@@ -1,8 +1,8 @@
-"""Objects as they come from users and API servers: read, and checked against every rule.
+"""Parsing and validation of objects from users and API servers.
 
-:func:`parse_united_deployment` says whether an object has the right form; :func:`validate_united_deployment` says
-whether it keeps the rules of :mod:`uniteddeployment_api.rules`, also those that CEL cannot state. The webhook, the
-controller and the CLI call these two and nothing else.
+:func:`parse_united_deployment` checks the form of an object. :func:`validate_united_deployment` checks the rules of
+:mod:`uniteddeployment_api.rules`, including those without a CEL expression. The webhook, the controller and the CLI all
+validate with these functions.
 """
 
 import re
@@ -15,8 +15,8 @@ from uniteddeployment_api import names
 from uniteddeployment_api.errors import FieldError, InvalidObject, from_pydantic
 from uniteddeployment_api.v1alpha1.cluster import Cluster
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
+from uniteddeployment_api.validation.candidate import Candidate, Check, violation
 from uniteddeployment_api.validation.patched import PATCH_CHECKS
-from uniteddeployment_api.validation.seen import Check, Seen, broken
 from uniteddeployment_api.validation.sizes import SIZE_CHECKS
 from uniteddeployment_api.validation.subsets import SUBSET_CHECKS
 from uniteddeployment_api.validation.template import TEMPLATE_CHECKS
@@ -26,7 +26,7 @@ _DIFFERENCE: Final = re.compile(r"(spec|metadata\.(labels|annotations))(\.[^\s.,
 
 
 def parse_united_deployment(obj: Mapping[str, Any]) -> UnitedDeployment:
-    """The object as a model. Raises InvalidObject for unknown fields and for values of the wrong form."""
+    """Return the object as a model. Raises InvalidObject for unknown fields and for values of the wrong form."""
     try:
         return UnitedDeployment.model_validate(dict(obj))
     except ValidationError as error:
@@ -34,37 +34,40 @@ def parse_united_deployment(obj: Mapping[str, Any]) -> UnitedDeployment:
 
 
 def parse_cluster(obj: Mapping[str, Any]) -> Cluster:
-    """The object as a model. Raises InvalidObject for unknown fields, values of the wrong form and broken rules."""
+    """Return the object as a model.
+
+    Raises InvalidObject for unknown fields, for values of the wrong form, and for violated rules.
+    """
     try:
         cluster = Cluster.model_validate(dict(obj))
     except ValidationError as error:
         raise from_pydantic(error) from None
     if cluster.spec.insecure_skip_tls_verify and cluster.spec.ca_bundle:
-        raise InvalidObject([broken("cluster-ca", "spec.caBundle")])
+        raise InvalidObject([violation("cluster-ca", "spec.caBundle")])
     return cluster
 
 
 def validate_united_deployment(ud: UnitedDeployment, old: UnitedDeployment | None = None) -> tuple[FieldError, ...]:
-    """Everything that is wrong with ``ud``, in the order of the rules; with ``old``, also with the change.
+    """Return all rules that ``ud`` violates and, if ``old`` is given, that the change from ``old`` violates.
 
-    Errors with ``feasibility`` concern only the fit of the shares to the total. As in the CRD they are not told of a
-    change that leaves the topology as it was, so that the total can be scaled; call without ``old`` to learn of them.
+    Errors with ``feasibility`` mean that the shares do not fit the total. As in the CRD, they are not reported for an
+    update that leaves the topology unchanged, so that the total can be scaled. Call without ``old`` to get them.
     """
-    seen = Seen(ud, old)
+    candidate = Candidate(ud, old)
     for check in SIZE_CHECKS:
-        # What is too deep or too large is not looked into any further.
-        if errors := tuple(check(seen)):
+        # The other checks rely on these limits.
+        if errors := tuple(check(candidate)):
             return errors
-    return tuple(error for check in _CHECKS for error in check(seen))
+    return tuple(error for check in _CHECKS for error in check(candidate))
 
 
-def _annotations(seen: Seen) -> Iterator[FieldError]:
-    annotations = seen.ud.metadata.annotations
+def _annotations(candidate: Candidate) -> Iterator[FieldError]:
+    annotations = candidate.ud.metadata.annotations
     if annotations.get(names.ANNOTATION_RECREATE, "true") not in {"true", "false"}:
-        yield broken("annotation-recreate", f"metadata.annotations[{names.ANNOTATION_RECREATE}]")
+        yield violation("annotation-recreate", f"metadata.annotations[{names.ANNOTATION_RECREATE}]")
     paths = [path.strip() for path in annotations.get(names.ANNOTATION_IGNORE_DIFFERENCES, "").split(",")]
     if any(path and not _DIFFERENCE.fullmatch(path) for path in paths):
-        yield broken("annotation-ignore-differences", f"metadata.annotations[{names.ANNOTATION_IGNORE_DIFFERENCES}]")
+        yield violation("annotation-ignore-differences", f"metadata.annotations[{names.ANNOTATION_IGNORE_DIFFERENCES}]")
 
 
 _CHECKS: Final[tuple[Check, ...]] = (

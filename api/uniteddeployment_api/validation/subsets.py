@@ -1,4 +1,4 @@
-"""Checks of single subsets: their names and nodes, and the workloads that they adopt."""
+"""Checks of single subsets: names, nodes and adoption."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,41 +9,41 @@ from uniteddeployment_api.selectors import requirement_values_fit
 from uniteddeployment_api.v1alpha1.meta import NodeSelectorRequirement, Toleration
 from uniteddeployment_api.v1alpha1.template import DEPLOYMENT_TEMPLATE
 from uniteddeployment_api.v1alpha1.uniteddeployment import Subset
-from uniteddeployment_api.validation.seen import SUBSETS, Check, Seen, broken
+from uniteddeployment_api.validation.candidate import SUBSETS, Candidate, Check, violation
 
 
-def _subset_names(seen: Seen) -> Iterator[FieldError]:
+def _subset_names(candidate: Candidate) -> Iterator[FieldError]:
     names: set[str] = set()
-    for index, subset in enumerate(seen.subsets):
+    for index, subset in enumerate(candidate.subsets):
         if subset.name in names:
-            yield broken("subset-names-unique", f"{SUBSETS}[{index}].name")
+            yield violation("subset-names-unique", f"{SUBSETS}[{index}].name")
         names.add(subset.name)
 
 
-def _unchanged(seen: Seen) -> Iterator[FieldError]:
-    before = {} if seen.old is None else {subset.name: subset for subset in seen.old.spec.topology.subsets}
-    for index, subset in enumerate(seen.subsets):
+def _unchanged(candidate: Candidate) -> Iterator[FieldError]:
+    before = {} if candidate.old is None else {subset.name: subset for subset in candidate.old.spec.topology.subsets}
+    for index, subset in enumerate(candidate.subsets):
         old = before.get(subset.name)
         if old is None:
             continue
         if old.node_selector_term != subset.node_selector_term:
-            yield broken("nodes-immutable", f"{SUBSETS}[{index}].nodeSelectorTerm")
+            yield violation("nodes-immutable", f"{SUBSETS}[{index}].nodeSelectorTerm")
         if old.tolerations != subset.tolerations:
-            yield broken("nodes-immutable", f"{SUBSETS}[{index}].tolerations")
+            yield violation("nodes-immutable", f"{SUBSETS}[{index}].tolerations")
 
 
-def _node_terms(seen: Seen) -> Iterator[FieldError]:
-    for index, subset in enumerate(seen.subsets):
+def _node_terms(candidate: Candidate) -> Iterator[FieldError]:
+    for index, subset in enumerate(candidate.subsets):
         term = subset.node_selector_term
         if term is None:
             continue
         path = f"{SUBSETS}[{index}].nodeSelectorTerm"
         for number, requirement in enumerate(term.match_expressions):
             if not requirement_values_fit(requirement.operator, requirement.values):
-                yield broken("node-term-values", f"{path}.matchExpressions[{number}].values")
+                yield violation("node-term-values", f"{path}.matchExpressions[{number}].values")
         for number, requirement in enumerate(term.match_fields):
             if not _is_node_name(requirement):
-                yield broken("node-term-fields", f"{path}.matchFields[{number}]")
+                yield violation("node-term-fields", f"{path}.matchFields[{number}]")
 
 
 def _is_node_name(requirement: NodeSelectorRequirement) -> bool:
@@ -52,37 +52,39 @@ def _is_node_name(requirement: NodeSelectorRequirement) -> bool:
     )
 
 
-def _tolerations(seen: Seen) -> Iterator[FieldError]:
-    for index, subset in enumerate(seen.subsets):
+def _tolerations(candidate: Candidate) -> Iterator[FieldError]:
+    for index, subset in enumerate(candidate.subsets):
         for number, toleration in enumerate(subset.tolerations):
             path = f"{SUBSETS}[{index}].tolerations[{number}]"
             if not _is_whole(toleration):
-                yield broken("toleration-exists", path)
+                yield violation("toleration-exists", path)
             if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
-                yield broken("toleration-seconds", f"{path}.effect")
+                yield violation("toleration-seconds", f"{path}.effect")
 
 
 def _is_whole(toleration: Toleration) -> bool:
     return not toleration.value if toleration.operator == "Exists" else bool(toleration.key)
 
 
-def _adopted(seen: Seen) -> Iterator[FieldError]:
+def _adopted(candidate: Candidate) -> Iterator[FieldError]:
     owners = {}
-    if DEPLOYMENT_TEMPLATE not in seen.ud.spec.template.given:  # the names of Deployments end with a revision
-        for index, subset in enumerate(seen.subsets):
+    if DEPLOYMENT_TEMPLATE not in candidate.ud.spec.template.given:  # names of Deployments end with a revision
+        for index, subset in enumerate(candidate.subsets):
             if subset.adopt is None:
-                owners[_cluster(seen, subset), names.workload_name(seen.ud.metadata.name, subset.name)] = index
-    for index, subset in enumerate(seen.subsets):
+                owners[_cluster(candidate, subset), names.workload_name(candidate.ud.metadata.name, subset.name)] = (
+                    index
+                )
+    for index, subset in enumerate(candidate.subsets):
         if subset.adopt is None:
             continue
-        other = owners.setdefault((_cluster(seen, subset), subset.adopt.name), index)
+        other = owners.setdefault((_cluster(candidate, subset), subset.adopt.name), index)
         if other != index:
-            yield broken("adopt-unique", f"{SUBSETS}[{index}].adopt.name", seen.subsets[other].name)
+            yield violation("adopt-unique", f"{SUBSETS}[{index}].adopt.name", candidate.subsets[other].name)
 
 
-def _cluster(seen: Seen, subset: Subset) -> tuple[str, str] | None:
+def _cluster(candidate: Candidate, subset: Subset) -> tuple[str, str] | None:
     target = subset.target_cluster
-    return (target.namespace or seen.ud.metadata.namespace, target.name) if target else None
+    return (target.namespace or candidate.ud.metadata.namespace, target.name) if target else None
 
 
 SUBSET_CHECKS: Final[tuple[Check, ...]] = (_subset_names, _unchanged, _node_terms, _tolerations, _adopted)

@@ -140,7 +140,7 @@ async def test_a_change_is_judged_against_what_there_is(tmp_path: Path) -> None:
         pods["metadata"]["labels"] = {"app": "other"}
         result = await made.ud("plan", "-f", "-", stdin=yaml.safe_dump(other))
         assert result.exit_code == 2
-        assert "spec.selector: the selector may not be changed" in result.stderr
+        assert "spec.selector: the selector is immutable" in result.stderr
 
         grown = two_members(replicas=12)
         assert [step["do"] for step in (await planned(made, grown))["steps"]] == ["scale", "scale"]

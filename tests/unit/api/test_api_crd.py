@@ -1,5 +1,6 @@
 """The CRDs are what an API server takes as structural, and the files in config/ are what the models say."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,13 @@ def test_every_node_is_structural(path: str, node: dict[str, Any]) -> None:
         assert key in node["properties"]
     for key in node.get("x-kubernetes-list-map-keys", ()):
         assert key in node["items"]["required"]
+
+
+def test_kubectl_explain_describes_every_field() -> None:
+    """A description is a sentence. Fields of workloads are described by their own kinds."""
+    own = [(path, node) for path, node in NODES if not re.search(r"Template\.spec\.|\.patch\.|\[\]$|\.metadata$", path)]
+    described = {path: node.get("description", "") for path, node in own}
+    assert [path for path, text in described.items() if path.count(".") and not text.endswith(".")] == []
 
 
 def test_nothing_that_rules_look_through_is_unbounded() -> None:

@@ -204,6 +204,19 @@ def test_a_value_of_the_wrong_form_is_told_by_all_with_its_path(
     assert error.rule in FORMS
 
 
+def test_labels_that_a_patch_takes_out_of_the_selector_are_reported_with_the_part_of_the_selector() -> None:
+    """The message names the field of the selector, not the internal name of a rule."""
+    expressions = [{"key": "tier", "operator": "DoesNotExist"}]
+    obj = subsets(
+        {"patch": {"metadata": {"labels": {"tier": "x"}}}},
+        selector={"matchLabels": {"app": "web"}, "matchExpressions": expressions},
+    )
+    (error,) = python_errors(obj)
+    assert error.path == "spec.topology.subsets[0]"
+    assert "template.metadata.labels: the labels of the pod template must satisfy spec.selector.m" in error.message
+    assert "selector-matches" not in error.message
+
+
 def test_a_scale_beyond_the_maximum_is_refused_by_the_api_server(host: Host) -> None:
     """I16: ``kubectl scale`` passes no webhook."""
     path = "/apis/uniteddeployment.io/v1alpha1/namespaces/default/uniteddeployments"

@@ -40,7 +40,7 @@ def test_a_spec_that_is_nested_too_deep_is_refused_with_its_path(levels: int) ->
     app, errors = parse(stored(with_deep_value(levels)))
     assert app is None
     assert [error.path for error in errors] == ["spec.template.statefulSetTemplate.spec"]
-    assert "nested deeper than 64 levels" in errors[0].message
+    assert "must not be nested more than 64 levels deep" in errors[0].message
 
 
 def test_a_spec_that_makes_reading_fail_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What checks look at, and how they say what is wrong."""
+"""The input of validation checks, and the errors that they yield."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,31 +12,33 @@ SUBSETS: Final = "spec.topology.subsets"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """An object and, for a change, what it was."""
+class Candidate:
+    """An object under validation and, for an update, its previous version."""
 
     ud: UnitedDeployment
     old: UnitedDeployment | None
 
     @property
     def subsets(self) -> tuple[Subset, ...]:
+        """Subsets of the object."""
         return self.ud.spec.topology.subsets
 
     @property
     def template(self) -> tuple[str, Mapping[str, Any]] | None:
-        """Field and content of the workload's spec, if there is exactly one."""
-        return chosen(self.ud)
+        """See :func:`single_template`."""
+        return single_template(self.ud)
 
     @property
     def only_scaled(self) -> bool:
+        """Whether this is an update that leaves the topology unchanged."""
         return self.old is not None and self.old.spec.topology == self.ud.spec.topology
 
 
-Check = Callable[[Seen], Iterator[FieldError]]
+Check = Callable[[Candidate], Iterator[FieldError]]
 
 
-def chosen(ud: UnitedDeployment) -> tuple[str, Mapping[str, Any]] | None:
-    """The field of spec.template that is set, and the spec in it; None if there is not exactly one."""
+def single_template(ud: UnitedDeployment) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the field of spec.template that is set, and its workload spec; None unless exactly one is set."""
     given = ud.spec.template.given
     if len(given) != 1:
         return None
@@ -45,12 +47,12 @@ def chosen(ud: UnitedDeployment) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def spec_path(field: str) -> str:
-    """Where the workload's spec is, for a field of spec.template."""
+    """Return the path of the workload spec in a field of spec.template."""
     return f"spec.template.{field}.spec"
 
 
-def broken(name: str, path: str, detail: str = "") -> FieldError:
-    """The error of a rule at a path, in the rule's words."""
+def violation(name: str, path: str, detail: str = "") -> FieldError:
+    """Return the error for a violated rule at a path, with the message of the rule."""
     entry = rule(name)
     message = f"{entry.message} ({detail})" if detail else entry.message
     return FieldError(path, message, name, entry.feasibility)
