@@ -19,7 +19,7 @@ from uniteddeployment.kube.requests import Propagation
 from uniteddeployment.kube.resource import NAMESPACES, PODS, Resource
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Workload, WorkloadSpec, cluster_label
-from uniteddeployment.planning.steps import Apply, Delete, DeletePod, Event, MemberStep, Release, Scale
+from uniteddeployment.planning.steps import Apply, Delete, DeletePod, Event, MemberStep, Reclaim, Release, Scale
 from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)
@@ -59,7 +59,7 @@ class MemberWriter:
         noted = (step.cluster, step.kind, step.name)
         match step:
             case Apply(adopt=True):
-                stored = await adopt(member, resource, subject.namespace, step)
+                stored = await adopt(member, resource, subject, step)
                 member.cache.keep(step.kind, stored)
                 memory.generations[noted] = stored.metadata.generation
             case Apply(create=True):
@@ -84,6 +84,8 @@ class MemberWriter:
                 member.cache.expect_deletion(_app_key(subject), step.kind, step.name, step.uid)
             case Release():
                 await self._release(subject, member, resource, step)
+            case Reclaim():
+                await self._reclaim(subject, member, resource, step)
         return Written()
 
     async def _inspect(self, subject: Subject, member: Member, step: Apply, memory: Memory) -> Written:
@@ -188,6 +190,14 @@ class MemberWriter:
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             patch = {"metadata": metadata}
             await member.client.merge_patch(resource, step.name, patch, PartialObject, namespace=subject.namespace)
+
+    async def _reclaim(self, subject: Subject, member: Member, resource: Resource, step: Reclaim) -> None:
+        """Metadata alone: a write that changed the template could restart pods."""
+        patch = {"metadata": {"uid": step.uid, "annotations": {names.ANNOTATION_OWNER_UID: subject.uid}}}
+        # The object is gone, or another one has its name: the watch shows that, and the next plan works on it.
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            stored = await member.client.merge_patch(resource, step.name, patch, Workload, namespace=subject.namespace)
+            member.cache.keep(step.kind, stored)
 
 
 def _app_key(subject: Subject) -> AppKey:

@@ -10,6 +10,7 @@ from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import Application, Subject
+from uniteddeployment.planning.changes import retire
 from uniteddeployment.planning.observed import (
     HOST,
     MemberView,
@@ -18,7 +19,6 @@ from uniteddeployment.planning.observed import (
     Refusal,
     RevisionData,
     RevisionRecord,
-    Workload,
 )
 from uniteddeployment.planning.steps import Delete, MemberStep
 from uniteddeployment_api import names
@@ -166,7 +166,7 @@ def _seed(subject: Subject, view: MemberView, memory: Memory) -> None:
         if subset in memory.seeded or (entry.get("cluster") or HOST) != view.name or kind in view.unread:
             continue
         memory.seeded.add(subset)
-        found = [one for one in view.workloads if (one.subset, one.kind) == (subset, kind) and _owned(subject, one)]
+        found = [one for one in retire.owned(subject, view) if (one.subset, one.kind) == (subset, kind)]
         if sum(one.metadata.generation for one in found) == entry.get("observedGeneration", 0):
             for one in found:
                 memory.generations.setdefault((view.name, one.kind, one.metadata.name), one.metadata.generation)
@@ -181,7 +181,3 @@ def _without_deleted(view: MemberView, unanswered: Sequence[MemberStep]) -> Memb
         one.going() if (one.kind, one.metadata.name, one.metadata.uid) in deleted else one for one in view.workloads
     )
     return replace(view, workloads=tuple(workloads))
-
-
-def _owned(subject: Subject, found: Workload) -> bool:
-    return found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) == subject.uid

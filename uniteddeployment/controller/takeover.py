@@ -31,13 +31,13 @@ class NotReplaceable(errors.KubeError):
     """The workload that is to be recreated has pods that its successor could not go on with."""
 
 
-async def adopt(member: Member, resource: Resource, namespace: str, step: Apply) -> Workload:
+async def adopt(member: Member, resource: Resource, subject: Subject, step: Apply) -> Workload:
     """Make an existing workload ours without touching its pods. Raises NotAdoptable."""
     try:
-        found = await member.client.get(resource, step.name, dict[str, Any], namespace=namespace)
+        found = await member.client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
     except errors.NotFound:
         raise NotAdoptable("there is none to take over; remove adopt, and one is made") from None
-    problem = adoption.stranger(step.body, found)
+    problem = adoption.stranger(subject.owner, found)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
     # The uid keeps the write to the object that was looked at.
@@ -45,11 +45,11 @@ async def adopt(member: Member, resource: Resource, namespace: str, step: Apply)
     problem = adoption.misfit(body, found, found)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
-    tried = await _apply(member, resource, namespace, body, dict[str, Any], dry_run=True)
+    tried = await _apply(member, resource, subject.namespace, body, dict[str, Any], dry_run=True)
     problem = adoption.misfit(body, found, tried)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
-    return await _apply(member, resource, namespace, body, Workload)
+    return await _apply(member, resource, subject.namespace, body, Workload)
 
 
 async def create(member: Member, resource: Resource, subject: Subject, step: Apply) -> Workload:
@@ -61,9 +61,10 @@ async def create(member: Member, resource: Resource, subject: Subject, step: App
     except errors.Conflict:
         # Raises NotFound if it is gone again; the next plan then creates it.
         found = await member.client.get(resource, step.name, Workload, namespace=subject.namespace)
-    if found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) != subject.uid:
-        owner = adoption.owner(found.metadata.annotations)
-        raise NotOurs(f"it belongs to {owner}" if owner else "it is not of this UnitedDeployment")
+    annotations = found.metadata.annotations
+    if not subject.owner.owns(annotations):
+        other = subject.owner.other(annotations)
+        raise NotOurs(f"it belongs to {other}" if other else "it is not of this UnitedDeployment")
     if names.LABEL_NAME in found.metadata.labels:
         return found
     # Our own, which no watch shows, since somebody took its labels away.

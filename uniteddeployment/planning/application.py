@@ -7,6 +7,7 @@ from typing import Any
 
 from uniteddeployment.planning import templates
 from uniteddeployment.planning.observed import HOST, RevisionData
+from uniteddeployment.planning.ownership import Owner
 from uniteddeployment_api import Subset, UnitedDeployment, names
 from uniteddeployment_api.errors import FieldError
 
@@ -59,6 +60,12 @@ class Application:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @cached_property
+    def owner(self) -> Owner:
+        """The application, as its workloads name it."""
+        former = self.model.spec.topology.adopt
+        return Owner(self.key, self.uid, former.owner_uid if former else "")
 
     @cached_property
     def label(self) -> str:
@@ -188,6 +195,11 @@ class Subject:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def owner(self) -> Owner:
+        """The UnitedDeployment, as its workloads name it. While its spec cannot be read, only its own uid counts."""
+        return self.app.owner if self.app is not None else Owner(self.key, self.uid)
 
     def leftover_statuses(self) -> Sequence[Mapping[str, Any]]:
         """What status has of workloads that are left over from an earlier topology."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uniteddeployment.planning import status
-from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.application import Application, Subject
+from uniteddeployment.planning.changes import adoption
 from uniteddeployment.planning.changes.recreate import with_recreation
 from uniteddeployment.planning.changes.retire import any_left, everything, leftovers
 from uniteddeployment.planning.events import news
@@ -144,7 +145,7 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
         look.divided,
     )
     rows = tuple(row for row, _ in planned)
-    members: dict[str, tuple[MemberStep, ...]] = {}
+    members = _reclaims(app, observed)
     for _, steps in planned:
         for step in steps:
             members[step.cluster] = (*members.get(step.cluster, ()), step)
@@ -183,6 +184,21 @@ def _together(look: Look, planned: list[tuple[Row, tuple[MemberStep, ...]]]) -> 
         again_in=_again_in(look, rows),
         remember=divided.remember,
     )
+
+
+def _reclaims(app: Application, observed: Observed) -> dict[str, tuple[MemberStep, ...]]:
+    """Cluster -> the steps that take over the workloads of a UnitedDeployment that was lost with its host.
+
+    They come before all others, so that no later step works on a workload that belongs to somebody else.
+    """
+    if app.model.spec.paused or not app.owner.former_uid:
+        return {}
+    steps = {
+        name: adoption.reclaims(app, view)
+        for name, view in observed.members.items()
+        if view.reach is Reach.READY and name not in observed.writing
+    }
+    return {name: found for name, found in steps.items() if found}
 
 
 def _again_in(look: Look, rows: tuple[Row, ...]) -> float | None:

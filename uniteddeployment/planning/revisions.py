@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from uniteddeployment.planning.application import Application, Subject
-from uniteddeployment.planning.observed import Observed, Reach, RevisionData, RevisionRecord
+from uniteddeployment.planning.observed import NO_PODS, MemberView, Observed, RevisionData, RevisionRecord
 from uniteddeployment.planning.steps import (
     CreateRevision,
     DeleteRevision,
@@ -51,11 +51,41 @@ def plan_revisions(subject: Subject, app: Application, observed: Observed) -> Re
         # What it holds is the template as it is, whatever became of the object that keeps it.
         current = RevisionRecord(name, 0, app.hash, app.template_hash, app.patched)
         return Revisions(name, current, tuple(steps))
+    if not current_name:
+        return Revisions(name, None, tuple(steps), _lost_with_host(app, observed))
     found = records.get(current_name)
-    if not current_name or (found is not None and not found.problem):
+    if found is not None and not found.problem:
         return Revisions(name, found, tuple(steps))
     why = "is gone" if found is None else f"cannot be used ({found.problem})"
     return Revisions(name, None, tuple(steps), f"the ControllerRevision {current_name} of the stable version {why}")
+
+
+def _lost_with_host(app: Application, observed: Observed) -> str:
+    """Why the stable revision is not known, if the application was lost with its host; empty if it may be the target.
+
+    It may be the target if no pod is at another revision. While a cluster cannot be seen, nobody knows that (I8).
+    """
+    if not app.owner.former_uid:
+        return ""
+    unseen = any(view.unseen or view.unread for view in observed.members.values())
+    if not unseen and not any(_runs_another(app, view) for view in observed.members.values()):
+        return ""
+    return "the host that knew the stable version was lost"
+
+
+def _runs_another(app: Application, view: MemberView) -> bool:
+    """Return True if the cluster shows a pod of the application at another revision than the target."""
+    for subset in app.subsets:
+        target = app.revision_of(subset)
+        if any(revision not in ("", target) for revision in view.pods.get(subset, NO_PODS).living):
+            return True
+        for found in view.workloads:
+            if found.subset != subset or not app.owner.owns(found.metadata.annotations) or not found.status.replicas:
+                continue
+            # The pods of an adopted workload have no label with their revision.
+            if found.revision != target or found.status.updated_replicas < found.status.replicas:
+                return True
+    return False
 
 
 def _keep(
@@ -99,8 +129,7 @@ def forgotten(subject: Subject, observed: Observed) -> tuple[HostStep, ...]:
 
 
 def _trim(app: Application, observed: Observed, in_use: set[str]) -> list[HostStep]:
-    unseen = (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED)
-    if observed.writing or any(view.reach in unseen or view.unread for view in observed.members.values()):
+    if observed.writing or any(view.unseen or view.unread for view in observed.members.values()):
         return []  # what runs in all clusters is not known, so nothing is known to be unused
     limit = app.model.spec.revision_history_limit
     if len(observed.revisions) <= limit + len(in_use):

@@ -84,7 +84,19 @@ class Release:
     why: str
 
 
-MemberStep = Apply | Scale | Delete | DeletePod | Release
+@dataclass(frozen=True, slots=True)
+class Reclaim:
+    """Write our uid into a workload of the UnitedDeployment that was lost with its host. Its spec is not touched."""
+
+    cluster: str
+    subset: str
+    kind: str
+    name: str
+    uid: str
+    why: str
+
+
+MemberStep = Apply | Scale | Delete | DeletePod | Release | Reclaim
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ MAX_REPLICAS = 1_000_000
 PERCENT_PATTERN = r"^(100|[1-9]?[0-9])%$"
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+UID_PATTERN = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 LABEL_KEY_PATTERN = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
 LABEL_VALUE_PATTERN = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 
@@ -74,6 +75,8 @@ IntOrPercent = Annotated[
 ]
 """A number of pods (``2``), or a percentage of a total (``"25%"``)."""
 
+Uid = Annotated[str, Field(max_length=36, pattern=UID_PATTERN)]
+"""The uid that an API server gave to an object (``metadata.uid``)."""
 DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=DNS_LABEL_PATTERN)]
 DnsSubdomain = Annotated[str, Field(min_length=1, max_length=253, pattern=DNS_SUBDOMAIN_PATTERN)]
 LabelKey = Annotated[str, Field(max_length=317, pattern=LABEL_KEY_PATTERN)]

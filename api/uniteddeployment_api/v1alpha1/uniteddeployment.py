@@ -26,6 +26,7 @@ from uniteddeployment_api.v1alpha1.meta import (
     ObjectMeta,
     Replicas,
     Toleration,
+    Uid,
 )
 from uniteddeployment_api.v1alpha1.status import UnitedDeploymentStatus
 from uniteddeployment_api.v1alpha1.template import SubsetPatch, WorkloadTemplate
@@ -68,6 +69,13 @@ class Adoption(Model):
 
     name: DnsSubdomain
     """Name of the workload. It must have the kind of spec.template and be in the namespace of the UnitedDeployment."""
+
+
+class FormerOwner(Model):
+    """A UnitedDeployment of the same namespace and name that was lost with its host."""
+
+    owner_uid: Annotated[Uid, Field(alias="ownerUID")]
+    """uid of the lost UnitedDeployment. Its workloads have it in the annotation uniteddeployment.io/owner-uid."""
 
 
 class Override(Model):
@@ -166,6 +174,9 @@ class Topology(Model):
     max_unavailable: IntOrPercent = "25%"
     """Number of pods of the application that may be unavailable while workloads of removed, moved or converted subsets
     are deleted, as a number or a percentage of all pods, rounded down."""
+    adopt: FormerOwner | None = None
+    """The lost UnitedDeployment whose workloads this one takes over after its host was rebuilt. Pods are not
+    restarted."""
     ordinals: Literal["Shared", "Disjoint"] = "Shared"
     """Shared: the ordinals of each StatefulSet start at the same number. Disjoint: each subset has its own range, so
     that no two pods of the application have the same ordinal. Immutable."""

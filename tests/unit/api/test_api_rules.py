@@ -30,6 +30,7 @@ from uniteddeployment_api.errors import FORMS
 from uniteddeployment_api.rules import RULES, rule
 
 REMOVAL = {"op": "remove", "path": "/spec/serviceName"}
+LOST_UID = "0b4fd3f6-5d2f-4f0c-9d3f-3f0a5a4a0f11"
 BROKEN_IDS = [f"{row[0]}-{i}" for i, row in enumerate(BROKEN)]
 CHANGE_IDS = [f"{row[0]}-{i}" for i, row in enumerate(FORBIDDEN_CHANGES)]
 HAVE_CEL = {entry.name for entry in RULES if entry.cel}
@@ -154,6 +155,11 @@ def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
         (f"{ADAPTIVE}.rescheduleCriticalSeconds", -1, f"{ADAPTIVE}.rescheduleCriticalSeconds", "0 or more"),
         ("spec.topology.scheduleStrategy.type", "Elastic", "spec.topology.scheduleStrategy.type", "'Adaptive'"),
         ("spec.topology.subsets.0.adopt", {"name": ""}, "spec.topology.subsets[0].adopt.name", "empty"),
+        ("spec.topology.adopt", {}, "spec.topology.adopt.ownerUID", "required"),
+        ("spec.topology.adopt", {"ownerUID": "web"}, "spec.topology.adopt.ownerUID", "must match"),
+        ("spec.topology.adopt", {"ownerUID": LOST_UID.upper()}, "spec.topology.adopt.ownerUID", "must match"),
+        ("spec.topology.adopt", {"ownerUID": f"{LOST_UID}0"}, "spec.topology.adopt.ownerUID", "at most 36 characters"),
+        ("spec.topology.adopt", {"ownerUID": 5}, "spec.topology.adopt.ownerUID", "string"),
         ("spec.topology.subsets.0.overrides", [REMOVAL] * 65, "spec.topology.subsets[0].overrides", "at most 64"),
         ("spec.topology.subsets.0.patch", [], "spec.topology.subsets[0].patch", "object"),
         ("spec.paused", "yes", "spec.paused", "true or false"),

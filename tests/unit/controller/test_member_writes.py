@@ -16,7 +16,7 @@ from uniteddeployment.kube.meta import ObjectMeta
 from uniteddeployment.kube.meta import Scale as Scaled
 from uniteddeployment.kube.requests import Propagation
 from uniteddeployment.planning.observed import Workload
-from uniteddeployment.planning.steps import Apply, Delete, DeletePod, MemberStep, Release, Scale
+from uniteddeployment.planning.steps import Apply, Delete, DeletePod, MemberStep, Reclaim, Release, Scale
 from uniteddeployment_api import names
 
 APP = make.application(make.manifest())
@@ -313,3 +313,21 @@ async def test_a_release_takes_our_marks_off_that_very_object(refusal: Exception
     assert set(metadata["labels"].values()) == set(metadata["annotations"].values()) == {None}
     assert {names.LABEL_NAME, names.LABEL_SUBSET} <= set(metadata["labels"])
     assert {names.ANNOTATION_OWNER_UID, names.ANNOTATION_APPLIED} <= set(metadata["annotations"])
+
+
+async def test_reclaiming_writes_our_uid_and_nothing_else_and_keeps_the_answer() -> None:
+    """I13: the template is not touched, so no pod restarts."""
+    member = Member(stored(9), known=stored(5))
+    assert await member.write(Reclaim("near", "member-1", "StatefulSet", NAME, "uid-1", "it was lost")) == Written()
+    ((_, (name, patch)),) = member.client.asked
+    annotations = {names.ANNOTATION_OWNER_UID: SUBJECT.uid}
+    assert (name, patch) == (NAME, {"metadata": {"uid": "uid-1", "annotations": annotations}})
+    assert member.shown is not None
+    assert member.shown.metadata.resource_version == "9"
+
+
+@pytest.mark.parametrize("refusal", [GONE, CONFLICT], ids=["gone", "namesake"])
+async def test_what_is_reclaimed_may_be_gone_by_then(refusal: Exception) -> None:
+    member = Member(refusal, known=stored(5))
+    await member.write(Reclaim("near", "member-1", "StatefulSet", NAME, "uid-1", "it was lost"))
+    assert member.shown == stored(5)

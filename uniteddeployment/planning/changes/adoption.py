@@ -3,6 +3,9 @@
 The workload carries none of our labels, so no watch shows it. The first write therefore looks at it: it is taken only
 if it was asked for by name, is nobody else's, and is what the subset wants already, so that nothing restarts (I13).
 From then on it is the subset's workload like any other, but that it keeps its name, its selector and its pods' labels.
+
+The workloads of a UnitedDeployment that was lost with its host are another case: watches show them, and they have our
+names and labels. They only need our uid (:func:`reclaims`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,8 +14,9 @@ from typing import Any
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.kinds.base import NO_CLAIM, Claim
 from uniteddeployment.planning.observed import MemberView
-from uniteddeployment.planning.steps import Apply, MemberStep
-from uniteddeployment_api import Subset, names
+from uniteddeployment.planning.ownership import Owner
+from uniteddeployment.planning.steps import Apply, MemberStep, Reclaim
+from uniteddeployment_api import Subset
 
 
 def claim(subject: Subject, app: Application, subset: Subset) -> Claim:
@@ -31,11 +35,10 @@ def claim(subject: Subject, app: Application, subset: Subset) -> Claim:
     return NO_CLAIM
 
 
-def stranger(body: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Whose the existing workload is, if it is somebody's; nothing if it may be taken."""
+def stranger(owner: Owner, found: Mapping[str, Any]) -> str:
+    """Why the existing workload may not be taken over by ``owner``; empty if it may."""
     metadata = found.get("metadata") or {}
-    annotations = metadata.get("annotations") or {}
-    other = owner(annotations, body["metadata"]["annotations"][names.ANNOTATION_OWNER_UID])
+    other = owner.other(metadata.get("annotations") or {})
     if other:
         return f"it belongs to {other}"
     for reference in metadata.get("ownerReferences") or ():
@@ -54,18 +57,24 @@ def taken(app: Application, view: MemberView, steps: Iterable[MemberStep]) -> st
     """
     wanted = {(step.kind, step.subset) for step in steps if isinstance(step, Apply) and step.create}
     for found in view.workloads if wanted else ():
-        other = owner(found.metadata.annotations, app.uid)
+        other = app.owner.other(found.metadata.annotations)
         if other and (found.kind, found.subset) in wanted:
             return f"{found.kind} {found.metadata.name} belongs to {other} and is left alone"
     return ""
 
 
-def owner(annotations: Mapping[str, str], uid: str = "") -> str:
-    """Which UnitedDeployment owns a workload, if it is another one than that with ``uid``."""
-    known = annotations.get(names.ANNOTATION_OWNER_UID)
-    if not known or known == uid:
-        return ""
-    return f"the UnitedDeployment {annotations.get(names.ANNOTATION_OWNER, 'unknown')} (uid {known})"
+def reclaims(app: Application, view: MemberView) -> tuple[Reclaim, ...]:
+    """The steps that take over what a UnitedDeployment left in a cluster when it was lost with its host.
+
+    Every such workload gets our uid, also one that is no longer asked for: otherwise it would belong to nobody as soon
+    as spec.topology.adopt is removed.
+    """
+    why = f"take over from the lost UnitedDeployment {app.key} (uid {app.owner.former_uid})"
+    return tuple(
+        Reclaim(view.name, found.subset, found.kind, found.metadata.name, found.metadata.uid, why)
+        for found in view.workloads
+        if app.owner.lost(found.metadata.annotations)
+    )
 
 
 def misfit(body: Mapping[str, Any], found: Mapping[str, Any], tried: Mapping[str, Any]) -> str:

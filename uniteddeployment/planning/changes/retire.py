@@ -13,7 +13,6 @@ from uniteddeployment.planning.kinds.moves import resolve
 from uniteddeployment.planning.observed import HOST, MemberView, Observed, Reach, Workload, cluster_label
 from uniteddeployment.planning.results import Row
 from uniteddeployment.planning.steps import Delete, Release
-from uniteddeployment_api import names
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,7 @@ def everything(subject: Subject, observed: Observed) -> Cleanup:
                 steps.append(_release(view, found))
             elif not problem:
                 steps.append(delete(view, found, "the application is being deleted"))
-    unseen = [
-        f"{view.name} ({view.detail or view.reach})"
-        for view in observed.members.values()
-        if view.reach in (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED)
-    ]
+    unseen = [f"{view.name} ({view.detail or view.reach})" for view in observed.members.values() if view.unseen]
     unseen += [
         f"{view.name} ({why})"
         for view in observed.members.values()
@@ -63,8 +58,8 @@ def any_left(subject: Subject, observed: Observed) -> bool:
 
 def owned(subject: Subject, view: MemberView) -> list[Workload]:
     """The workloads of the application that a cluster shows."""
-    uid = subject.uid
-    return [found for found in view.workloads if found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) == uid]
+    owner = subject.owner
+    return [found for found in view.workloads if owner.owns(found.metadata.annotations)]
 
 
 def foreign(observed: Observed, view: MemberView, found: Workload) -> str:
@@ -255,7 +250,7 @@ def _carried(subject: Subject, app: Application, observed: Observed, placed: Map
             continue
         if view.reach is Reach.READY and kind in view.unread:
             why = view.unread[kind]
-        elif view.reach in (Reach.PENDING, Reach.OFFLINE, Reach.SUSPENDED):
+        elif view.unseen:
             why = view.detail or str(view.reach)
         else:
             continue

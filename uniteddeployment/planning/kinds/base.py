@@ -80,9 +80,11 @@ class Demand:
 
     @cached_property
     def _owned(self) -> tuple[Workload, ...]:
-        """The workloads of this subset that are there and ours by uid, of whatever kind."""
+        """The workloads of this subset that exist and are ours, of every kind."""
         return tuple(
-            found for found in self.view.workloads if found.subset == self.subset.name and owned(self.app, found)
+            found
+            for found in self.view.workloads
+            if found.subset == self.subset.name and self.app.owner.owns(found.metadata.annotations)
         )
 
     @cached_property
@@ -281,11 +283,6 @@ def _not_created(found: Workload) -> str:
     if not found.observed or missing <= 0 or status.available_replicas < status.replicas:
         return ""
     return f"{missing} not created: see the Events of {found.kind} {found.metadata.name}"
-
-
-def owned(app: Application, found: Workload) -> bool:
-    """Whether a workload is this very application's (I13): a namesake's, or another host's, is not."""
-    return found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) == app.uid
 
 
 def applied_digest(found: Workload) -> str | None:

@@ -110,6 +110,11 @@ class MemberView:
         """Whether there is a last word of it at all: its caches were complete once."""
         return self.reach in (Reach.READY, Reach.OFFLINE)
 
+    @property
+    def unseen(self) -> bool:
+        """Return True if the cluster may run workloads that nobody sees now."""
+        return self.reach in (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED)
+
 
 @dataclass(frozen=True, slots=True)
 class RevisionRecord:

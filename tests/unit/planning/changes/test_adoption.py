@@ -56,7 +56,7 @@ def test_a_subset_that_had_a_workload_does_not_adopt_another(had, name):
 
 def test_what_is_the_same_fits():
     app = application()
-    assert adoption.stranger(body(app), there(app)) == ""
+    assert adoption.stranger(app.owner, there(app)) == ""
     assert adoption.misfit(body(app), there(app), there(app)) == ""
 
 
@@ -83,9 +83,9 @@ def test_what_is_ours_already_is_no_stranger():
     app = application()
     found = there(app)
     found["metadata"]["annotations"] = {names.ANNOTATION_OWNER_UID: app.uid}
-    assert adoption.stranger(body(app), found) == ""
+    assert adoption.stranger(app.owner, found) == ""
     found["metadata"]["deletionTimestamp"] = make.NOW
-    assert adoption.stranger(body(app), found) == "it is being deleted"
+    assert adoption.stranger(app.owner, found) == "it is being deleted"
 
 
 def taken(app, *, revision=None, partition=0, **status):
