@@ -109,9 +109,23 @@ def test_what_is_tested_elsewhere_is_tested() -> None:
     assert not missing
 
 
-def test_documents_link_to_what_exists() -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names)
+def test_no_block_of_commands_is_hidden_from_these_tests(document: Path) -> None:
+    """An indented block, as in a list, would be shown to readers and not be run here."""
+    assert document.read_text().count("```sh\n") == len(blocks(document))
+
+
+def test_documents_link_to_files_and_headings_that_exist() -> None:
     broken = []
     for document in DOCUMENTS:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
-            broken += [] if (document.parent / target).exists() else [f"{names(document)}: {target}"]
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", document.read_text()):
+            file = document.parent / target if target else document
+            if not file.exists() or (anchor and anchor not in anchors(file)):
+                broken.append(f"{names(document)}: {target}#{anchor}")
     assert not broken
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors of the headings of a document, as code hosts derive them."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,7 +17,9 @@ import yaml
 from tests.support.kubectl import kubectl
 from tests.support.processes import UD, Process
 
-SAMPLES = Path(__file__).parents[2] / "config" / "samples"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+SAMPLES = ROOT / "config" / "samples"
 SECONDS = 60
 
 
@@ -41,6 +44,17 @@ def test_the_demo_tells_the_story_to_people(demos: tuple[subprocess.CompletedPro
     told = ["8 replicas over three members", "partitions 2, 1, 1", "Held", "partitions 0", "✔ Done in"]
     places = [story.index(part) for part in told]
     assert places == sorted(places), story
+
+
+def test_the_readme_shows_what_the_demo_prints(demos: tuple[subprocess.CompletedProcess[str], ...]) -> None:
+    """Apart from ages and durations, the recording in the README is the output of the present version."""
+    recorded = re.search(r"^```\n(Starting a host.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    assert recorded is not None
+    assert _without_times(recorded[1]) == _without_times(demos[0].stdout)
+
+
+def _without_times(text: str) -> str:
+    return re.sub(r"[\d.]+ ?s\b", "TIME", text)
 
 
 def test_the_demo_gives_programs_the_state_after_each_phase(
