@@ -63,3 +63,10 @@ def test_the_models_carry_the_group_and_kinds_of_the_names() -> None:
     assert united_deployment["api_version"].default == cluster["api_version"].default == names.API_VERSION
     assert united_deployment["kind"].default == names.UNITED_DEPLOYMENT_KIND
     assert cluster["kind"].default == names.CLUSTER_KIND
+
+
+def test_every_label_and_annotation_of_ours_is_kept_when_an_object_is_read() -> None:
+    """A label or an annotation that is not in these sets is dropped from what clusters show."""
+    constants = {name: value for name, value in vars(names).items() if isinstance(value, str)}
+    assert {value for name, value in constants.items() if name.startswith("LABEL_")} == names.LABELS
+    assert {value for name, value in constants.items() if name.startswith("ANNOTATION_")} == names.ANNOTATIONS
