@@ -27,7 +27,7 @@ def _measure(members: int, replicas: int, kind: str) -> tuple[float, float]:
     fresh = make.observed(members=names)
     new = make.subject(app)
     views = {}
-    for row in plan(new, fresh).rows:
+    for row in plan(new, fresh).results:
         if kind == "statefulSetTemplate":
             found = make.stateful_set(app, row.name, replicas=row.replicas)
         else:

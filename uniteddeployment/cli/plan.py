@@ -162,10 +162,10 @@ async def _on(seen: snapshot.Snapshot, wanted: _Wanted) -> Planned:
 
 
 def _troubles(result: Plan, refused: dict[str, str]) -> tuple[Trouble, ...]:
-    found = [Trouble(row.name, row.message) for row in result.rows if row.stalled or row.reach is not Reach.READY]
+    found = [Trouble(row.name, row.message) for row in result.results if row.stalled or row.reach is not Reach.READY]
     known = {trouble.subset for trouble in found}
     found += [Trouble(subset, message) for subset, message in refused.items() if subset not in known]
-    if not any(row.stalled for row in result.rows):
+    if not any(row.stalled for row in result.results):
         conditions = (result.status or {}).get("conditions", ())
         stalled = [one for one in conditions if one["type"] == STALLED and one["status"] == "True"]
         found += [Trouble("", one["message"]) for one in stalled]
@@ -205,7 +205,7 @@ def _as_dict(planned: Planned) -> dict[str, Any]:
                 "reason": row.reason,
                 "message": row.message,
             }
-            for row in result.rows
+            for row in result.results
         ],
         "steps": [
             {"cluster": step.cluster, "do": verb(step), "kind": step.kind, "name": step.name, "why": step.why}
@@ -247,7 +247,7 @@ def _show_one(screen: Screen, planned: Planned) -> None:
             troubles.get(row.name, ()),
             "  ",
         )
-        for row in result.rows
+        for row in result.results
     ]
     screen.show(table(_COLUMNS, rows, screen.width))
     for message in troubles.get("", ()):

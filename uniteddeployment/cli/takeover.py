@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uniteddeployment.planning.changes.adoption import differences
+from uniteddeployment.planning.changes.adoption import differing_paths
 from uniteddeployment_api import names
 
 TEMPLATES: Mapping[str, str] = {"StatefulSet": "statefulSetTemplate", "Deployment": "deploymentTemplate"}
@@ -85,7 +85,7 @@ def misfit(first: Found, other: Found) -> str:
         {**_template(found.workload)["spec"], "selector": found.workload["spec"]["selector"]}
         for found in (first, other)
     )
-    difference = next(differences(one, two, "spec"), "")
+    difference = next(differing_paths(one, two, "spec"), "")
     return f"{difference} is not what it is in {first.subset}" if difference else ""
 
 

@@ -16,7 +16,7 @@ from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.report import Reporter
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.plan import Plan
-from uniteddeployment.planning.status import refused, with_conditions
+from uniteddeployment.planning.status import refused_conditions, with_conditions
 
 SHORTEST_REQUEUE_SECONDS = 1.0
 """Plans compare times in whole seconds, so an earlier pass would find nothing different."""
@@ -73,7 +73,7 @@ class Reconciler:
         plan = await self._planner.plan(subject)
 
         # 3. Persist first: such a decision cannot be re-derived after acting, so status has to hold it before (I9).
-        if plan.remember:
+        if plan.persist_first:
             return await self._persist(subject, plan)
 
         # 4. Act.
@@ -105,7 +105,7 @@ class Reconciler:
         subject = self._read(key)
         if subject is not None:
             now = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
-            status = with_conditions(subject, refused("InternalError", message), now)
+            status = with_conditions(subject, refused_conditions("InternalError", message), now)
             await self._reporter.status(subject, Plan(status=status))
 
     def _read(self, key: Key) -> Subject | None:
@@ -125,7 +125,7 @@ class Reconciler:
     async def _report(self, subject: Subject, plan: Plan, outcome: Outcome) -> Result:
         """Write status and Events, now or a little later, and say what the key needs."""
         flights = self._flights.of((subject.namespace, subject.name))
-        requeue_after = None if plan.again_in is None else max(plan.again_in, SHORTEST_REQUEUE_SECONDS)
+        requeue_after = None if plan.requeue_after is None else max(plan.requeue_after, SHORTEST_REQUEUE_SECONDS)
         reported, unreported = True, False
         if not plan.early:
             pause = self._reporter.pause(subject, plan, max((one.begun for one in flights.values()), default=None))

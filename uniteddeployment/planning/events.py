@@ -6,7 +6,7 @@ from uniteddeployment.planning import status
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import cluster_label
 from uniteddeployment.planning.replicas import adaptive
-from uniteddeployment.planning.results import Row, State
+from uniteddeployment.planning.results import State, SubsetResult
 from uniteddeployment.planning.steps import Event, MemberStep
 
 _TOLD = 10
@@ -22,40 +22,40 @@ def changes(done: Sequence[MemberStep]) -> tuple[Event, ...]:
     return (Event("Normal", "Reconciled", said + more),)
 
 
-def news(
-    subject: Subject, rows: tuple[Row, ...], *, unplaced: int, why_unplaced: str, current: str
+def build_events(
+    subject: Subject, results: tuple[SubsetResult, ...], *, unplaced: int, why_unplaced: str, current: str
 ) -> tuple[Event, ...]:
     """What is not in status yet: subsets that need somebody to act, replicas without a place, the end of a rollout."""
-    events = [*_stalls(subject, rows), *_turns(subject, rows)]
+    events = [*_stalls(subject, results), *_turns(subject, results)]
     stored = {one["type"]: one["status"] for one in subject.status.get("conditions") or ()}
     told = stored.get(status.STALLED) == "True" and subject.status.get("unplacedReplicas") == unplaced
     if why_unplaced and not told:
-        events.append(Event("Warning", "Blocked", status.misplaced(rows, unplaced, why_unplaced)))
+        events.append(Event("Warning", "Blocked", status.misplaced(results, unplaced, why_unplaced)))
     if current and current != subject.status.get("currentRevision"):
         events.append(Event("Normal", "RolloutCompleted", f"every pod is ready at {current}"))
     return tuple(events)
 
 
-def _stalls(subject: Subject, rows: tuple[Row, ...]) -> list[Event]:
+def _stalls(subject: Subject, results: tuple[SubsetResult, ...]) -> list[Event]:
     """A warning for each subset that is Stalled, unless status says so already."""
     entries = subject.subset_statuses()
     told = {name: entry.get("reason") for name, entry in entries.items() if entry.get("state") == State.STALLED}
     return [
-        Event("Warning", "SubsetStalled", f"{row.name}: {row.message}")
-        for row in rows
-        if row.stalled and told.get(row.name) != row.message
+        Event("Warning", "SubsetStalled", f"{result.name}: {result.message}")
+        for result in results
+        if result.stalled and told.get(result.name) != result.message
     ]
 
 
-def _turns(subject: Subject, rows: tuple[Row, ...]) -> list[Event]:
+def _turns(subject: Subject, results: tuple[SubsetResult, ...]) -> list[Event]:
     """Subsets that have turned unschedulable, or schedulable again."""
     entries = subject.subset_statuses()
     turned = [
-        (row.name, condition)
-        for row in rows
-        for condition in row.conditions
+        (result.name, condition)
+        for result in results
+        for condition in result.conditions
         if condition["type"] == adaptive.SCHEDULABLE
-        and condition["status"] != adaptive.schedulable_condition(entries.get(row.name, {})).get("status", "True")
+        and condition["status"] != adaptive.schedulable_condition(entries.get(result.name, {})).get("status", "True")
     ]
     return [
         Event("Warning", condition["reason"], f"{name}: {condition['message']}")

@@ -61,7 +61,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SubsetResult:
     """One subset as the plan leaves it."""
 
     name: str

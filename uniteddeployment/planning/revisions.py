@@ -121,7 +121,7 @@ def orphaned(observed: Observed) -> bool:
     return any(not one.owned for one in observed.revisions)
 
 
-def forgotten(subject: Subject, observed: Observed) -> tuple[HostStep, ...]:
+def delete_kept_revisions(subject: Subject, observed: Observed) -> tuple[HostStep, ...]:
     """Of an application whose workloads stay, the revisions go: Kubernetes takes them along only without orphaning."""
     if not subject.orphan:
         return ()

@@ -10,7 +10,7 @@ from typing import Any
 
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import Reach
-from uniteddeployment.planning.results import Row, State, first
+from uniteddeployment.planning.results import State, SubsetResult, first
 from uniteddeployment.text import shortened
 from uniteddeployment_api.selectors import selector_text
 from uniteddeployment_api.v1alpha1.meta import INT32_MAX
@@ -23,7 +23,7 @@ READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Condition:
     """One condition before it is dated."""
 
     type: str
@@ -35,8 +35,8 @@ class Verdict:
 def build(
     subject: Subject,
     app: Application,
-    rows: Sequence[Row],
-    verdicts: Sequence[Verdict],
+    results: Sequence[SubsetResult],
+    conditions: Sequence[Condition],
     *,
     unplaced: int,
     current: str,
@@ -50,44 +50,44 @@ def build(
     return {
         "observedGeneration": subject.generation,
         # An autoscaler divides the load by these: pods that only wait, while others stand in for them, are not counted.
-        "replicas": _total(max(0, row.counts.observed - row.covered) for row in rows),
-        "readyReplicas": _total(row.counts.ready for row in rows),
-        "updatedReplicas": _total(row.counts.updated for row in rows),
-        "updatedReadyReplicas": _total(row.counts.updated_ready for row in rows),
+        "replicas": _total(max(0, result.counts.observed - result.covered) for result in results),
+        "readyReplicas": _total(result.counts.ready for result in results),
+        "updatedReplicas": _total(result.counts.updated for result in results),
+        "updatedReadyReplicas": _total(result.counts.updated_ready for result in results),
         "unplacedReplicas": unplaced,
         "currentRevision": current,
         "updatedRevision": updated,
         "labelSelector": selector_text(app.model.spec.selector),
-        "conditions": dated(subject, verdicts, now),
-        "subsetStatuses": [_subset(row) for row in rows],
+        "conditions": dated(subject, conditions, now),
+        "subsetStatuses": [_subset(result) for result in results],
         **optional,
     }
 
 
-def with_conditions(subject: Subject, verdicts: Sequence[Verdict], now: str) -> dict[str, Any]:
-    """The stored status with only its conditions (and the generation they speak of) changed."""
-    conditions = dated(subject, verdicts, now)
-    return {**subject.status, "observedGeneration": subject.generation, "conditions": conditions}
+def with_conditions(subject: Subject, conditions: Sequence[Condition], now: str) -> dict[str, Any]:
+    """The stored status with only its conditions, and the generation that they were observed at, changed."""
+    entries = dated(subject, conditions, now)
+    return {**subject.status, "observedGeneration": subject.generation, "conditions": entries}
 
 
-def dated(subject: Subject, verdicts: Sequence[Verdict], now: str) -> list[dict[str, Any]]:
-    """Conditions with the time of their last change: the stored one as long as the status is the same."""
+def dated(subject: Subject, conditions: Sequence[Condition], now: str) -> list[dict[str, Any]]:
+    """Conditions with their transition times: the stored time as long as the status is the same, else ``now``."""
     stored: dict[str, Mapping[str, Any]] = {one["type"]: one for one in subject.status.get("conditions") or ()}
-    conditions = []
-    for verdict in verdicts:
-        before = stored.get(verdict.type) or {}
-        same = before.get("status") == verdict.status
-        conditions.append(
+    entries = []
+    for condition in conditions:
+        before = stored.get(condition.type) or {}
+        same = before.get("status") == condition.status
+        entries.append(
             {
-                "type": verdict.type,
-                "status": verdict.status,
+                "type": condition.type,
+                "status": condition.status,
                 "observedGeneration": subject.generation,
                 "lastTransitionTime": before.get("lastTransitionTime") if same else now,
-                "reason": verdict.reason,
-                "message": shortened(verdict.message, LONGEST_CONDITION),
+                "reason": condition.reason,
+                "message": shortened(condition.message, LONGEST_CONDITION),
             }
         )
-    return conditions
+    return entries
 
 
 def _total(counts: Iterable[int]) -> int:
@@ -95,30 +95,36 @@ def _total(counts: Iterable[int]) -> int:
     return min(sum(counts), INT32_MAX)
 
 
-def verdicts(
+def summarize(
     app: Application,
-    rows: Sequence[Row],
+    results: Sequence[SubsetResult],
     *,
     unplaced: int,
     why_unplaced: str,
     leftovers: str,
     lost: Sequence[str],
     writing: bool,
-) -> tuple[Verdict, ...]:
+) -> tuple[Condition, ...]:
     """What the subsets amount to.
 
     ``leftovers`` are workloads that wait for their replacement, ``lost`` those that may run where nobody can look.
     """
-    covered = sum(row.covered for row in rows)
-    total = sum(row.replicas for row in rows) - covered
-    ready_pods = sum(row.counts.ready for row in rows)
+    covered = sum(result.covered for result in results)
+    total = sum(result.replicas for result in results) - covered
+    ready_pods = sum(result.counts.ready for result in results)
     # A subset may have more updated pods than a partition that was raised allows.
-    held = sum(min(row.partition, row.replicas - row.counts.updated) for row in rows if row.held)
-    stalled = [f"{row.name}: {row.message}" for row in rows if row.stalled]
-    unseen = [f"{row.name}: {row.message}" for row in rows if row.reach is not Reach.READY and not row.stalled]
+    held = sum(min(result.partition, result.replicas - result.counts.updated) for result in results if result.held)
+    stalled = [f"{result.name}: {result.message}" for result in results if result.stalled]
+    unseen = [
+        f"{result.name}: {result.message}"
+        for result in results
+        if result.reach is not Reach.READY and not result.stalled
+    ]
     unseen += lost
-    waiting = [f"{row.name}: {row.message}" for row in rows if not row.settled and row.reach is Reach.READY]
-    problem = misplaced(rows, unplaced, why_unplaced)
+    waiting = [
+        f"{result.name}: {result.message}" for result in results if not result.settled and result.reach is Reach.READY
+    ]
+    problem = misplaced(results, unplaced, why_unplaced)
     if unplaced:
         stalled.insert(0, problem)
     # Somebody has to correct shares that do not fit, but the application is served as closely as it can be.
@@ -126,7 +132,7 @@ def verdicts(
     progress = f"{ready_pods} of {total + unplaced} pods ready"
     progress += f", {covered} more wait to be scheduled" if covered else ""
     busy = bool(waiting or leftovers or writing) and not app.model.spec.paused
-    state = first(row.state for row in rows)
+    state = first(result.state for result in results)
     if unplaced:
         state = first([state, State.STALLED])
     if lost:
@@ -140,70 +146,70 @@ def verdicts(
     separator = ", " if ready == "True" else "; "
     blocked = [*misfit, *stalled]
     return (
-        Verdict(READY, ready, state, separator.join([progress, *details])),
-        Verdict(
+        Condition(READY, ready, state, separator.join([progress, *details])),
+        Condition(
             RECONCILING,
             "True" if busy else "False",
             State.PROGRESSING if busy else state,
             "spec.paused is set" if app.model.spec.paused else "; ".join(on_the_way),
         ),
-        Verdict(STALLED, "True" if blocked else "False", "Blocked" if blocked else "AsExpected", "; ".join(blocked)),
+        Condition(STALLED, "True" if blocked else "False", "Blocked" if blocked else "AsExpected", "; ".join(blocked)),
     )
 
 
-def misplaced(rows: Sequence[Row], unplaced: int, why: str) -> str:
+def misplaced(results: Sequence[SubsetResult], unplaced: int, why: str) -> str:
     """What is wrong with the division of the replicas; nothing if all of them have their place."""
     if not unplaced:
         return why
-    total = sum(row.replicas - row.covered for row in rows) + unplaced
+    total = sum(result.replicas - result.covered for result in results) + unplaced
     return f"{unplaced} of {total} replicas have no place: {why}"
 
 
-def refused(reason: str, message: str) -> tuple[Verdict, ...]:
+def refused_conditions(reason: str, message: str) -> tuple[Condition, ...]:
     """For a UnitedDeployment that cannot be worked on at all: what runs keeps running (I11)."""
     return (
-        Verdict(READY, "False", State.STALLED, message),
-        Verdict(RECONCILING, "False", State.STALLED, "nothing is changed until the spec is corrected"),
-        Verdict(STALLED, "True", reason, message),
+        Condition(READY, "False", State.STALLED, message),
+        Condition(RECONCILING, "False", State.STALLED, "nothing is changed until the spec is corrected"),
+        Condition(STALLED, "True", reason, message),
     )
 
 
-def deleting(waiting: str) -> tuple[Verdict, ...]:
+def deletion_conditions(waiting: str) -> tuple[Condition, ...]:
     """For one that is going away."""
     return (
-        Verdict(READY, "False", State.DELETING, waiting),
-        Verdict(RECONCILING, "True", State.DELETING, waiting),
-        Verdict(STALLED, "False", "AsExpected", ""),
+        Condition(READY, "False", State.DELETING, waiting),
+        Condition(RECONCILING, "True", State.DELETING, waiting),
+        Condition(STALLED, "False", "AsExpected", ""),
     )
 
 
-def _subset(row: Row) -> dict[str, Any]:
+def _subset(result: SubsetResult) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "name": row.name,
-        "cluster": row.cluster,
-        "state": row.state,
-        "workload": row.workload,
-        "replicas": row.replicas,
-        "observedReplicas": row.counts.observed,
-        "readyReplicas": row.counts.ready,
-        "updatedReplicas": row.counts.updated,
-        "updatedReadyReplicas": row.counts.updated_ready,
-        "partition": row.partition,
-        "revision": row.revision,
-        "reason": row.message,
-        "observedGeneration": row.generation,
+        "name": result.name,
+        "cluster": result.cluster,
+        "state": result.state,
+        "workload": result.workload,
+        "replicas": result.replicas,
+        "observedReplicas": result.counts.observed,
+        "readyReplicas": result.counts.ready,
+        "updatedReplicas": result.counts.updated,
+        "updatedReadyReplicas": result.counts.updated_ready,
+        "partition": result.partition,
+        "revision": result.revision,
+        "reason": result.message,
+        "observedGeneration": result.generation,
     }
-    if row.ordinals_start is not None:
-        entry["ordinalsStart"] = row.ordinals_start
-    if row.reserved:
-        entry["reservedReplicas"] = row.reserved
-    if row.conditions:
-        entry["conditions"] = list(row.conditions)
-    if row.revisions:
-        shown = sorted(sorted(row.revisions, key=lambda one: -one[1])[:MOST_REVISIONS])
+    if result.ordinals_start is not None:
+        entry["ordinalsStart"] = result.ordinals_start
+    if result.reserved:
+        entry["reservedReplicas"] = result.reserved
+    if result.conditions:
+        entry["conditions"] = list(result.conditions)
+    if result.revisions:
+        shown = sorted(sorted(result.revisions, key=lambda one: -one[1])[:MOST_REVISIONS])
         entry["revisions"] = [
             {"revision": revision, "replicas": replicas, "readyReplicas": ready} for revision, replicas, ready in shown
         ]
-    if row.last_observed:
-        entry["lastObservedTime"] = row.last_observed
+    if result.last_observed:
+        entry["lastObservedTime"] = result.last_observed
     return entry

@@ -1,4 +1,4 @@
-"""One subset of a plan: what it is to be, what its kind makes of that, and the row that status shows of it."""
+"""One subset of a plan: what it is to be, what its kind makes of that, and the result that status shows of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,11 +7,11 @@ from typing import Any
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes import adoption
 from uniteddeployment.planning.kinds import KINDS
-from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
+from uniteddeployment.planning.kinds.base import SubsetContext, SubsetPlan
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, cluster_label
 from uniteddeployment.planning.replicas import ordinals
 from uniteddeployment.planning.replicas.divide import Division, partition
-from uniteddeployment.planning.results import Counts, Row
+from uniteddeployment.planning.results import Counts, SubsetResult
 from uniteddeployment.planning.revisions import Revisions
 from uniteddeployment.planning.steps import MemberStep
 from uniteddeployment_api import Subset, names
@@ -22,7 +22,7 @@ SERVED = "Served"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PlanContext:
     """What every subset is planned from."""
 
     subject: Subject
@@ -33,13 +33,13 @@ class Look:
     ranges: Mapping[str, ordinals.Range]
 
 
-def plan_subset(look: Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]]:
-    """The row and the steps of one subset. Raises TemplateMissing."""
-    app, observed = look.app, look.observed
+def plan_subset(inputs: PlanContext, subset: Subset) -> tuple[SubsetResult, tuple[MemberStep, ...]]:
+    """The result and the steps of one subset. Raises TemplateMissing."""
+    app, observed = inputs.app, inputs.observed
     cluster = app.cluster_of(subset)
     view = _view_of_kind(observed.members.get(cluster), cluster, app.kind)
-    replicas, reason = _number(look, subset, view)
-    demand = Demand(
+    replicas, reason = _number(inputs, subset, view)
+    context = SubsetContext(
         app=app,
         subset=subset,
         cluster=cluster,
@@ -47,53 +47,53 @@ def plan_subset(look: Look, subset: Subset) -> tuple[Row, tuple[MemberStep, ...]
         replicas=replicas,
         partition=partition(app, subset.name, replicas),
         target=app.revision_of(subset.name),
-        stable=look.revisions.stable_of(subset.name),
-        templates=look.revisions.templates(app, subset.name, observed.templates),
+        stable=inputs.revisions.stable_of(subset.name),
+        templates=inputs.revisions.templates(app, subset.name, observed.templates),
         generations=observed.generations,
         reason=reason,
-        ignored=look.subject.ignored,
-        ordinals_start=look.ranges[subset.name].start if subset.name in look.ranges else None,
-        claim=adoption.claim(look.subject, app, subset),
-        waiting=look.divided.reserved.get(subset.name, 0),
-        covered=look.divided.covered.get(subset.name, 0),
-        schedulable=look.divided.conditions.get(subset.name),
+        ignored=inputs.subject.ignored,
+        ordinals_start=inputs.ranges[subset.name].start if subset.name in inputs.ranges else None,
+        claim=adoption.claim(inputs.subject, app, subset),
+        reserved=inputs.divided.reserved.get(subset.name, 0),
+        covered=inputs.divided.covered.get(subset.name, 0),
+        schedulable=inputs.divided.conditions.get(subset.name),
         now=observed.now,
-        lost=look.revisions.lost,
+        lost=inputs.revisions.lost,
     )
     if not view.known:
-        return _unseen(look.subject, demand), ()
+        return _unseen(inputs.subject, context), ()
     if view.reach is Reach.READY and app.kind in view.unserved:
         message = f"{cluster_label(cluster)} {view.unserved[app.kind]}"
-        row = _row(demand, SubsetPlan((), Counts(), "", settled=False, message=message), stalled=True)
-        condition = _not_served(look.subject, subset.name, message, observed.now)
-        return replace(row, conditions=(*row.conditions, condition)), ()
+        result = _result(context, SubsetPlan((), Counts(), "", settled=False, message=message), stalled=True)
+        condition = _not_served(inputs.subject, subset.name, message, observed.now)
+        return replace(result, conditions=(*result.conditions, condition)), ()
     try:
-        result = KINDS[app.workload_kind](demand)
+        planned = KINDS[app.workload_kind](context)
     except PatchError as error:
         problem = f"spec.topology.subsets[{list(app.subsets).index(subset.name)}].{error}"
-        counts = _carried(look.subject, subset.name)
-        return _row(demand, SubsetPlan((), counts, "", settled=False, message=problem), stalled=True), ()
+        counts = _carried(inputs.subject, subset.name)
+        return _result(context, SubsetPlan((), counts, "", settled=False, message=problem), stalled=True), ()
     if view.reach is not Reach.READY:
-        return _row(demand, result, message=f"{cluster_label(cluster)} is {view.reach}: {view.detail}"), ()
-    going = [found for found in demand.mine if found.metadata.deletion_timestamp is not None]
+        return _result(context, planned, message=f"{cluster_label(cluster)} is {view.reach}: {view.detail}"), ()
+    going = [found for found in context.mine if found.metadata.deletion_timestamp is not None]
     if going:
         message = f"waits for {going[0].kind} {going[0].metadata.name}, which is being deleted"
-        return _row(demand, result, message=message), ()
-    taken = adoption.taken(app, view, result.steps)
+        return _result(context, planned, message=message), ()
+    taken = adoption.taken(app, view, planned.steps)
     if taken:
         message = f"{taken} in {cluster_label(cluster)}"
-        return _row(demand, replace(result, workload=""), message=message, stalled=True), ()
+        return _result(context, replace(planned, workload=""), message=message, stalled=True), ()
     blocked = observed.errors.get(subset.name)
     if cluster in observed.writing:
         # What comes of the write is not known, so nothing here is as asked for before it is answered (I8).
         message = blocked or f"waits for {cluster_label(cluster)} to answer"
         stalled = blocked is not None and subset.name in observed.stalled
-        return _row(demand, replace(result, settled=False), message=message, stalled=stalled), ()
-    steps = () if app.model.spec.paused else result.steps
+        return _result(context, replace(planned, settled=False), message=message, stalled=stalled), ()
+    steps = () if app.model.spec.paused else planned.steps
     if blocked and steps:
-        return _row(demand, result, message=blocked, stalled=subset.name in observed.stalled), steps
-    message = result.message or result.note or demand.reason
-    return _row(demand, result, message=message, stalled=result.stalled), steps
+        return _result(context, planned, message=blocked, stalled=subset.name in observed.stalled), steps
+    message = planned.message or planned.note or context.reason
+    return _result(context, planned, message=message, stalled=planned.stalled), steps
 
 
 def _view_of_kind(view: MemberView | None, cluster: str, kind: str) -> MemberView:
@@ -105,62 +105,66 @@ def _view_of_kind(view: MemberView | None, cluster: str, kind: str) -> MemberVie
     return view
 
 
-def _number(look: Look, subset: Subset, view: MemberView) -> tuple[int, str]:
+def _number(inputs: PlanContext, subset: Subset, view: MemberView) -> tuple[int, str]:
     """How many pods a subset is to have, and why: the division's number, or what others made of it where they may."""
-    if "spec.replicas" in look.subject.ignored:
-        found = [one for one in view.workloads if one.subset == subset.name and one.kind == look.app.kind]
+    if "spec.replicas" in inputs.subject.ignored:
+        found = [one for one in view.workloads if one.subset == subset.name and one.kind == inputs.app.kind]
         sizes = [one.spec.replicas for one in found if one.spec.replicas]
         # While replicas move between revisions their sum is no wish of anybody's: the last number counts.
-        last = look.subject.subset_statuses().get(subset.name, {}).get("replicas", 0)
+        last = inputs.subject.subset_statuses().get(subset.name, {}).get("replicas", 0)
         if found:
             number = sum(sizes) if len(sizes) < 2 else last
             return number, f"left to others by {names.ANNOTATION_IGNORE_DIFFERENCES}"
-    return look.divided.replicas[subset.name], look.divided.reasons.get(subset.name, "")
+    return inputs.divided.replicas[subset.name], inputs.divided.reasons.get(subset.name, "")
 
 
-def _unseen(subject: Subject, demand: Demand) -> Row:
+def _unseen(subject: Subject, context: SubsetContext) -> SubsetResult:
     """A subset in a cluster that shows nothing: its last counts, and why there is nothing newer."""
-    view = demand.view
-    entry = subject.subset_statuses().get(demand.subset.name, {})
+    view = context.view
+    entry = subject.subset_statuses().get(context.subset.name, {})
     missing = view.reach is Reach.UNKNOWN
-    message = f"{cluster_label(demand.cluster)}: {view.detail}" if view.detail else f"{demand.cluster} is {view.reach}"
-    counts = _carried(subject, demand.subset.name)
+    message = (
+        f"{cluster_label(context.cluster)}: {view.detail}" if view.detail else f"{context.cluster} is {view.reach}"
+    )
+    counts = _carried(subject, context.subset.name)
     planned = SubsetPlan((), counts, entry.get("workload", "").partition("/")[2], settled=False, message=message)
-    row = _row(demand, planned, stalled=missing, last_observed=view.last_contact or entry.get("lastObservedTime"))
-    return replace(row, generation=entry.get("observedGeneration", 0))
+    result = _result(
+        context, planned, stalled=missing, last_observed=view.last_contact or entry.get("lastObservedTime")
+    )
+    return replace(result, generation=entry.get("observedGeneration", 0))
 
 
-def _row(
-    demand: Demand,
+def _result(
+    context: SubsetContext,
     planned: SubsetPlan,
     *,
     message: str | None = None,
     stalled: bool = False,
     last_observed: str | None = None,
-) -> Row:
-    noted = [demand.generations.get((demand.cluster, one.kind, one.metadata.name), 0) for one in demand.mine]
-    reachable = demand.view.reach is Reach.READY
-    return Row(
-        name=demand.subset.name,
-        cluster=demand.cluster,
-        reach=demand.view.reach,
-        workload=f"{demand.app.kind}/{planned.workload}" if planned.workload else "",
-        replicas=demand.replicas,
-        partition=demand.partition,
-        revision=demand.target,
+) -> SubsetResult:
+    noted = [context.generations.get((context.cluster, one.kind, one.metadata.name), 0) for one in context.mine]
+    reachable = context.view.reach is Reach.READY
+    return SubsetResult(
+        name=context.subset.name,
+        cluster=context.cluster,
+        reach=context.view.reach,
+        workload=f"{context.app.kind}/{planned.workload}" if planned.workload else "",
+        replicas=context.replicas,
+        partition=context.partition,
+        revision=context.target,
         counts=planned.counts,
         settled=planned.settled and reachable and not stalled,
         message=planned.message if message is None else message,
-        reason=demand.reason,
+        reason=context.reason,
         stalled=stalled,
         generation=sum(noted),
-        revisions=demand.by_revision(planned.counts),
-        last_observed=last_observed or (None if reachable else demand.view.last_contact),
-        ordinals_start=demand.ordinals_start,
-        reserved=demand.waiting,
-        covered=demand.covered,
-        conditions=(demand.schedulable,) if demand.schedulable else (),
-        paused=demand.app.model.spec.paused,
+        revisions=context.by_revision(planned.counts),
+        last_observed=last_observed or (None if reachable else context.view.last_contact),
+        ordinals_start=context.ordinals_start,
+        reserved=context.reserved,
+        covered=context.covered,
+        conditions=(context.schedulable,) if context.schedulable else (),
+        paused=context.app.model.spec.paused,
     )
 
 

@@ -126,14 +126,14 @@ async def test_a_key_without_an_object_is_forgotten() -> None:
 
 async def test_a_decision_that_cannot_be_derived_again_is_stored_before_anything_is_done() -> None:
     """I9: the pass ends there, and the next one acts on what status has."""
-    stage = Stage(replace(WRITING, remember=True, events=(EVENT,)))
+    stage = Stage(replace(WRITING, persist_first=True, events=(EVENT,)))
     assert await stage.passes() == Result(back_off=True)
     assert stage.log == ["supersede", "plan", "event Tested", "status"]
 
 
 async def test_such_a_decision_waits_until_all_clusters_have_been_observed() -> None:
     """I8"""
-    stage = Stage(replace(WRITING, remember=True, early=True))
+    stage = Stage(replace(WRITING, persist_first=True, early=True))
     assert await stage.passes() == Result()
     assert stage.log == ["supersede", "plan"]
 
@@ -175,12 +175,12 @@ async def test_a_plan_that_will_change_with_time_is_made_again_then_but_not_with
     planned: float, expected: float
 ) -> None:
     """Plans compare whole seconds."""
-    assert await Stage(replace(SETTLED, again_in=planned)).passes() == Result(forget=True, requeue_after=expected)
+    assert await Stage(replace(SETTLED, requeue_after=planned)).passes() == Result(forget=True, requeue_after=expected)
 
 
 @pytest.mark.parametrize(("planned", "expected"), [(None, 0.25), (30.0, 0.25)])
 async def test_a_status_that_waits_is_left_to_a_pass_after_the_pause(planned: float | None, expected: float) -> None:
-    stage = Stage(replace(SETTLED, again_in=planned, events=(EVENT,)))
+    stage = Stage(replace(SETTLED, requeue_after=planned, events=(EVENT,)))
     stage.pause_seconds = 0.25
     assert await stage.passes() == Result(forget=True, requeue_after=expected, unreported=True)
     assert stage.log == ["supersede", "plan"]

@@ -32,7 +32,7 @@ def test_operations_cost_what_they_change_and_not_what_there_is() -> None:
     app = make.application(document)
     assert validate_united_deployment(app.model) == ()
     made = plan(make.subject(app), make.observed())
-    assert sum(len(steps) for steps in made.members.values()) or made.rows
+    assert sum(len(steps) for steps in made.members.values()) or made.results
 
 
 def test_lists_are_merged_in_the_time_that_it_takes_to_read_them() -> None:

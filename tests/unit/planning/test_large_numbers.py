@@ -53,7 +53,7 @@ def canary(kind, replicas, **shares):
 def test_a_million_replicas_are_planned_in_the_memory_of_a_few(kind, shares):
     subject, seen = canary(kind, MAX_REPLICAS, **shares)
     result = plan(subject, seen)
-    assert sum(row.replicas for row in result.rows) == MAX_REPLICAS
+    assert sum(row.replicas for row in result.results) == MAX_REPLICAS
     assert result.members
     assert peak(lambda: plan(subject, seen)) < FEW_BYTES
 
@@ -87,7 +87,7 @@ def test_entries_that_are_no_ordinals_are_left_for_the_api_server_to_refuse(entr
 def test_a_partition_of_a_member_is_no_range_either(strategy):
     raw = {"metadata": {"name": "w"}, "spec": {"replicas": INT32_MAX, "updateStrategy": strategy}}
     found = msgspec.json.decode(msgspec.json.encode(raw), type=Workload)
-    demand = SimpleNamespace(partition=0, replicas=MAX_REPLICAS, target="", stable="old", pods=NO_PODS)
+    context = SimpleNamespace(partition=0, replicas=MAX_REPLICAS, target="", stable="old", pods=NO_PODS)
     for status in (WorkloadStatus(), WorkloadStatus(updated_replicas=INT32_MAX, replicas=INT32_MAX)):
         one = msgspec.structs.replace(found, status=status)
-        assert peak(lambda one=one: (lowest(demand, one, int), keeping(demand, one, int))) < FEW_BYTES
+        assert peak(lambda one=one: (lowest(context, one, int), keeping(context, one, int))) < FEW_BYTES

@@ -116,7 +116,7 @@ def test_the_stable_revision_is_unknown_unless_every_pod_is_seen_at_the_target(o
         "member-2": make.view("member-2", reach=reach),
     }
     result = plan(make.subject(grown), make.observed(views, members=("member-1", "member-2"), generations={}))
-    row = next(one for one in result.rows if one.name == "member-1")
+    row = next(one for one in result.results if one.name == "member-1")
     assert (NOT_KNOWN in row.message) is lost
     assert row.stalled is lost
 
@@ -133,5 +133,5 @@ def test_a_subset_without_workload_gets_no_held_pods_while_others_run_another_re
     result = plan(make.subject(app), make.observed({"member-1": view}, members=("member-1", "member-2")))
     (step,) = result.members["default/member-2"]
     assert step.body["spec"]["replicas"] == 1
-    row = next(one for one in result.rows if one.name == "member-2")
+    row = next(one for one in result.results if one.name == "member-2")
     assert NOT_KNOWN in row.message

@@ -251,8 +251,8 @@ def test_a_workload_of_somebody_else_is_never_written_to():
         make.subject(app, status=status), make.observed({**views, "member-1": make.view("member-1", foreign)})
     )
     assert "default/member-1" not in result.members
-    assert "belongs to the UnitedDeployment default/web (uid uid-of-another-host)" in result.rows[0].message
-    assert result.rows[0].stalled
+    assert "belongs to the UnitedDeployment default/web (uid uid-of-another-host)" in result.results[0].message
+    assert result.results[0].stalled
 
 
 def test_the_finalizer_comes_back_also_when_the_spec_cannot_be_read():

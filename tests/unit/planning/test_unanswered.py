@@ -6,7 +6,7 @@ from typing import Any
 from tests.support import planning as make
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.plan import Plan, plan
-from uniteddeployment.planning.results import Row
+from uniteddeployment.planning.results import SubsetResult
 from uniteddeployment.planning.steps import AddFinalizer, Delete, RemoveFinalizer
 from uniteddeployment_api import names
 
@@ -19,8 +19,8 @@ def unanswered(**views: MemberView) -> Observed:
     return make.observed(seen, revisions=(make.record(APP),), writing=frozenset({SLOW}))
 
 
-def row(planned: Plan, name: str = "member-3") -> Row:
-    return next(row for row in planned.rows if row.name == name)
+def row(planned: Plan, name: str = "member-3") -> SubsetResult:
+    return next(row for row in planned.results if row.name == name)
 
 
 def condition(planned: Plan, type_: str) -> dict[str, Any]:

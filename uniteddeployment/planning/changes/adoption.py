@@ -86,7 +86,7 @@ def misfit(body: Mapping[str, Any], found: Mapping[str, Any], tried: Mapping[str
     if wanted != there:
         return "its selector is another one than spec.selector, and selectors cannot be changed"
     before, after = found["spec"].get("template"), tried["spec"].get("template")
-    differing = next(differences(before, after, "spec.template"), None)
+    differing = next(differing_paths(before, after, "spec.template"), None)
     if differing is not None:
         return f"its pods would be restarted: {differing} differs from the template of the UnitedDeployment"
     begins, moved = _first_ordinal(found), _first_ordinal(tried)
@@ -109,13 +109,13 @@ def _selector(workload: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:
     return dict(selector.get("matchLabels") or {}), sorted(expressions)
 
 
-def differences(one: Any, other: Any, path: str) -> Iterator[str]:
+def differing_paths(one: Any, other: Any, path: str) -> Iterator[str]:
     """The paths below ``path`` at which two values differ."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in sorted({*one, *other}):
-            yield from differences(one.get(key), other.get(key), f"{path}.{key}")
+            yield from differing_paths(one.get(key), other.get(key), f"{path}.{key}")
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for index, (a, b) in enumerate(zip(one, other, strict=True)):
-            yield from differences(a, b, f"{path}[{index}]")
+            yield from differing_paths(a, b, f"{path}[{index}]")
     elif one != other:
         yield path

@@ -12,11 +12,11 @@ from typing import Any
 
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed, Reach, Refusal
-from uniteddeployment.planning.results import Row
+from uniteddeployment.planning.results import SubsetResult
 from uniteddeployment.planning.steps import Apply, Delete, MemberStep, Scale
 from uniteddeployment_api import names
 
-Planned = tuple[Row, tuple[MemberStep, ...]]
+Planned = tuple[SubsetResult, tuple[MemberStep, ...]]
 
 
 def with_recreation(subject: Subject, observed: Observed, planned: Sequence[Planned]) -> list[Planned]:
@@ -24,28 +24,28 @@ def with_recreation(subject: Subject, observed: Observed, planned: Sequence[Plan
 
     Whatever becomes of that, the number of pods goes on to follow what is asked for.
     """
-    result = list(planned)
-    refused = {index: step for index, (_, steps) in enumerate(result) if (step := _refused(observed, steps))}
+    plans = list(planned)
+    refused = {index: step for index, (_, steps) in enumerate(plans) if (step := _refused(observed, steps))}
     if subject.annotations.get(names.ANNOTATION_RECREATE) != names.RECREATE:
         for index, step in refused.items():
-            row, steps = result[index]
-            hint = f'{row.message} (annotation {names.ANNOTATION_RECREATE}: "{names.RECREATE}" has it recreated)'
-            result[index] = replace(row, message=hint), (*_scaled(observed, step), *steps)
-        return result
+            result, steps = plans[index]
+            hint = f'{result.message} (annotation {names.ANNOTATION_RECREATE}: "{names.RECREATE}" has it recreated)'
+            plans[index] = replace(result, message=hint), (*_scaled(observed, step), *steps)
+        return plans
     busy = [
-        row.name
-        for index, (row, _) in enumerate(result)
-        if index not in refused and row.reach is Reach.READY and not row.settled
+        result.name
+        for index, (result, _) in enumerate(plans)
+        if index not in refused and result.reach is Reach.READY and not result.settled
     ]
     # Those of which no API server would take the successor come last, and keep the message that says why.
     for final, index in sorted((_refusal(observed, step).final, index) for index, step in refused.items()):
-        row, step = result[index][0], refused[index]
+        result, step = plans[index][0], refused[index]
         message = f"waits to be recreated until {busy[0]} is ready" if busy else "being recreated"
         if not final:
-            row = replace(row, message=message, stalled=False, settled=False)
-        result[index] = row, (*_scaled(observed, step), *(() if busy else (_anew(step),)))
-        busy = busy or [row.name]
-    return result
+            result = replace(result, message=message, stalled=False, settled=False)
+        plans[index] = result, (*_scaled(observed, step), *(() if busy else (_anew(step),)))
+        busy = busy or [result.name]
+    return plans
 
 
 def _scaled(observed: Observed, step: Apply) -> tuple[Scale, ...]:

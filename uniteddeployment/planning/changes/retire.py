@@ -11,7 +11,7 @@ from typing import Any
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.kinds.moves import resolve
 from uniteddeployment.planning.observed import HOST, MemberView, Observed, Reach, Workload, cluster_label
-from uniteddeployment.planning.results import Row
+from uniteddeployment.planning.results import SubsetResult
 from uniteddeployment.planning.steps import Delete, Release
 
 
@@ -162,21 +162,21 @@ class Leftovers:
         return tuple(f"{one.title} {one.reason}" for one in self.found if one.unseen)
 
 
-def leftovers(subject: Subject, app: Application, observed: Observed, rows: Sequence[Row]) -> Leftovers:
+def leftovers(subject: Subject, app: Application, observed: Observed, results: Sequence[SubsetResult]) -> Leftovers:
     """What is left over, and what of it may go.
 
     A workload goes once the application has its ready total, less ``spec.topology.maxUnavailable``, without it: if the
     new never gets ready, the old stays. It also stays while its subset is stalled, or is to run in a cluster that
     cannot be seen, for then nothing replaces it.
     """
-    placed = {row.name: row.cluster for row in rows}
+    placed = {result.name: result.cluster for result in results}
     old = [
         (view, found)
         for view in observed.members.values()
         for found in owned(subject, view)
         if placed.get(found.subset) != view.name or found.kind != app.kind
     ]
-    steps, settled = _settle(app, observed, rows, [pair for pair in old if pair[0].reach is Reach.READY])
+    steps, settled = _settle(app, observed, results, [pair for pair in old if pair[0].reach is Reach.READY])
     last_seen = [_last_seen(view, found) for view, found in old if view.reach is not Reach.READY]
     known = {(one.cluster, one.workload) for one in (*settled, *last_seen)}
     carried = [one for one in _carried(subject, app, observed, placed) if (one.cluster, one.workload) not in known]
@@ -187,15 +187,17 @@ def leftovers(subject: Subject, app: Application, observed: Observed, rows: Sequ
 def _settle(
     app: Application,
     observed: Observed,
-    rows: Sequence[Row],
+    results: Sequence[SubsetResult],
     old: list[tuple[MemberView, Workload]],
 ) -> tuple[tuple[Delete, ...], list[Leftover]]:
     """Decide about those that are seen: the ones with the fewest ready pods go first."""
-    desired = sum(row.replicas - row.covered for row in rows)
-    spare = sum(min(row.counts.ready, row.replicas) for row in rows if row.reach is Reach.READY) - desired
+    desired = sum(result.replicas - result.covered for result in results)
+    spare = (
+        sum(min(result.counts.ready, result.replicas) for result in results if result.reach is Reach.READY) - desired
+    )
     spare += sum(found.status.ready_replicas for _, found in old)
     spare += resolve(app.model.spec.topology.max_unavailable, desired, round_up=False)
-    unreplaced = {row.name for row in rows if row.stalled or row.reach is not Reach.READY}
+    unreplaced = {result.name for result in results if result.stalled or result.reach is not Reach.READY}
     steps: list[Delete] = []
     settled = []
     old.sort(key=lambda pair: (pair[1].status.ready_replicas, pair[0].name, pair[1].metadata.name))

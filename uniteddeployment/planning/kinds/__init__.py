@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 
 from uniteddeployment.planning.application import Kind
 from uniteddeployment.planning.kinds import advanced, cloneset, deployment, statefulset
-from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
+from uniteddeployment.planning.kinds.base import SubsetContext, SubsetPlan
 from uniteddeployment_api import UnitedDeployment
 
-KINDS: Mapping[Kind, Callable[[Demand], SubsetPlan]] = {
+KINDS: Mapping[Kind, Callable[[SubsetContext], SubsetPlan]] = {
     statefulset.KIND: statefulset.plan_subset,
     deployment.KIND: deployment.plan_subset,
     cloneset.KIND: cloneset.plan_subset,

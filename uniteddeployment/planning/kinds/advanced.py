@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from uniteddeployment.planning.application import Application, Kind
-from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
+from uniteddeployment.planning.kinds.base import SubsetContext, SubsetPlan
 from uniteddeployment.planning.kinds.partitioned import plan_ordered
 from uniteddeployment.planning.kinds.places import Place
 from uniteddeployment.planning.observed import Workload
@@ -32,16 +32,16 @@ _DIGITS = 10
 """The digits of the largest ordinal, 2147483647."""
 
 
-def plan_subset(demand: Demand) -> SubsetPlan:
+def plan_subset(context: SubsetContext) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_ordered(demand, _order)
+    return plan_ordered(context, _order)
 
 
-def _order(demand: Demand, found: Workload) -> Place | None:
-    rolling = (demand.app.workload_template["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+def _order(context: SubsetContext, found: Workload) -> Place | None:
+    rolling = (context.app.workload_template["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     if rolling.get("unorderedUpdate") is not None:
         return None
-    reserved, first = _reserved(demand.app), found.first_ordinal
+    reserved, first = _reserved(context.app), found.first_ordinal
     skipped = reserved.below(first)
 
     def place(ordinal: int) -> int | None:

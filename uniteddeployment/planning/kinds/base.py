@@ -37,7 +37,7 @@ class TemplateMissing(Exception):  # noqa: N818  (a question to the caller, not 
 
 
 @dataclass(frozen=True)
-class Demand:
+class SubsetContext:
     """What one subset is to be, and what its cluster shows of it."""
 
     app: Application
@@ -62,7 +62,7 @@ class Demand:
     """Where the subset's range of ordinals begins, with Disjoint ones."""
     claim: Claim = NO_CLAIM
     """What the subset takes over as long as it has no workload."""
-    waiting: int = 0
+    reserved: int = 0
     """How many of the replicas wait for a node, to have stand-ins elsewhere."""
     covered: int = 0
     """How many of those do have stand-ins, and so need not run."""
@@ -250,25 +250,25 @@ class SubsetPlan:
     """Somebody has to act: waiting will not help."""
 
 
-def held_note(demand: Demand, updated: int) -> str:
+def held_note(context: SubsetContext, updated: int) -> str:
     """What to say of pods that are held otherwise than one would expect; nothing if they are as one would."""
-    allowed = demand.replicas - demand.partition
-    if demand.holds and updated > allowed:
+    allowed = context.replicas - context.partition
+    if context.holds and updated > allowed:
         return (
             f"{updated} pods are updated where the partition allows {allowed}: "
             "raising a partition takes none back, going back to the earlier template does"
         )
-    old = sum(count for revision, count in demand.pods.living.items() if revision != demand.target)
-    if demand.stable is None and demand.partition and old:
-        why = demand.lost or "no version was complete before this one"
+    old = sum(count for revision, count in context.pods.living.items() if revision != context.target)
+    if context.stable is None and context.partition and old:
+        why = context.lost or "no version was complete before this one"
         return f"{old} pods are held by the partition at the revision that they have: {why}"
     return ""
 
 
-def not_creatable(demand: Demand, missing: int) -> str:
+def not_creatable(context: SubsetContext, missing: int) -> str:
     """Why pods that the partition holds cannot be created, and the way out."""
     return (
-        f"{missing} pods that the partition holds cannot be created: {demand.lost}. Lower the partition to 0, "
+        f"{missing} pods that the partition holds cannot be created: {context.lost}. Lower the partition to 0, "
         "or apply the template of the stable version and then the new one again"
     )
 

@@ -6,7 +6,7 @@ revision only as long as it remembers that revision, and a pod that is updated s
 """
 
 from uniteddeployment.planning.application import Kind
-from uniteddeployment.planning.kinds.base import Demand, SubsetPlan
+from uniteddeployment.planning.kinds.base import SubsetContext, SubsetPlan
 from uniteddeployment.planning.kinds.partitioned import plan_held
 from uniteddeployment.planning.kinds.places import unordered
 
@@ -24,6 +24,6 @@ KIND = Kind(
 )
 
 
-def plan_subset(demand: Demand) -> SubsetPlan:
+def plan_subset(context: SubsetContext) -> SubsetPlan:
     """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_held(demand, unordered)
+    return plan_held(context, unordered)

@@ -16,7 +16,7 @@ pods are updated than the partition allows (I6), this module takes care of the f
 
 from dataclasses import dataclass, replace
 
-from uniteddeployment.planning.kinds.base import Demand, SubsetPlan, applied_digest, held_note, not_creatable
+from uniteddeployment.planning.kinds.base import SubsetContext, SubsetPlan, applied_digest, held_note, not_creatable
 from uniteddeployment.planning.kinds.places import Order, Place, keeping, lowest
 from uniteddeployment.planning.kinds.progress import (
     at_one_revision,
@@ -49,152 +49,152 @@ class _Setting:
     """What somebody has to do something about: nothing is written until then."""
 
 
-def plan_ordered(demand: Demand, order: Order) -> SubsetPlan:
+def plan_ordered(context: SubsetContext, order: Order) -> SubsetPlan:
     """Plan a subset whose controller may wait for ever for a broken pod."""
-    planned = plan_held(demand, order)
-    found = next((workload for workload in demand.mine if workload.metadata.name == planned.workload), None)
+    planned = plan_held(context, order)
+    found = next((workload for workload in context.mine if workload.metadata.name == planned.workload), None)
     if planned.settled or planned.steps or found is None:
         return planned
-    step = stuck_pod(demand, found, found.partition)
+    step = stuck_pod(context, found, found.partition)
     return replace(planned, steps=(step,), message=step.why) if step else planned
 
 
-def plan_held(demand: Demand, order: Order) -> SubsetPlan:
+def plan_held(context: SubsetContext, order: Order) -> SubsetPlan:
     """Plan a subset whose workload is held by a partition of its own."""
-    takeover = demand.takes_over()
+    takeover = context.takes_over()
     if takeover is not None:
         return takeover
-    name = demand.adopted(demand.target) or demand.name(demand.target)
-    found = next((workload for workload in demand.mine if workload.metadata.name == name), None)
-    counts = counts_of(demand, found)
+    name = context.adopted(context.target) or context.name(context.target)
+    found = next((workload for workload in context.mine if workload.metadata.name == name), None)
+    counts = counts_of(context, found)
     if found is None:
-        return _created(demand, name, counts)
-    place = order(demand, found)
-    setting = _setting(demand, found, place)
+        return _created(context, name, counts)
+    place = order(context, found)
+    setting = _setting(context, found, place)
     if setting.wait or setting.problem:
         message = setting.wait or setting.problem
         return SubsetPlan((), counts, name, settled=False, message=message, stalled=bool(setting.problem))
-    step = _write(demand, found, setting) or _pod(demand, found, setting, place)
+    step = _write(context, found, setting) or _pod(context, found, setting, place)
     if step is not None:
         return SubsetPlan((step,), counts, name, settled=False, message=step.why)
-    waiting = progress(demand, found, counts, _expected(demand, setting))
-    return SubsetPlan((), counts, name, settled=not waiting, message=waiting, note=held_note(demand, counts.updated))
+    waiting = progress(context, found, counts, _expected(context, setting))
+    return SubsetPlan((), counts, name, settled=not waiting, message=waiting, note=held_note(context, counts.updated))
 
 
-def _created(demand: Demand, name: str, counts: Counts) -> SubsetPlan:
+def _created(context: SubsetContext, name: str, counts: Counts) -> SubsetPlan:
     """The plan for a subset that has no workload."""
-    if demand.lost and demand.partition:
+    if context.lost and context.partition:
         # What the partition does not hold can be created all the same.
-        allowed = demand.replicas - demand.partition
-        steps = (_create(replace(demand, replicas=allowed, partition=0)),) if allowed else ()
-        message = not_creatable(demand, demand.partition)
+        allowed = context.replicas - context.partition
+        steps = (_create(replace(context, replicas=allowed, partition=0)),) if allowed else ()
+        message = not_creatable(context, context.partition)
         return SubsetPlan(steps, counts, name, settled=False, message=message, stalled=True)
-    return SubsetPlan((_create(demand),), counts, name, settled=False, message="being created")
+    return SubsetPlan((_create(context),), counts, name, settled=False, message="being created")
 
 
-def _create(demand: Demand) -> MemberStep:
-    if demand.holds and demand.stable is not None:
-        why = f"create with {demand.replicas} replicas at the stable revision {demand.stable}"
+def _create(context: SubsetContext) -> MemberStep:
+    if context.holds and context.stable is not None:
+        why = f"create with {context.replicas} replicas at the stable revision {context.stable}"
         # All held: were it recreated over pods that run, those that are updated already would stay so.
-        rendered, held = demand.render(demand.stable), demand.replicas
-        return demand.apply(rendered, None, why, replicas=demand.replicas, partition=held)
-    why = f"create with {demand.replicas} replicas at revision {demand.target}"
-    rendered = demand.render(demand.target)
-    return demand.apply(rendered, None, why, replicas=demand.replicas, partition=demand.partition)
+        rendered, held = context.render(context.stable), context.replicas
+        return context.apply(rendered, None, why, replicas=context.replicas, partition=held)
+    why = f"create with {context.replicas} replicas at revision {context.target}"
+    rendered = context.render(context.target)
+    return context.apply(rendered, None, why, replicas=context.replicas, partition=context.partition)
 
 
-def _setting(demand: Demand, found: Workload, place: Place | None) -> _Setting:
+def _setting(context: SubsetContext, found: Workload, place: Place | None) -> _Setting:
     """What the workload is to be set to now, so that pods are created at the right revision."""
-    if not demand.partition or demand.target == demand.stable or not _by_partition(found):
-        return _target(demand, found, place)
-    if demand.stable is None:
-        return _without_stable(demand, found, place)
-    if found.revision == demand.stable and not found.observed:
-        return _wait_for_stable(demand)
+    if not context.partition or context.target == context.stable or not _by_partition(found):
+        return _target(context, found, place)
+    if context.stable is None:
+        return _without_stable(context, found, place)
+    if found.revision == context.stable and not found.observed:
+        return _wait_for_stable(context)
     if not found.spec.replicas:
-        return _from_zero(demand, found, place, demand.stable)
-    if remembers(demand, found, demand.stable):
-        return _target(demand, found, place)
-    updated = demand.pods.living.get(demand.target, 0)
-    shown = found.revision == demand.stable
-    if grows(demand, found) or (shown and (updated >= _allowed(demand) or _current_is_target(demand, found))):
-        return _stable(demand, found, place)
-    return _target(demand, found, place)
+        return _from_zero(context, found, place, context.stable)
+    if remembers(context, found, context.stable):
+        return _target(context, found, place)
+    updated = context.pods.living.get(context.target, 0)
+    shown = found.revision == context.stable
+    if grows(context, found) or (shown and (updated >= _allowed(context) or _current_is_target(context, found))):
+        return _stable(context, found, place)
+    return _target(context, found, place)
 
 
-def _from_zero(demand: Demand, found: Workload, place: Place | None, stable: str) -> _Setting:
+def _from_zero(context: SubsetContext, found: Workload, place: Place | None, stable: str) -> _Setting:
     """The way back from zero pods, where a controller knows no revision but that of its template."""
-    if found.revision != stable or applied_digest(found) != demand.render(stable).digest:
+    if found.revision != stable or applied_digest(found) != context.render(stable).digest:
         return _Setting(stable, 0, 0, f"back from zero pods: show it the stable revision {stable} first")
-    return _target(demand, found, place) if at_one_revision(found) else _wait_for_stable(demand)
+    return _target(context, found, place) if at_one_revision(found) else _wait_for_stable(context)
 
 
-def _wait_for_stable(demand: Demand) -> _Setting:
-    return _Setting(demand.target, 0, 0, wait=f"until its controller has noted the stable revision {demand.stable}")
+def _wait_for_stable(context: SubsetContext) -> _Setting:
+    return _Setting(context.target, 0, 0, wait=f"until its controller has noted the stable revision {context.stable}")
 
 
-def _target(demand: Demand, found: Workload, place: Place | None) -> _Setting:
+def _target(context: SubsetContext, found: Workload, place: Place | None) -> _Setting:
     """The template of the target revision, and the partition that holds the others."""
-    if demand.target != demand.stable:
-        partition = lowest(demand, found, place)
+    if context.target != context.stable:
+        partition = lowest(context, found, place)
     else:
-        partition = demand.partition if _uniform(demand, found) else 0
-    return _Setting(demand.target, demand.replicas, partition)
+        partition = context.partition if _uniform(context, found) else 0
+    return _Setting(context.target, context.replicas, partition)
 
 
-def _stable(demand: Demand, found: Workload, place: Place | None) -> _Setting:
+def _stable(context: SubsetContext, found: Workload, place: Place | None) -> _Setting:
     """The template of the stable revision, for a workload whose controller has forgotten it.
 
     Pods that the partition keeps, and those that it lets be created, have the revision that the controller comes from.
     """
-    stable = demand.stable or demand.target
-    partition = keeping(demand, found, place)
-    if _current_is_target(demand, found):
-        partition = max(partition, _allowed(demand))
+    stable = context.stable or context.target
+    partition = keeping(context, found, place)
+    if _current_is_target(context, found):
+        partition = max(partition, _allowed(context))
     why = "" if found.revision == stable else f"create what is added at the stable revision {stable}"
-    return _Setting(stable, demand.replicas, partition, why)
+    return _Setting(stable, context.replicas, partition, why)
 
 
-def _without_stable(demand: Demand, found: Workload, place: Place | None) -> _Setting:
+def _without_stable(context: SubsetContext, found: Workload, place: Place | None) -> _Setting:
     """Before any version was complete, what runs is held. A stable revision that is lost cannot be created any more."""
-    if not demand.lost or remembers_another(demand, found):
-        return _target(demand, found, place)
-    if found.spec.replicas and not grows(demand, found):
-        return _target(demand, found, place)
-    allowed = _allowed(demand)
+    if not context.lost or remembers_another(context, found):
+        return _target(context, found, place)
+    if found.spec.replicas and not grows(context, found):
+        return _target(context, found, place)
+    allowed = _allowed(context)
     if allowed and not found.spec.replicas:
-        return _Setting(demand.target, allowed, 0)
-    missing = demand.replicas - max(found.spec.replicas, allowed)
-    return _Setting(demand.target, 0, 0, problem=not_creatable(demand, missing))
+        return _Setting(context.target, allowed, 0)
+    missing = context.replicas - max(found.spec.replicas, allowed)
+    return _Setting(context.target, 0, 0, problem=not_creatable(context, missing))
 
 
-def _allowed(demand: Demand) -> int:
+def _allowed(context: SubsetContext) -> int:
     """How many pods may be updated."""
-    return demand.replicas - demand.partition
+    return context.replicas - context.partition
 
 
-def _current_is_target(demand: Demand, found: Workload) -> bool:
-    return current_revision(demand, found) == demand.target
+def _current_is_target(context: SubsetContext, found: Workload) -> bool:
+    return current_revision(context, found) == context.target
 
 
-def _pod(demand: Demand, found: Workload, setting: _Setting, place: Place | None) -> MemberStep | None:
+def _pod(context: SubsetContext, found: Workload, setting: _Setting, place: Place | None) -> MemberStep | None:
     """The deletion of a pod that is to be updated and that its controller leaves, as its template is the stable one."""
-    if setting.revision == demand.target or not _current_is_target(demand, found):
+    if setting.revision == context.target or not _current_is_target(context, found):
         return None
-    return next_to_update(demand, found, place)
+    return next_to_update(context, found, place)
 
 
-def _expected(demand: Demand, setting: _Setting) -> int:
+def _expected(context: SubsetContext, setting: _Setting) -> int:
     """How many pods are to be updated and ready."""
-    if demand.target == demand.stable:
-        return demand.replicas
-    if setting.revision == demand.target and setting.partition > demand.partition:
+    if context.target == context.stable:
+        return context.replicas
+    if setting.revision == context.target and setting.partition > context.partition:
         return 0  # pods above the asked-for partition are held back by canaries below it
-    return _allowed(demand)
+    return _allowed(context)
 
 
-def _write(demand: Demand, found: Workload, setting: _Setting) -> MemberStep | None:
-    rendered = demand.render(setting.revision)
+def _write(context: SubsetContext, found: Workload, setting: _Setting) -> MemberStep | None:
+    rendered = context.render(setting.revision)
     replicas, partition = setting.replicas, setting.partition
     changes = []
     if found.revision != setting.revision:
@@ -206,15 +206,15 @@ def _write(demand: Demand, found: Workload, setting: _Setting) -> MemberStep | N
     only_scale = len(changes) == 1 and found.spec.replicas != replicas
     why = setting.why or ", ".join(changes)
     if applied_digest(found) != rendered.digest:
-        return demand.apply(rendered, found, why or "template or metadata", replicas=replicas, partition=partition)
-    if demand.drifted(found):
+        return context.apply(rendered, found, why or "template or metadata", replicas=replicas, partition=partition)
+    if context.drifted(found):
         why = why or "put back what somebody else changed"
-        return demand.apply(rendered, found, why, replicas=replicas, partition=partition, drift=True)
+        return context.apply(rendered, found, why, replicas=replicas, partition=partition, drift=True)
     if only_scale:
-        return demand.scale(found, replicas, changes[0])
+        return context.scale(found, replicas, changes[0])
     if not changes:
         return None
-    return demand.apply(rendered, found, why, replicas=replicas, partition=partition)
+    return context.apply(rendered, found, why, replicas=replicas, partition=partition)
 
 
 def _by_partition(found: Workload) -> bool:
@@ -222,45 +222,45 @@ def _by_partition(found: Workload) -> bool:
     return (found.spec.update_strategy.type if found.spec.update_strategy else "") != ON_DELETE
 
 
-def _uniform(demand: Demand, found: Workload) -> bool:
+def _uniform(context: SubsetContext, found: Workload) -> bool:
     """Whether every pod is at the target revision, and its controller creates none at another."""
-    if not demand.adopted(demand.target):
-        return demand.pods.only(demand.target) and (at_one_revision(found) or not _by_partition(found))
-    updated = found.status.updated_replicas if found.revision == demand.target and found.observed else 0
+    if not context.adopted(context.target):
+        return context.pods.only(context.target) and (at_one_revision(found) or not _by_partition(found))
+    updated = found.status.updated_replicas if found.revision == context.target and found.observed else 0
     return updated >= found.status.replicas
 
 
-def stuck_pod(demand: Demand, found: Workload, partition: int) -> DeletePod | None:
+def stuck_pod(context: SubsetContext, found: Workload, partition: int) -> DeletePod | None:
     """The deletion that lets the StatefulSet go on, or None."""
-    policy = demand.app.workload_template["spec"].get("podManagementPolicy", "OrderedReady")
-    if policy != "OrderedReady" or found.revision != demand.target or not found.observed:
+    policy = context.app.workload_template["spec"].get("podManagementPolicy", "OrderedReady")
+    if policy != "OrderedReady" or found.revision != context.target or not found.observed:
         return None
-    pods = demand.pods.pods
+    pods = context.pods.pods
     if any(pod.metadata.deletion_timestamp is not None for pod in pods):
         return None
     lowest = found.first_ordinal + partition
-    wrong = [pod for pod in pods if pod.revision != demand.target and not pod.ready and pod.ordinal >= lowest]
+    wrong = [pod for pod in pods if pod.revision != context.target and not pod.ready and pod.ordinal >= lowest]
     if not wrong:
         return None
     pod: Pod = max(wrong, key=lambda pod: pod.ordinal)
-    why = f"not ready at revision {pod.revision or 'unknown'}, it keeps the StatefulSet from revision {demand.target}"
-    return DeletePod(demand.cluster, demand.subset.name, pod.metadata.name, pod.metadata.uid, why)
+    why = f"not ready at revision {pod.revision or 'unknown'}, it keeps the StatefulSet from revision {context.target}"
+    return DeletePod(context.cluster, context.subset.name, pod.metadata.name, pod.metadata.uid, why)
 
 
-def next_to_update(demand: Demand, found: Workload, place: Place | None) -> DeletePod | None:
+def next_to_update(context: SubsetContext, found: Workload, place: Place | None) -> DeletePod | None:
     """The deletion of the pod that is to be updated next, or None if there is none or it has to wait."""
-    pods, status = demand.pods.pods, found.status
-    allowed = demand.replicas - demand.partition
-    complete = found.observed and len(pods) == status.replicas == demand.replicas
-    if not complete or demand.pods.living.get(demand.target, 0) >= allowed:
+    pods, status = context.pods.pods, found.status
+    allowed = context.replicas - context.partition
+    complete = found.observed and len(pods) == status.replicas == context.replicas
+    if not complete or context.pods.living.get(context.target, 0) >= allowed:
         return None
-    if status.available_replicas < demand.replicas - demand.covered or not all(pod.living for pod in pods):
+    if status.available_replicas < context.replicas - context.covered or not all(pod.living for pod in pods):
         return None
-    old = [pod for pod in pods if pod.revision != demand.target]
+    old = [pod for pod in pods if pod.revision != context.target]
     if place is not None:
         old = [pod for pod in old if 0 <= (place(pod.ordinal) or 0) < found.partition]
     if not old:
         return None
     pod = min(old, key=lambda pod: (pod.ready, pod.ordinal, pod.metadata.name))
-    why = f"update it from revision {pod.revision or 'unknown'} to {demand.target}"
-    return DeletePod(demand.cluster, demand.subset.name, pod.metadata.name, pod.metadata.uid, why)
+    why = f"update it from revision {pod.revision or 'unknown'} to {context.target}"
+    return DeletePod(context.cluster, context.subset.name, pod.metadata.name, pod.metadata.uid, why)

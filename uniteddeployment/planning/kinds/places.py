@@ -9,25 +9,25 @@ The work grows with the pods that exist, and not with the numbers that somebody 
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from uniteddeployment.planning.kinds.base import Demand
+from uniteddeployment.planning.kinds.base import SubsetContext
 from uniteddeployment.planning.kinds.progress import at_one_revision
 from uniteddeployment.planning.observed import Workload
 
 Place = Callable[[int], int | None]
 """Ordinal of a pod -> its place among all pods of its workload; None for one that is none of them."""
 
-Order = Callable[[Demand, Workload], Place | None]
+Order = Callable[[SubsetContext, Workload], Place | None]
 """How a kind counts the places of its pods; None where any pods may stay old."""
 
 Span = tuple[int, int]
 """From the first place to the one after the last."""
 
 
-def unordered(demand: Demand, found: Workload) -> None:
+def unordered(context: SubsetContext, found: Workload) -> None:
     """For a controller that keeps a number of pods old, whichever they are."""
 
 
-def lowest(demand: Demand, found: Workload, place: Place | None) -> int:
+def lowest(context: SubsetContext, found: Workload, place: Place | None) -> int:
     """The lowest partition that keeps the number of updated pods within ``replicas - partition``.
 
     A write that makes the workload grow must not rely on how far the update has come: until its controller sees that
@@ -35,29 +35,29 @@ def lowest(demand: Demand, found: Workload, place: Place | None) -> int:
     controller has seen the last write.
     """
     if place is None:
-        return demand.partition
-    updated = _updated(demand, found, place)
-    if found.revision == demand.target and demand.replicas > found.spec.replicas:
+        return context.partition
+    updated = _updated(context, found, place)
+    if found.revision == context.target and context.replicas > found.spec.replicas:
         updated.append((found.partition, found.spec.replicas))
-    partition = _holding(demand.partition, updated)
-    if found.revision == demand.target and not found.observed:
+    partition = _holding(context.partition, updated)
+    if found.revision == context.target and not found.observed:
         partition = max(partition, found.partition)
-    return min(partition, demand.replicas)
+    return min(partition, context.replicas)
 
 
-def keeping(demand: Demand, found: Workload, place: Place | None) -> int:
+def keeping(context: SubsetContext, found: Workload, place: Place | None) -> int:
     """The partition that restarts no pod when the template shows the stable revision: of pods at other revisions."""
-    others = _others(demand, place)
-    if found.revision != demand.stable or at_one_revision(found):
-        complete = found.observed and demand.pods.total >= found.status.replicas
+    others = _others(context, place)
+    if found.revision != context.stable or at_one_revision(found):
+        complete = found.observed and context.pods.total >= found.status.replicas
         partition = others if complete else found.spec.replicas
     else:
-        complete = found.observed and demand.pods.total == found.status.replicas == found.spec.replicas
+        complete = found.observed and context.pods.total == found.status.replicas == found.spec.replicas
         partition = min(found.partition, others) if complete else found.partition
     if place is None:
         # A CloneSet that shrinks removes the pods first that are more than its partition.
-        return min(partition, max(0, demand.replicas - demand.pods.living.get(demand.stable or "", 0)))
-    return min(partition, demand.replicas)
+        return min(partition, max(0, context.replicas - context.pods.living.get(context.stable or "", 0)))
+    return min(partition, context.replicas)
 
 
 def _holding(partition: int, updated: Iterable[Span]) -> int:
@@ -73,18 +73,18 @@ def _holding(partition: int, updated: Iterable[Span]) -> int:
     return partition
 
 
-def _updated(demand: Demand, found: Workload, place: Place) -> list[Span]:
+def _updated(context: SubsetContext, found: Workload, place: Place) -> list[Span]:
     """The places of updated pods. Those that the status counts and nobody has seen are where they harm most."""
-    at = {one for ordinal in demand.pods.ordinals(demand.target) if (one := place(ordinal)) is not None}
+    at = {one for ordinal in context.pods.ordinals(context.target) if (one := place(ordinal)) is not None}
     spans = [(one, one + 1) for one in at]
     status = found.status
-    if found.revision == demand.target and found.observed:
-        unseen = status.updated_replicas - demand.pods.living.get(demand.target, 0)
+    if found.revision == context.target and found.observed:
+        unseen = status.updated_replicas - context.pods.living.get(context.target, 0)
         for region in ((found.partition, found.spec.replicas), (0, found.partition)):
             for start, end in _free(region, at, unseen):
                 spans.append((start, end))
                 unseen -= end - start
-    elif found.revision == demand.stable and not at_one_revision(found) and status.replicas > demand.pods.total:
+    elif found.revision == context.stable and not at_one_revision(found) and status.replicas > context.pods.total:
         spans.append((0, found.partition))
     return spans
 
@@ -100,9 +100,9 @@ def _free(region: Span, taken: Collection[int], count: int) -> Iterator[Span]:
         at = one + 1
 
 
-def _others(demand: Demand, place: Place | None) -> int:
+def _others(context: SubsetContext, place: Place | None) -> int:
     """How many pods are not at the stable revision or, where they have places, the first place after all of those."""
     if place is None:
-        return sum(count for revision, count in demand.pods.living.items() if revision != demand.stable)
-    places = [place(pod.ordinal) for pod in demand.pods.pods if pod.revision != demand.stable]
+        return sum(count for revision, count in context.pods.living.items() if revision != context.stable)
+    places = [place(pod.ordinal) for pod in context.pods.pods if pod.revision != context.stable]
     return max((one + 1 for one in places if one is not None), default=0)

@@ -6,17 +6,17 @@ are no pods, that one becomes the current one too, and the revision before it is
 creates no pod at the stable revision, however high it is.
 """
 
-from uniteddeployment.planning.kinds.base import Demand
+from uniteddeployment.planning.kinds.base import SubsetContext
 from uniteddeployment.planning.observed import Pod, Workload
 from uniteddeployment.planning.results import Counts
 
 
-def current_revision(demand: Demand, found: Workload) -> str | None:
+def current_revision(context: SubsetContext, found: Workload) -> str | None:
     """The revision, as we call it, that its controller takes for the current one; None if that cannot be told.
 
     Its status has the controller's own name for it. A pod has both names on its labels.
     """
-    for pod in demand.pods.pods:
+    for pod in context.pods.pods:
         if _is_current(pod, found):
             return pod.revision
     return found.revision if at_one_revision(found) else None
@@ -28,28 +28,28 @@ def at_one_revision(found: Workload) -> bool:
     return found.observed and bool(status.current_revision) and status.current_revision == status.update_revision
 
 
-def remembers(demand: Demand, found: Workload, revision: str) -> bool:
+def remembers(context: SubsetContext, found: Workload, revision: str) -> bool:
     """Whether its controller creates the pods that the partition holds at this revision, and goes on doing so.
 
     It does while the template shows that revision and no other is current, and as long as a pod of that revision
     lives: without one, the update may be complete at any moment.
     """
     if found.revision == revision and at_one_revision(found):
-        return current_revision(demand, found) == revision
-    return any(pod.living and pod.revision == revision and _is_current(pod, found) for pod in demand.pods.pods)
+        return current_revision(context, found) == revision
+    return any(pod.living and pod.revision == revision and _is_current(pod, found) for pod in context.pods.pods)
 
 
-def remembers_another(demand: Demand, found: Workload) -> bool:
+def remembers_another(context: SubsetContext, found: Workload) -> bool:
     """Whether its controller creates the pods that the partition holds at another revision than the target."""
-    return any(pod.living and pod.revision != demand.target and _is_current(pod, found) for pod in demand.pods.pods)
+    return any(pod.living and pod.revision != context.target and _is_current(pod, found) for pod in context.pods.pods)
 
 
-def grows(demand: Demand, found: Workload) -> bool:
+def grows(context: SubsetContext, found: Workload) -> bool:
     """Whether its controller has pods to create for the replicas that are asked for."""
-    if demand.replicas > found.spec.replicas:
+    if context.replicas > found.spec.replicas:
         return True
-    settled = at_one_revision(found) or found.revision == demand.stable
-    return settled and found.observed and found.status.replicas < demand.replicas
+    settled = at_one_revision(found) or found.revision == context.stable
+    return settled and found.observed and found.status.replicas < context.replicas
 
 
 def _is_current(pod: Pod, found: Workload) -> bool:
@@ -58,22 +58,22 @@ def _is_current(pod: Pod, found: Workload) -> bool:
     return bool(label) and (name == label or name.endswith(f"-{label}"))
 
 
-def counts_of(demand: Demand, found: Workload | None) -> Counts:
+def counts_of(context: SubsetContext, found: Workload | None) -> Counts:
     """The counts of a subset's workload."""
-    if demand.replaces or (found is not None and demand.adopted(demand.target)):
-        return _counts_of_status(demand, found)
+    if context.replaces or (found is not None and context.adopted(context.target)):
+        return _counts_of_status(context, found)
     if found is None or not found.status.observed_generation:
-        return _orphan_counts(demand)
+        return _orphan_counts(context)
     ready = found.status.ready_replicas
     return Counts(
         observed=found.status.replicas,
         ready=ready,
-        updated=demand.pods.living.get(demand.target, 0),
-        updated_ready=min(demand.pods.ready.get(demand.target, 0), ready),
+        updated=context.pods.living.get(context.target, 0),
+        updated_ready=min(context.pods.ready.get(context.target, 0), ready),
     )
 
 
-def _counts_of_status(demand: Demand, found: Workload | None) -> Counts:
+def _counts_of_status(context: SubsetContext, found: Workload | None) -> Counts:
     """What its own status says of what we wrote, where labels do not tell its pods.
 
     Those of an adopted workload have none of ours, those of a workload that it replaces have the same ones. Which of
@@ -83,9 +83,9 @@ def _counts_of_status(demand: Demand, found: Workload | None) -> Counts:
         return Counts()
     status = found.status
     updated = 0
-    if found.revision == demand.target and found.observed:
+    if found.revision == context.target and found.observed:
         updated = status.updated_replicas
-    elif found.revision == demand.stable and found.observed and not at_one_revision(found):
+    elif found.revision == context.stable and found.observed and not at_one_revision(found):
         # The template shows the stable revision, so the pods that are not at it are those that were updated before.
         updated = status.replicas - status.updated_replicas
     return Counts(
@@ -96,24 +96,24 @@ def _counts_of_status(demand: Demand, found: Workload | None) -> Counts:
     )
 
 
-def _orphan_counts(demand: Demand) -> Counts:
+def _orphan_counts(context: SubsetContext) -> Counts:
     """The pods themselves, while there is no workload that counts them: it may be on its way back to them."""
-    pods = demand.pods
+    pods = context.pods
     return Counts(
         observed=pods.total,
         ready=sum(pods.ready.values()),
-        updated=pods.living.get(demand.target, 0),
-        updated_ready=pods.ready.get(demand.target, 0),
+        updated=pods.living.get(context.target, 0),
+        updated_ready=pods.ready.get(context.target, 0),
     )
 
 
-def progress(demand: Demand, found: Workload, counts: Counts, expected: int) -> str:
+def progress(context: SubsetContext, found: Workload, counts: Counts, expected: int) -> str:
     """What is still to come in the cluster, or nothing. ``expected`` is how many pods are to be updated and ready."""
     if not found.observed:
         return "until its controller has seen the change"
-    why = demand.why_not_ready
-    if counts.observed != demand.replicas or counts.ready < demand.replicas - demand.covered:
-        return f"{counts.ready} of {demand.replicas} pods ready{why}"
-    if counts.updated_ready < expected - demand.covered:
+    why = context.why_not_ready
+    if counts.observed != context.replicas or counts.ready < context.replicas - context.covered:
+        return f"{counts.ready} of {context.replicas} pods ready{why}"
+    if counts.updated_ready < expected - context.covered:
         return f"{counts.updated_ready} of {expected} pods updated and ready{why}"
     return ""

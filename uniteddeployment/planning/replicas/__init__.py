@@ -13,7 +13,7 @@ from uniteddeployment.planning.replicas.model import (
     Disruption,
     Mode,
     SubsetAllocation,
-    SubsetDemand,
+    SubsetRequest,
     bounded,
 )
 
@@ -25,7 +25,7 @@ __all__ = [
     "Disruption",
     "Mode",
     "SubsetAllocation",
-    "SubsetDemand",
+    "SubsetRequest",
     "allocate",
     "bounded",
 ]

@@ -62,7 +62,7 @@ class Standing:
     """How many of its pods have stand-ins."""
     on_trial: bool = False
     """Nothing is wrong with it any more. It is schedulable again unless it is to grow: stand-ins stay until then."""
-    again_in: int | None = None
+    requeue_after: int | None = None
     """Seconds until this may be another answer although nothing has happened."""
 
     def condition(self, replicas: int, now: str) -> Mapping[str, Any]:
@@ -83,7 +83,7 @@ def standings(
     found = {}
     for name, subset in app.subsets.items():
         view = observed.members.get(app.cluster_of(subset)) or MemberView(app.cluster_of(subset), Reach.UNKNOWN)
-        look = _Look(
+        scheduling = _Scheduling(
             where=cluster_label(view.name).removeprefix(f"{app.namespace}/"),
             rules=strategy.adaptive,
             now=observed.now,
@@ -93,7 +93,7 @@ def standings(
             entry=entries.get(name),
             joins=name not in entries and bool(entries),
         )
-        found[name] = look.standing() if view.reach is Reach.READY else look.last_standing()
+        found[name] = scheduling.standing() if view.reach is Reach.READY else scheduling.last_standing()
     return found
 
 
@@ -111,7 +111,7 @@ def schedulable_condition(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Scheduling:
     """All that decides about one subset."""
 
     where: str
@@ -137,11 +137,11 @@ class _Look:
             if self.joins and self.rules.reserve_unschedulable_pods:
                 return self._newcomer(placed)
             transition = stored.get("lastTransitionTime")
-            return Standing(given=self.given, placed=placed, transition=transition, again_in=self._next_critical())
+            return Standing(given=self.given, placed=placed, transition=transition, requeue_after=self._next_critical())
         lasting = self.rules.unschedulable_duration - since(stored.get("lastTransitionTime"), self.now)
         over = marked and not stuck.pods and not reserved and lasting <= 0
         if over and not self.rules.reserve_unschedulable_pods:
-            return Standing(given=self.given, placed=placed, transition=self.now, again_in=self._next_critical())
+            return Standing(given=self.given, placed=placed, transition=self.now, requeue_after=self._next_critical())
         times = [self._next_critical(), self._next_proven() if reserved else None]
         times.append(None if stuck.pods or reserved or over else lasting if marked else None)
         removable = reserved if self.rules.reserve_unschedulable_pods else stuck.removable
@@ -156,7 +156,7 @@ class _Look:
             may_grow=not reserved,
             reserved=reserved,
             on_trial=over,
-            again_in=min((time for time in times if time is not None), default=None),
+            requeue_after=min((time for time in times if time is not None), default=None),
         )
 
     def last_standing(self) -> Standing:
@@ -186,7 +186,7 @@ class _Look:
             reason="New",
             message="new in the list: its pods have stand-ins until they are ready",
             capacity=self.given,
-            again_in=self.rules.unschedulable_duration,
+            requeue_after=self.rules.unschedulable_duration,
         )
 
     def _waiting(self, critical: int) -> Waiting:

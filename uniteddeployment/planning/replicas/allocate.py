@@ -3,8 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uniteddeployment.planning.replicas.model import Allocation, AllocationRequest, Mode, SubsetAllocation, SubsetDemand
-from uniteddeployment.planning.replicas.reasons import Limits, Outcome, reason_of, unplaced_reason
+from uniteddeployment.planning.replicas.model import (
+    Allocation,
+    AllocationRequest,
+    Mode,
+    SubsetAllocation,
+    SubsetRequest,
+)
+from uniteddeployment.planning.replicas.reasons import Decision, Limits, reason_of, unplaced_reason
 from uniteddeployment.planning.replicas.shares import resolve_shares
 from uniteddeployment.planning.replicas.slots import Cell, fill, fill_reserving
 from uniteddeployment_api.int_or_percent import scaled
@@ -16,28 +22,28 @@ def allocate(request: AllocationRequest) -> Allocation:
     The goals, the first first: place all; keep the minimums, in order; be close to the shares; move few pods. The
     same request gives the same answer, and an answer that is divided again stays as it is.
     """
-    demands = request.subsets
+    subsets = request.subsets
     total = _total(request)
-    fixed, problem = resolve_shares(total, [demand.share for demand in demands], [demand.current for demand in demands])
-    limits = [_limits(demand, share, total) for demand, share in zip(demands, fixed, strict=True)]
+    fixed, problem = resolve_shares(total, [subset.share for subset in subsets], [subset.current for subset in subsets])
+    limits = [_limits(subset, share, total) for subset, share in zip(subsets, fixed, strict=True)]
     division = _Division(request, total, limits)
     ideal = division.ideal()
     placed = division.allowed(ideal)
-    reserved = division.reserved() if request.reserve else [0] * len(demands)
+    reserved = division.reserved() if request.reserve else [0] * len(subsets)
     unplaced = max(0, total - sum(placed) - sum(reserved))
     if unplaced and not problem:
-        problem = unplaced_reason(unplaced, total, demands, limits)
-    after_fixed = any(demand.share is not None for demand in demands)
-    entries = zip(demands, placed, reserved, ideal, limits, strict=True)
+        problem = unplaced_reason(unplaced, total, subsets, limits)
+    after_fixed = any(subset.share is not None for subset in subsets)
+    entries = zip(subsets, placed, reserved, ideal, limits, strict=True)
     return Allocation(
         subsets=tuple(
             SubsetAllocation(
-                demand.name,
+                subset.name,
                 number + waiting,
-                reason_of(Outcome(demand, number, wish, waiting, limit, total, request.mode, after_fixed)),
+                reason_of(Decision(subset, number, wish, waiting, limit, total, request.mode, after_fixed)),
                 waiting,
             )
-            for demand, number, waiting, wish, limit in entries
+            for subset, number, waiting, wish, limit in entries
         ),
         unplaced=unplaced,
         problem=problem,
@@ -47,20 +53,20 @@ def allocate(request: AllocationRequest) -> Allocation:
 def _total(request: AllocationRequest) -> int:
     if request.total is not None:
         return request.total
-    return sum(demand.share for demand in request.subsets if isinstance(demand.share, int))
+    return sum(subset.share for subset in request.subsets if isinstance(subset.share, int))
 
 
-def _limits(demand: SubsetDemand, share: int | None, total: int) -> Limits:
+def _limits(subset: SubsetRequest, share: int | None, total: int) -> Limits:
     """The bounds of a subset in pods."""
-    low = 0 if demand.minimum is None else scaled(demand.minimum, total)
-    high = total if demand.maximum is None else scaled(demand.maximum, total)
+    low = 0 if subset.minimum is None else scaled(subset.minimum, total)
+    high = total if subset.maximum is None else scaled(subset.maximum, total)
     if share is not None:
         low = high = share
     low = min(low, high)
-    hard = high if demand.limit is None else min(high, demand.limit)
-    if not demand.may_grow:
-        hard = min(hard, demand.current)
-    pinned = 0 if demand.may_shrink else demand.current
+    hard = high if subset.limit is None else min(high, subset.limit)
+    if not subset.may_grow:
+        hard = min(hard, subset.current)
+    pinned = 0 if subset.may_shrink else subset.current
     return Limits(share=share, low=low, high=high, hard=max(hard, pinned), pinned=pinned)
 
 
@@ -130,12 +136,12 @@ class _Division:
     def _cells(self) -> list[Cell]:
         return [
             Cell(
-                weight=1 if demand.weight is None else demand.weight,
+                weight=1 if subset.weight is None else subset.weight,
                 low=limit.low,
                 high=limit.hard,
-                capacity=self.total if demand.capacity is None else demand.capacity,
-                current=demand.current,
+                capacity=self.total if subset.capacity is None else subset.capacity,
+                current=subset.current,
                 pinned=limit.pinned,
             )
-            for demand, limit in zip(self.request.subsets, self.limits, strict=True)
+            for subset, limit in zip(self.request.subsets, self.limits, strict=True)
         ]

@@ -13,7 +13,7 @@ from uniteddeployment.planning.replicas import (
     AllocationRequest,
     Mode,
     SubsetAllocation,
-    SubsetDemand,
+    SubsetRequest,
     adaptive,
     allocate,
 )
@@ -37,9 +37,9 @@ class Division:
     """Subset -> how many of those do have stand-ins: where nobody else has room, some have none."""
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Subset -> whether it is schedulable, with the strategy Adaptive."""
-    again_in: float | None = None
+    requeue_after: float | None = None
     """Seconds until the division may be another one although nothing has happened."""
-    remember: bool = False
+    persist_first: bool = False
     """It follows from what cannot be seen any more once it is acted on: it has to be in status before."""
 
 
@@ -55,7 +55,7 @@ def divide(
     divided = allocate(_request(app, given, standings, ranges or {}))
     replicas = divided.replicas
     reserved = {one.name: one.reserved for one in divided.subsets if one.reserved}
-    waits = [standing.again_in for standing in standings.values() if standing.again_in is not None]
+    waits = [standing.requeue_after for standing in standings.values() if standing.requeue_after is not None]
     conditions = {name: standing.condition(replicas[name], observed.now) for name, standing in standings.items()}
     return Division(
         replicas=replicas,
@@ -65,8 +65,8 @@ def divide(
         reserved=reserved,
         covered=_with_stand_ins(app, divided),
         conditions=conditions,
-        again_in=min(waits, default=None),
-        remember=_remember(subject, divided, standings, reserved, conditions),
+        requeue_after=min(waits, default=None),
+        persist_first=_persist_first(subject, divided, standings, reserved, conditions),
     )
 
 
@@ -78,15 +78,17 @@ def _request(
     weights = any(subset.weight is not None for subset in topology.subsets)
     total = app.model.spec.replicas
     reserve = bool(standings) and topology.schedule_strategy.adaptive.reserve_unschedulable_pods
-    demands = [_demand(subset, given.get(subset.name, 0), ranges.get(subset.name)) for subset in topology.subsets]
+    requests = [
+        _subset_request(subset, given.get(subset.name, 0), ranges.get(subset.name)) for subset in topology.subsets
+    ]
     if reserve:
-        demands = [_reserving(demand, standings[demand.name]) for demand in demands]
+        requests = [_reserving(request, standings[request.name]) for request in requests]
     elif standings:
-        shrinking = sum(demand.current for demand in demands) > (total or 0)
-        demands = [_adapted(demand, standings[demand.name], total or 0, shrinking) for demand in demands]
+        shrinking = sum(request.current for request in requests) > (total or 0)
+        requests = [_adapted(request, standings[request.name], total or 0, shrinking) for request in requests]
     return AllocationRequest(
         total=total,
-        subsets=tuple(demands),
+        subsets=tuple(requests),
         # Bounds alone are OpenKruise's: a list in order of preference, and so is Adaptive. Weights ask for a spread.
         mode=Mode.FILL if (bounds or standings) and not weights else Mode.SPREAD,
         # What runs stays where it is when a subset has recovered; stand-ins go.
@@ -95,8 +97,8 @@ def _request(
     )
 
 
-def _demand(subset: Subset, given: int, span: Range | None) -> SubsetDemand:
-    return SubsetDemand(
+def _subset_request(subset: Subset, given: int, span: Range | None) -> SubsetRequest:
+    return SubsetRequest(
         name=subset.name,
         share=subset.replicas,
         weight=subset.weight,
@@ -108,24 +110,24 @@ def _demand(subset: Subset, given: int, span: Range | None) -> SubsetDemand:
     )
 
 
-def _reserving(demand: SubsetDemand, standing: Standing) -> SubsetDemand:
+def _reserving(request: SubsetRequest, standing: Standing) -> SubsetRequest:
     """What a subset can take while pods of it may be reserved."""
-    note = demand.note if standing.schedulable else standing.message
-    return replace(demand, capacity=standing.capacity, may_grow=standing.may_grow, note=note)
+    note = request.note if standing.schedulable else standing.message
+    return replace(request, capacity=standing.capacity, may_grow=standing.may_grow, note=note)
 
 
-def _adapted(demand: SubsetDemand, standing: Standing, total: int, shrinking: bool) -> SubsetDemand:
+def _adapted(request: SubsetRequest, standing: Standing, total: int, shrinking: bool) -> SubsetRequest:
     """What a subset can take when pods that cannot be scheduled are moved.
 
     A minimum stays where it was asked for: its pods are the ones that find out when there is room again. Of too many
     pods those go first that run nowhere yet (I7).
     """
-    least = 0 if demand.minimum is None else min(demand.current, scaled(demand.minimum, total))
-    current = max(standing.placed, least) if shrinking else demand.current
+    least = 0 if request.minimum is None else min(request.current, scaled(request.minimum, total))
+    current = max(standing.placed, least) if shrinking else request.current
     if standing.schedulable:
-        return replace(demand, current=current)
+        return replace(request, current=current)
     capacity = max(standing.capacity or 0, least)
-    return replace(demand, current=current, capacity=capacity, note=standing.message)
+    return replace(request, current=current, capacity=capacity, note=standing.message)
 
 
 def _with_stand_ins(app: Application, divided: Allocation) -> dict[str, int]:
@@ -148,7 +150,7 @@ def _reason(given: SubsetAllocation, standing: Standing | None) -> str:
     return f"{given.replicas} are its minimum, or can run nowhere else: {standing.message}"
 
 
-def _remember(
+def _persist_first(
     subject: Subject,
     divided: Allocation,
     standings: Mapping[str, Standing],

@@ -35,7 +35,7 @@ def bounded(moves: int) -> Disruption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetDemand:
+class SubsetRequest:
     """One subset: what it asks for, what it could take, and what runs there."""
 
     name: str
@@ -62,7 +62,7 @@ class AllocationRequest:
     """A total and the subsets that it is divided over. Without a total, the sum of the fixed shares is the total."""
 
     total: int | None
-    subsets: tuple[SubsetDemand, ...]
+    subsets: tuple[SubsetRequest, ...]
     mode: Mode = Mode.SPREAD
     disruption: Disruption = FREE
     reserve: bool = False

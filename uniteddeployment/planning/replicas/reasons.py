@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uniteddeployment.planning.replicas.model import Mode, SubsetDemand
+from uniteddeployment.planning.replicas.model import Mode, SubsetRequest
 from uniteddeployment_api.int_or_percent import scaled
 
 
@@ -19,14 +19,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Decision:
     """What became of one subset."""
 
-    demand: SubsetDemand
+    subset: SubsetRequest
     number: int
     wish: int
     """What the subset would have if nothing had to stay where it runs."""
-    waiting: int
+    reserved: int
     """Pods on top of ``number`` that wait to be scheduled."""
     limits: Limits
     total: int
@@ -35,58 +35,58 @@ class Outcome:
     """Whether other subsets have fixed shares."""
 
 
-def reason_of(outcome: Outcome) -> str:
+def reason_of(decision: Decision) -> str:
     """Why the subset has this number: the strongest reason, the one to act on to change it."""
-    demand, number, limits = outcome.demand, outcome.number, outcome.limits
-    if outcome.waiting:
-        return _noted(f"{outcome.waiting} could not be scheduled and wait, stand-ins run elsewhere", demand)
-    if limits.pinned and number == limits.pinned and number >= outcome.wish:
-        return _noted("kept: it cannot be scaled down now", demand)
-    if number > outcome.wish:
+    subset, number, limits = decision.subset, decision.number, decision.limits
+    if decision.reserved:
+        return _noted(f"{decision.reserved} could not be scheduled and wait, stand-ins run elsewhere", subset)
+    if limits.pinned and number == limits.pinned and number >= decision.wish:
+        return _noted("kept: it cannot be scaled down now", subset)
+    if number > decision.wish:
         return "kept: moving is not allowed"
-    if number < outcome.wish:
-        return f"{outcome.wish} would be its share, but that would move pods, and moving is not allowed"
-    return _bound(outcome) or _claim(outcome)
+    if number < decision.wish:
+        return f"{decision.wish} would be its share, but that would move pods, and moving is not allowed"
+    return _bound(decision) or _claim(decision)
 
 
-def _bound(outcome: Outcome) -> str:
+def _bound(decision: Decision) -> str:
     """The bound that stopped the subset from getting more, if one did."""
-    demand, number, limits = outcome.demand, outcome.number, outcome.limits
+    subset, number, limits = decision.subset, decision.number, decision.limits
     if number == limits.hard < limits.high:
-        what = f"limited to {number}" if demand.may_grow else "kept: it cannot be scaled up now"
-        return _noted(what, demand)
-    if demand.capacity is not None and number > demand.capacity:
-        return _noted(f"{number - demand.capacity} more than it can run: no other subset has room", demand)
-    if demand.capacity is not None and number == demand.capacity < limits.hard:
-        return _noted(f"limited to {number} by what it can run", demand)
-    if demand.share is None and demand.maximum is not None and number == limits.high:
-        return f"limited by maxReplicas {demand.maximum}"
+        what = f"limited to {number}" if subset.may_grow else "kept: it cannot be scaled up now"
+        return _noted(what, subset)
+    if subset.capacity is not None and number > subset.capacity:
+        return _noted(f"{number - subset.capacity} more than it can run: no other subset has room", subset)
+    if subset.capacity is not None and number == subset.capacity < limits.hard:
+        return _noted(f"limited to {number} by what it can run", subset)
+    if subset.share is None and subset.maximum is not None and number == limits.high:
+        return f"limited by maxReplicas {subset.maximum}"
     return ""
 
 
-def _claim(outcome: Outcome) -> str:
+def _claim(decision: Decision) -> str:
     """What the subset has its number from."""
-    demand, number, limits = outcome.demand, outcome.number, outcome.limits
-    if demand.share is not None:
-        return _share_reason(demand.share, number, outcome.total)
-    if demand.minimum is not None and number < limits.low:
-        return f"below minReplicas {demand.minimum}: the total {outcome.total} is used up"
-    if demand.minimum is not None and number == limits.low:
-        return f"minReplicas {demand.minimum}"
-    if outcome.mode is Mode.FILL:
+    subset, number, limits = decision.subset, decision.number, decision.limits
+    if subset.share is not None:
+        return _share_reason(subset.share, number, decision.total)
+    if subset.minimum is not None and number < limits.low:
+        return f"below minReplicas {subset.minimum}: the total {decision.total} is used up"
+    if subset.minimum is not None and number == limits.low:
+        return f"minReplicas {subset.minimum}"
+    if decision.mode is Mode.FILL:
         return "filled in the order of the list" if number else "the subsets before it take everything"
-    if demand.weight == 0 and number:
+    if subset.weight == 0 and number:
         return "weight 0: only what no other subset can take"
-    if demand.weight is not None:
-        return f"share of weight {demand.weight}"
-    return "even share of what the fixed shares leave" if outcome.after_fixed else "even share"
+    if subset.weight is not None:
+        return f"share of weight {subset.weight}"
+    return "even share of what the fixed shares leave" if decision.after_fixed else "even share"
 
 
-def unplaced_reason(unplaced: int, total: int, demands: Sequence[SubsetDemand], limits: Sequence[Limits]) -> str:
+def unplaced_reason(unplaced: int, total: int, subsets: Sequence[SubsetRequest], limits: Sequence[Limits]) -> str:
     """Why pods have no place."""
-    if not demands:
+    if not subsets:
         return f"{unplaced} of {total} replicas have no place: there are no subsets"
-    full = ", ".join(demand.name for demand, limit in zip(demands, limits, strict=True) if limit.hard < total)
+    full = ", ".join(subset.name for subset, limit in zip(subsets, limits, strict=True) if limit.hard < total)
     return f"{unplaced} of {total} replicas have no place: {full} may take no more"
 
 
@@ -97,5 +97,5 @@ def _share_reason(share: int | str, number: int, total: int) -> str:
     return text if number == scaled(share, total) else f"{text}, fitted to the other shares"
 
 
-def _noted(text: str, demand: SubsetDemand) -> str:
-    return f"{text}: {demand.note}" if demand.note else text
+def _noted(text: str, subset: SubsetRequest) -> str:
+    return f"{text}: {subset.note}" if subset.note else text

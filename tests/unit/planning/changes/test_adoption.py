@@ -110,7 +110,7 @@ def test_its_pods_are_counted_by_its_own_status_and_never_too_many_as_ready(stat
     """I8: an unready pod may be an updated one."""
     app = application()
     seen = make.observed({"member-1": make.view("member-1", taken(app, **status))})
-    row = plan(make.subject(app), seen).rows[0]
+    row = plan(make.subject(app), seen).results[0]
     assert (row.counts.updated, row.counts.updated_ready) == counts
     assert row.revisions == (((app.revision_of("member-1"), *counts),) if counts[0] else ())
 
@@ -119,5 +119,5 @@ def test_in_mid_canary_the_rest_of_its_pods_count_as_the_stable_revision():
     old, new = application(), application(image="app:2", partitions={"member-1": 3})
     found = taken(new, revision=new.revision_of("member-1"), partition=3, updated_replicas=1)
     seen = make.observed({"member-1": make.view("member-1", found)}, revisions=(make.record(old),))
-    row = plan(make.subject(new, status={"currentRevision": old.revision_name}), seen).rows[0]
+    row = plan(make.subject(new, status={"currentRevision": old.revision_name}), seen).results[0]
     assert set(row.revisions) == {(old.template_hash, 3, 3), (new.template_hash, 1, 1)}

@@ -56,7 +56,7 @@ def test_without_the_annotation_it_is_tried_again_and_the_message_tells_the_way_
     _, new, seen = case()
     result = plan(asked(new, annotation), seen)
     assert all(isinstance(step, Apply) for step in steps(result))
-    assert all(row.stalled and names.ANNOTATION_RECREATE in row.message for row in result.rows)
+    assert all(row.stalled and names.ANNOTATION_RECREATE in row.message for row in result.results)
 
 
 def test_the_first_is_deleted_without_its_pods_and_the_others_wait():
@@ -68,8 +68,8 @@ def test_the_first_is_deleted_without_its_pods_and_the_others_wait():
     assert (step.subset, step.orphan, step.uid) == ("member-1", True, "uid-web-member-1")
     assert step.successor["spec"]["serviceName"] == "other"
     assert "uid" not in step.successor["metadata"]
-    assert [row.message for row in result.rows[1:]] == ["waits to be recreated until member-1 is ready"] * 2
-    assert not any(row.stalled or row.settled for row in result.rows)
+    assert [row.message for row in result.results[1:]] == ["waits to be recreated until member-1 is ready"] * 2
+    assert not any(row.stalled or row.settled for row in result.results)
 
 
 def test_nothing_is_deleted_while_another_subset_is_not_ready():
@@ -82,7 +82,7 @@ def test_nothing_is_deleted_while_another_subset_is_not_ready():
     )
     result = plan(asked(new), seen)
     assert not steps(result)
-    assert result.rows[1].message == "waits to be recreated until member-1 is ready"
+    assert result.results[1].message == "waits to be recreated until member-1 is ready"
 
 
 def test_an_unreachable_member_holds_nobody_up():
@@ -104,7 +104,7 @@ def test_another_change_than_the_refused_one_is_simply_tried():
 def test_a_successor_that_was_refused_as_well_stays_told():
     _, new, seen = case(final=True)
     result = plan(asked(new), seen)
-    assert all(row.stalled and row.message.startswith("refused") for row in result.rows)
+    assert all(row.stalled and row.message.startswith("refused") for row in result.results)
 
 
 def test_what_comes_back_in_mid_canary_holds_every_pod_that_runs():
@@ -122,7 +122,7 @@ def test_what_comes_back_in_mid_canary_holds_every_pod_that_runs():
     (step,) = result.members["default/member-1"]
     assert step.body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
     assert step.body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 4
-    counts = result.rows[0].counts
+    counts = result.results[0].counts
     assert (counts.observed, counts.ready, counts.updated_ready) == (4, 4, 2)
 
 

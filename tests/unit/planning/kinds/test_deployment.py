@@ -52,7 +52,7 @@ class Subset:
         seen = make.observed(views, revisions=self.revisions, templates=templates)
         before = {"currentRevision": old.revision_name if self.stable else ""}
         result = plan(make.subject(self.target, status=before), seen)
-        (row,) = result.rows
+        (row,) = result.results
         return row, result.members.get("default/member-1", ())
 
     def written(self):

@@ -187,7 +187,7 @@ def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind):
     view = dataclasses.replace(make.view("member-2"), unserved={app.kind: "does not serve it"})
     result = plan(make.subject(app), make.observed({"member-2": view}))
     assert result.members.keys() == {"default/member-1", "default/member-3"}
-    (row,) = [row for row in result.rows if row.name == "member-2"]
+    (row,) = [row for row in result.results if row.name == "member-2"]
     assert row.stalled
     assert row.message == "default/member-2 does not serve it"
     (condition,) = row.conditions
@@ -197,7 +197,7 @@ def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind):
     stored = make.subject(app, status=result.status)
     replanned = plan(stored, later)
     assert not [event for event in replanned.events if event.type == "Warning"], "it was told once"
-    (again,) = [row for row in replanned.rows if row.name == "member-2"]
+    (again,) = [row for row in replanned.results if row.name == "member-2"]
     assert again.conditions == row.conditions, "it was not served all the time"
 
 
@@ -209,7 +209,7 @@ def test_a_kind_that_could_not_be_read_is_unknown_and_not_gone(kind):
     seen = make.observed(views, revisions=(make.record(app),))
     result = plan(make.subject(app, status=status), seen)
     assert not result.members
-    (row,) = [row for row in result.rows if row.name == "member-2"]
+    (row,) = [row for row in result.results if row.name == "member-2"]
     assert (row.reach, row.counts.ready) == (Reach.PENDING, 2)
     going = dataclasses.replace(make.subject(app, status=status), deleting=True)
     assert not plan(going, seen).after
@@ -231,7 +231,7 @@ def test_pods_of_the_kind_that_is_replaced_are_not_taken_for_those_of_the_new():
     result = plan(make.subject(new, status=status), make.observed(views, revisions=(make.record(old),)))
     steps = [step for steps in result.members.values() for step in steps]
     assert not [step for step in steps if isinstance(step, Delete)]
-    assert all(row.counts.ready == 0 for row in result.rows)
+    assert all(row.counts.ready == 0 for row in result.results)
 
 
 def test_an_old_kind_goes_when_the_new_one_is_ready():

@@ -99,7 +99,7 @@ class Subset:
         self.plan = plan(make.subject(self.target, status=before), replace(seen, **observed))
         steps = self.plan.members.get("default/member-1", ())
         assert len(steps) <= 1
-        (row,) = [row for row in self.plan.rows if row.name == "member-1"] or [None]
+        (row,) = [row for row in self.plan.results if row.name == "member-1"] or [None]
         return row, steps[0] if steps else None
 
     def written(self, **observed):

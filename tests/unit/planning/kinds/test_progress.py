@@ -17,10 +17,10 @@ from uniteddeployment.planning.observed import CONTROLLER_REVISION, tally
 
 
 def look(*revisions, pods=None, **options):
-    demand, found = case(len(revisions), 0, revisions, **options)
+    context, found = case(len(revisions), 0, revisions, **options)
     if pods is not None:
-        demand = SimpleNamespace(**{**vars(demand), "pods": tally(pods)})
-    return demand, found
+        context = SimpleNamespace(**{**vars(context), "pods": tally(pods)})
+    return context, found
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def relabelled(controllers, ours):
     ("label", "current"), [(native(OLD), True), (OLD, True), ("", False), ("ld", False), (f"x{native(OLD)}", False)]
 )
 def test_a_pod_has_the_name_of_the_revision_or_its_hash_on_its_label(label, current):
-    demand, found = look(NEW, current=OLD, pods=[relabelled(label, OLD)])
-    assert (current_revision(demand, found) == OLD) is current
-    assert remembers(demand, found, OLD) is current
+    context, found = look(NEW, current=OLD, pods=[relabelled(label, OLD)])
+    assert (current_revision(context, found) == OLD) is current
+    assert remembers(context, found, OLD) is current
 
 
 def test_it_remembers_the_revision_of_its_template_when_no_other_is_current():
@@ -98,5 +98,5 @@ def test_it_remembers_another_revision_than_the_target_as_long_as_a_pod_of_it_li
 )
 def test_it_grows_when_it_is_asked_for_more_or_has_not_made_all_pods_at_its_only_revision(replicas, options, result):
     """A pod that is missing for a moment in a canary comes back as it was."""
-    demand, found = case(replicas, 0, [NEW, NEW, NEW], **options)
-    assert grows(demand, found) is result
+    context, found = case(replicas, 0, [NEW, NEW, NEW], **options)
+    assert grows(context, found) is result

@@ -23,7 +23,7 @@ def divide(app, **seen):
 
 
 def told(result, name="a"):
-    return result.conditions[name]["status"], result.again_in
+    return result.conditions[name]["status"], result.requeue_after
 
 
 # --- Times and pods ---------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def test_a_pod_that_has_waited_for_too_long_marks_its_subset():
     """Scenario 23, and the reason says it in words. Nothing has to be looked at before the mark is stored."""
     result = divide(adaptive(4, TWO), a=Seen(4, waiting=[31, 40], ready=[500, 500]), b=Seen())
     assert told(result) == ("False", None)
-    assert result.remember
+    assert result.persist_first
     assert dict(result.replicas) == {"a": 2, "b": 2}
     assert result.conditions["a"]["lastTransitionTime"] == NOW
     assert result.conditions["a"]["message"] == "2 of 4 could not be scheduled in a since 23:59"
@@ -81,7 +81,7 @@ def test_a_mark_lasts_for_its_time_after_the_pods_have_moved():
     """Scenarios 23 and 24: 300 s in all, 240 after 60, and the words stay."""
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=60), b=Seen(2, ready=[20, 20]))
     assert told(result) == ("False", 240)
-    assert not result.remember
+    assert not result.persist_first
     assert result.conditions["a"] == {
         "type": "Schedulable",
         "status": "False",
@@ -105,7 +105,7 @@ def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it()
     result = divide(app, a=Seen(1, waiting=[5000], marked=4000), b=Seen(3, ready=[9, 9, 9]))
     assert told(result) == ("False", None)
     assert result.conditions["a"]["lastTransitionTime"] == ago(4000)
-    assert not result.remember
+    assert not result.persist_first
     assert dict(result.replicas) == {"a": 1, "b": 3}
     assert result.reasons["a"].startswith("1 are its minimum")
 
@@ -129,7 +129,7 @@ def test_a_rolling_update_or_a_crash_loop_moves_nothing(kind):
         for c in (Seen(5, starting=5), Seen(5, ready=[3, 3, 3])):
             result = divide(app, a=a, b=Seen(), c=c)
             assert dict(result.replicas) == {"a": 3, "b": 0, "c": 5}
-            assert not result.remember
+            assert not result.persist_first
 
 
 def test_a_pod_of_a_surge_that_finds_no_node_moves_nothing():
@@ -179,7 +179,7 @@ def test_scaling_down_takes_first_what_runs_nowhere():
     app = adaptive(4, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}})
     result = divide(app, a=Seen(2, ready=[9, 9]), b=Seen(1, waiting=[1]), c=Seen(2, ready=[9, 9]))
     assert dict(result.replicas) == {"a": 2, "b": 0, "c": 2}
-    assert result.remember, "the pod is not seen any more once it is gone"
+    assert result.persist_first, "the pod is not seen any more once it is gone"
 
 
 def test_where_nobody_has_room_pods_wait_and_nothing_ready_moves():
@@ -199,7 +199,7 @@ def test_with_weights_what_cannot_be_scheduled_is_spread_over_the_others():
 def test_the_strategy_fixed_looks_at_no_pod():
     app = application(manifest(replicas=4, shares=TWO))
     result = divide(app, a=Seen(4, waiting=[400] * 4), b=Seen())
-    assert (dict(result.replicas), dict(result.conditions), result.again_in) == ({"a": 4, "b": 0}, {}, None)
+    assert (dict(result.replicas), dict(result.conditions), result.requeue_after) == ({"a": 4, "b": 0}, {}, None)
 
 
 # --- Stand-ins --------------------------------------------------------------------------------------------------------
@@ -213,13 +213,13 @@ def test_reservation_keeps_its_books_by_what_it_sees():
     """Scenario 26, with no label on any pod (and so without 29): what was reserved stands in status."""
     two = {"a": {}, "b": {}}
     fresh = divide(reserving(1, two), a=Seen(1, waiting=[1]), b=Seen())
-    assert (dict(fresh.reserved), fresh.again_in) == ({}, 9)
+    assert (dict(fresh.reserved), fresh.requeue_after) == ({}, 9)
     running = divide(reserving(1, two), a=Seen(1, ready=[1]), b=Seen())
-    assert (dict(running.reserved), running.again_in) == ({}, None)
+    assert (dict(running.reserved), running.requeue_after) == ({}, None)
     waiting = divide(reserving(1, two), a=Seen(1, waiting=[13]), b=Seen())
     assert (dict(waiting.reserved), dict(waiting.replicas)) == ({"a": 1}, {"a": 1, "b": 1})
     proving = divide(reserving(1, two), a=Seen(1, ready=[10], marked=60, reserved=1), b=Seen(1, ready=[9]))
-    assert (dict(proving.reserved), proving.again_in) == ({"a": 1}, 20)
+    assert (dict(proving.reserved), proving.requeue_after) == ({"a": 1}, 20)
     assert dict(proving.replicas) == {"a": 1, "b": 1}
     released = divide(reserving(1, two), a=Seen(1, ready=[35], marked=60, reserved=1), b=Seen(1, ready=[9]))
     assert (dict(released.reserved), dict(released.replicas)) == ({}, {"a": 1, "b": 0})
@@ -311,7 +311,7 @@ def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, ki
         result = divide_replicas(subject, app, observed)
         placed = sum(result.replicas.values()) - sum(result.covered.values())
         assert placed + result.unplaced == total, "I4"
-        if not result.remember:
+        if not result.persist_first:
             break
         subject = stored(subject, result)
     else:

@@ -10,14 +10,14 @@ from uniteddeployment.planning.replicas import (
     Allocation,
     AllocationRequest,
     Mode,
-    SubsetDemand,
+    SubsetRequest,
     allocate,
     bounded,
 )
 
 
 def divide(total: int | None, *subsets: dict[str, Any], **request: Any) -> Allocation:
-    demands = (SubsetDemand(**{"name": chr(ord("a") + index), **subset}) for index, subset in enumerate(subsets))
+    demands = (SubsetRequest(**{"name": chr(ord("a") + index), **subset}) for index, subset in enumerate(subsets))
     return allocate(AllocationRequest(total=total, subsets=tuple(demands), **request))
 
 

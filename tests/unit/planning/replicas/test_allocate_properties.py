@@ -7,13 +7,13 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uniteddeployment.planning.replicas import FREE, NEVER, AllocationRequest, Mode, SubsetDemand, allocate, bounded
+from uniteddeployment.planning.replicas import FREE, NEVER, AllocationRequest, Mode, SubsetRequest, allocate, bounded
 
 checked = settings(max_examples=60, deadline=None)
 
 
 @st.composite
-def demands(draw: st.DrawFn, count: int, size: int) -> tuple[SubsetDemand, ...]:
+def demands(draw: st.DrawFn, count: int, size: int) -> tuple[SubsetRequest, ...]:
     some = st.none() | st.integers(0, size)
     made = []
     for index in range(count):
@@ -21,7 +21,7 @@ def demands(draw: st.DrawFn, count: int, size: int) -> tuple[SubsetDemand, ...]:
         if low is not None and high is not None and low > high:
             low, high = high, low
         made.append(
-            SubsetDemand(
+            SubsetRequest(
                 name=f"s{index}",
                 weight=draw(st.none() | st.integers(0, 5)),
                 minimum=low,
@@ -60,12 +60,12 @@ def again(request: AllocationRequest, current: Sequence[int], total: int | None 
     return replace(request, subsets=subsets, total=request.total if total is None else total)
 
 
-def hard(demand: SubsetDemand, total: int) -> int:
+def hard(demand: SubsetRequest, total: int) -> int:
     bounds = [demand.maximum, demand.limit, None if demand.may_grow else demand.current, total]
     return min(bound for bound in bounds if isinstance(bound, int))
 
 
-def running(demand: SubsetDemand, total: int) -> int:
+def running(demand: SubsetRequest, total: int) -> int:
     """What runs and need not go."""
     room = total if demand.capacity is None else demand.capacity
     return min(demand.current, hard(demand, total), room)
@@ -201,7 +201,7 @@ def test_nobody_is_a_pod_away_from_its_exact_share(weights: list[int], total: in
 
 
 def spread(weights: Sequence[int], total: int) -> AllocationRequest:
-    subsets = tuple(SubsetDemand(name=f"s{index}", weight=weight) for index, weight in enumerate(weights))
+    subsets = tuple(SubsetRequest(name=f"s{index}", weight=weight) for index, weight in enumerate(weights))
     return AllocationRequest(total=total, subsets=subsets)
 
 

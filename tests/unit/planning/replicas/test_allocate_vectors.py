@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from uniteddeployment.planning.replicas import FREE, NEVER, Allocation, AllocationRequest, Mode, SubsetDemand, allocate
+from uniteddeployment.planning.replicas import FREE, NEVER, Allocation, AllocationRequest, Mode, SubsetRequest, allocate
 
 Vector = Mapping[str, Any]
 VECTORS = Path(__file__).parents[3] / "vectors"
@@ -41,7 +41,7 @@ def kruise_request(vector: Vector) -> AllocationRequest:
     )
 
 
-def kruise_demand(vector: Vector, subset: Vector) -> SubsetDemand:
+def kruise_demand(vector: Vector, subset: Vector) -> SubsetRequest:
     name = subset["name"]
     state = vector["state"].get(name)
     current, capacity, may_grow = vector["current"].get(name, 0), None, True
@@ -51,7 +51,7 @@ def kruise_demand(vector: Vector, subset: Vector) -> SubsetDemand:
     if state and vector["allocator"] == "reserved" and (state["unschedulable"] or state["markedUnschedulable"]):
         capacity = max(0, state["specReplicas"] - state["reservedPods"])
         may_grow = not state["unschedulable"]
-    return SubsetDemand(
+    return SubsetRequest(
         name=name,
         share=readable(subset["replicas"]),
         minimum=subset["minReplicas"],
@@ -142,7 +142,7 @@ class Case:
             AllocationRequest(
                 total=self.total,
                 subsets=tuple(
-                    SubsetDemand(
+                    SubsetRequest(
                         name=name,
                         weight=None if self.fill else self.weights[name],
                         minimum=min(self.low[name], self.high[name]),

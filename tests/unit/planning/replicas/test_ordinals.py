@@ -97,10 +97,10 @@ def test_a_range_that_meets_the_next_one_bounds_the_subset_and_says_why():
     """I4: what finds no place is counted and explained."""
     app = application({"member-1": {"weight": 1}, "member-2": {"weight": 1}}, replicas=8)
     result = plan(status(app, member_1=0, member_2=3), make.observed())
-    first = result.rows[0]
+    first = result.results[0]
     assert (first.replicas, first.ordinals_start) == (3, 0)
     assert first.reason == "limited to 3: its ordinals are 0 to 2, where the ordinals of another subset begin"
-    assert result.rows[1].replicas == 5
+    assert result.results[1].replicas == 5
     (step,) = result.members["default/member-2"]
     assert step.body["spec"]["ordinals"] == {"start": 3}
     assert result.status["subsetStatuses"][1]["ordinalsStart"] == 3

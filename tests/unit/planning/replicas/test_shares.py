@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from uniteddeployment.planning.replicas import FREE, AllocationRequest, Mode, SubsetDemand, allocate
+from uniteddeployment.planning.replicas import FREE, AllocationRequest, Mode, SubsetRequest, allocate
 from uniteddeployment_api.int_or_percent import scaled
 
 percentages = st.integers(0, 100).map("{}%".format)
@@ -17,21 +17,21 @@ def requests(draw: st.DrawFn) -> AllocationRequest:
     total = draw(st.integers(0, 40))
     shared = draw(st.booleans())
     subsets = [
-        SubsetDemand(name=f"s{index}", share=draw(st.none() | percentages))
+        SubsetRequest(name=f"s{index}", share=draw(st.none() | percentages))
         if shared
-        else SubsetDemand(
+        else SubsetRequest(
             name=f"s{index}", weight=draw(st.none() | st.integers(0, 5)), minimum=draw(bounds), maximum=draw(bounds)
         )
         for index in range(draw(st.integers(1, 6)))
     ]
     return AllocationRequest(
-        total=total, subsets=(*subsets, SubsetDemand(name="rest")), mode=draw(st.sampled_from(Mode)), disruption=FREE
+        total=total, subsets=(*subsets, SubsetRequest(name="rest")), mode=draw(st.sampled_from(Mode)), disruption=FREE
     )
 
 
 def three(**percent: str) -> AllocationRequest:
     """The total at which two percentages grow together, taken from the subset that has none."""
-    subsets = (SubsetDemand(name="a", **percent), SubsetDemand(name="b", **percent), SubsetDemand(name="rest"))
+    subsets = (SubsetRequest(name="a", **percent), SubsetRequest(name="b", **percent), SubsetRequest(name="rest"))
     return AllocationRequest(total=1, subsets=subsets, mode=Mode.SPREAD, disruption=FREE)
 
 
