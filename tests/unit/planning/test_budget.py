@@ -56,7 +56,7 @@ def test_copies_that_double_a_list_each_time_take_no_memory() -> None:
     workload: dict[str, Any] = {"metadata": {"annotations": {}}, "spec": {"template": {}}}
     tracemalloc.start()
     try:
-        with pytest.raises(PatchError, match="copy more than 256 KiB together"):
+        with pytest.raises(PatchError, match="copy more than 256 KiB"):
             templates.with_all_changes(workload, None, [first, *[again] * 60])
         assert tracemalloc.get_traced_memory()[1] < 8 * limits.MAX_COPIED_BYTES
     finally:
@@ -67,7 +67,7 @@ def test_what_a_revision_holds_for_a_subset_has_the_same_limits() -> None:
     """The stable template in mid-canary: what was small with the old template need not be with another one."""
     first = {"op": "add", "path": "/spec/template/x", "value": "x" * 600_000}
     workload = {"metadata": {}, "spec": {"template": {"y": "y" * 600_000}}}
-    with pytest.raises(PatchError, match="more than 1 MiB"):
+    with pytest.raises(PatchError, match="1 MiB"):
         templates.with_template_changes(workload, None, [first])
 
 
