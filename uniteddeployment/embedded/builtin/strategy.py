@@ -67,8 +67,6 @@ class BuiltinStrategy:
         metadata = obj["metadata"]
         if self._generation:
             metadata["generation"] = 1
-        else:
-            metadata.pop("generation", None)
         if self._rules.prepare_create is not None:
             self._rules.prepare_create(obj)
 

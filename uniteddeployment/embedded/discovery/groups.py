@@ -23,8 +23,10 @@ _PARTICULAR: Final[dict[str, tuple[Sub, ...]]] = {
     "namespaces": (("finalize", ("", "", "Namespace"), ("update",)),),
     "pods": (
         ("binding", ("", "", "Binding"), ("create",)),
+        ("ephemeralcontainers", ("", "", "Pod"), _CHANGE),
         ("eviction", ("policy", "v1", "Eviction"), ("create",)),
         ("log", ("", "", "Pod"), ("get",)),
+        ("resize", ("", "", "Pod"), _CHANGE),
     ),
     "serviceaccounts": (("token", ("authentication.k8s.io", "v1", "TokenRequest"), ("create",)),),
 }
@@ -216,12 +218,12 @@ class Discovery:
         entries = self._groups.get(group, {}).get(version)
         if entries is None:
             return None
-        return {
-            "kind": "APIResourceList",
-            "apiVersion": "v1",
-            "groupVersion": f"{group}/{version}" if group else version,
-            "resources": [line for entry in entries for line in entry.plain()],
-        }
+        lines = [line for entry in entries for line in entry.plain()]
+        if not group:
+            # The real server leaves the apiVersion out here, and only here.
+            return {"kind": "APIResourceList", "groupVersion": version, "resources": lines}
+        listed: Obj = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
+        return {**listed, "resources": lines}
 
     def aggregated(self, *, core: bool) -> Obj:
         """GET /api or /apis with the Accept header of aggregated discovery."""

@@ -46,6 +46,9 @@ _STATUS_KEEPS: Final = {
 }
 """Metadata that a write of the status of a built-in kind does not change, whatever it brings."""
 
+_RESETS_NOTHING: Final = frozenset({"ephemeralcontainers", "resize"})
+"""Subresources whose writers come to own also what their write does not change."""
+
 _UNTRACKED: Final[Fields] = {
     "f:apiVersion": LEAF,
     "f:kind": LEAF,
@@ -81,7 +84,7 @@ class _Write:
         """The top-level field that this kind of write resets; empty if there is none."""
         if self.subresource == "status":
             return "spec"
-        return "status" if self.status else ""
+        return "status" if self.status and self.subresource not in _RESETS_NOTHING else ""
 
     def _tracked(self, obj: Obj | None) -> Obj:
         if obj is None:

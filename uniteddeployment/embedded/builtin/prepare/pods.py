@@ -8,6 +8,9 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_SECONDS = 300
 _COMPUTE = ("cpu", "memory")
+_PARTS = frozenset({"ephemeralcontainers", "resize"})
+"""Subresources that are a part of the spec."""
+_KEPT_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 """Priority classes that every cluster has."""
 
@@ -37,11 +40,45 @@ def prepare_update(new: Obj, old: Obj, subresource: str) -> None:
     if subresource == "status":
         _keep(new["metadata"], old["metadata"], "ownerReferences")
         _keep(new["status"], old.get("status") or {}, "qosClass")
+    elif subresource in _PARTS:
+        _keep_all_but_part(new, old, subresource)
     elif not subresource:
         tolerate_lost_nodes(new["spec"])
         for key in ("priority", "preemptionPolicy"):
             if new["spec"].get(key) is None and key in old["spec"]:
                 new["spec"][key] = old["spec"][key]
+
+
+def _keep_all_but_part(new: Obj, old: Obj, subresource: str) -> None:
+    """A subresource changes its part of the spec, and nobody's metadata but who owns what."""
+    given, metadata = new["spec"], new["metadata"]
+    for key in _KEPT_METADATA:
+        _keep(metadata, old["metadata"], key)
+    if subresource == "ephemeralcontainers":
+        new["spec"] = {key: value for key, value in old["spec"].items() if key != "ephemeralContainers"}
+        if "ephemeralContainers" in given:
+            new["spec"]["ephemeralContainers"] = given["ephemeralContainers"]
+        return
+    if _names(given) != _names(old["spec"]):
+        return
+    resized = {
+        key: [_resized(container, before) for container, before in zip(given[key], old["spec"][key], strict=True)]
+        for key in ("containers", "initContainers")
+        if key in given
+    }
+    new["spec"] = {**old["spec"], **resized}
+    _keep(new["spec"], given, "resources")
+
+
+def _names(spec: Obj) -> list[tuple[str, ...]]:
+    return [tuple(one.get("name", "") for one in spec.get(key) or ()) for key in ("containers", "initContainers")]
+
+
+def _resized(container: Obj, before: Obj) -> Obj:
+    made = dict(before)
+    for key in ("resources", "resizePolicy"):
+        _keep(made, container, key)
+    return made
 
 
 def _keep(new: Obj, old: Obj, key: str) -> None:

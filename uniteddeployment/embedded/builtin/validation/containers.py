@@ -41,6 +41,11 @@ _REFERENCE_FIELDS = {
     "resourceFieldRef": ("resource",),
 }
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_LASTING = (
+    "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", *_PROBES, "lifecycle",
+)  # fmt: skip
+"""Fields of containers that ephemeral ones do not have."""
+_NOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 
 def containers(spec: Obj, path: str, volumes: Collection[str]) -> list[Cause]:
@@ -62,6 +67,28 @@ def containers(spec: Obj, path: str, volumes: Collection[str]) -> list[Cause]:
         if one.get("restartPolicy") != "Always":
             text = "may not be set for init containers without restartPolicy=Always"
             causes += [forbidden(f"{at}.{key}", text) for key in ("lifecycle", *_PROBES) if key in one]
+    return causes
+
+
+def ephemeral_containers(spec: Obj, path: str, volumes: Collection[str]) -> list[Cause]:
+    """The containers that somebody put into a running pod to look at it."""
+    causes: list[Cause] = []
+    others = {one.get("name", "") for key in ("containers", "initContainers") for one in spec.get(key) or ()}
+    taken = set(others)
+    for index, one in enumerate(spec.get("ephemeralContainers") or ()):
+        at = f"{path}.ephemeralContainers[{index}]"
+        causes += _container(one, at, volumes, host_network=bool(spec.get("hostNetwork")))
+        causes += _name(one, at, taken)
+        target = one.get("targetContainerName")
+        if target and target not in others:
+            causes.append(not_found(f"{at}.targetContainerName", target))
+        causes += [forbidden(f"{at}.{key}", _NOT_EPHEMERAL) for key in _LASTING if one.get(key)]
+        causes += [
+            forbidden(f"{at}.volumeMounts[{number}].{key}", _NOT_EPHEMERAL)
+            for number, mount in enumerate(one.get("volumeMounts") or ())
+            for key in ("subPath", "subPathExpr")
+            if mount.get(key)
+        ]
     return causes
 
 

@@ -21,6 +21,9 @@ from uniteddeployment.embedded.storage.state import Core
 
 PODS: Final = "pods"
 
+_PARTS: Final = frozenset({"ephemeralcontainers", "resize"})
+"""Subresources of pods that change a part of their spec."""
+
 Handler = Callable[[Context], Response]
 Act = Callable[[Core, Target, Obj, Call], None]
 
@@ -58,8 +61,8 @@ class Subresources:
     def answer(self, context: Context) -> Response:
         """Answer one request."""
         name, resource = context.address.subresource, context.resource
-        if name == "status" and resource.status:
-            return self._status(context)
+        if (name == "status" and resource.status) or (resource.key == PODS and name in _PARTS):
+            return self._whole(context)
         if name == "scale" and resource.scale is not None:
             return self._scale(context)
         if name == "finalize" and resource.key == write.NAMESPACES:
@@ -74,7 +77,8 @@ class Subresources:
             return self._tokens.answer(context)
         raise missing_path()
 
-    def _status(self, context: Context) -> Response:
+    def _whole(self, context: Context) -> Response:
+        """A subresource that is read and written as the whole object."""
         method = context.request.method
         if method == "GET":
             return read.get(self._core, context.route, context.accepted, context.query)
