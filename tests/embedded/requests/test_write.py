@@ -32,6 +32,65 @@ def test_a_created_object_is_stamped_by_the_server() -> None:
     assert api.get(f"{CONFIGMAPS}/a") == created
 
 
+def test_a_client_cannot_create_what_only_the_server_sets() -> None:
+    api = Api()
+    given = {
+        "uid": "11111111-2222-3333-4444-555555555555",
+        "creationTimestamp": "2001-01-01T00:00:00Z",
+        "deletionTimestamp": "2001-01-01T00:00:00Z",
+        "deletionGracePeriodSeconds": 5,
+        "selfLink": "/x",
+    }
+    made = api.configmap("a", **given)["metadata"]
+    assert made["uid"] != given["uid"]
+    assert made["creationTimestamp"] == "2026-01-01T00:00:00Z"
+    assert set(made) == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
+
+
+@pytest.mark.parametrize(("url", "generation"), [(CONFIGMAPS, 7), (DEPLOYMENTS, 1)])
+def test_a_client_sets_the_generation_only_where_the_server_does_not_count_it(url: str, generation: int) -> None:
+    api = Api()
+    obj = configmap("a") if url == CONFIGMAPS else deployment("a")
+    obj["metadata"]["generation"] = 7
+    api.create(url, obj)
+    for value in (9, None):
+        changed = api.patch(f"{url}/a", {"metadata": {"generation": value}})
+        assert changed["metadata"]["generation"] == generation
+
+
+def test_a_negative_generation_is_refused() -> None:
+    refused = Api().json("POST", CONFIGMAPS, configmap("a", generation=-1), status=422)
+    assert refused["message"] == (
+        'ConfigMap "a" is invalid: metadata.generation: Invalid value: -1: must be greater than or equal to 0'
+    )
+
+
+def test_a_new_object_has_no_version() -> None:
+    api = Api()
+    refused = api.json("POST", CONFIGMAPS, configmap("a", resourceVersion="5"), status=500)
+    assert refused["message"] == "resourceVersion should not be set on objects to be created"
+    assert "reason" not in refused
+    api.configmap("a", resourceVersion="0")
+    api.configmap("b", resourceVersion="words")
+
+
+def test_an_update_keeps_what_only_the_server_sets() -> None:
+    api = Api()
+    made = api.configmap("a")
+    given = {"creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x", "generation": 3}
+    assert api.json("PUT", f"{CONFIGMAPS}/a", configmap("a", **given), status=200) == made
+
+
+def test_an_apply_that_names_a_uid_creates_nothing() -> None:
+    api = Api()
+    config = configmap("a", uid="11111111-2222-3333-4444-555555555555")
+    refused = api.json("PATCH", f"{CONFIGMAPS}/a?fieldManager=m", config, content=APPLY, status=409)
+    assert refused["message"] == (
+        'Operation cannot be fulfilled on configmaps "a": uid mismatch: the provided object specified uid '
+        "11111111-2222-3333-4444-555555555555, and no existing object was found"
+    )
+
+
 def test_two_clusters_from_one_seed_are_alike_to_the_byte() -> None:
     """I2: the same requests at the same times give the same answers."""
     answers = []

@@ -24,11 +24,8 @@ _DROPPED_WHEN_EMPTY = (
     "labels", "annotations", "finalizers", "ownerReferences", "managedFields", "generateName", "resourceVersion",
     "uid", "namespace", "creationTimestamp", "deletionTimestamp", "name", "generation", "selfLink",
 )  # fmt: skip
-_SERVER_SET = (
-    "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "selfLink",
-)  # fmt: skip
-_KEPT_IF_UNSAID = ("uid", "creationTimestamp")
-_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _KEY_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
@@ -59,10 +56,16 @@ def tidy(metadata: Obj) -> None:
             del metadata[field]
 
 
+def wipe(metadata: Obj) -> None:
+    """Remove from a posted object what only the server sets."""
+    for field in _SERVER_SET:
+        metadata.pop(field, None)
+
+
 def stamp(obj: Obj, now: datetime, random: Random) -> None:
     """Make a new object the server's: uid, creation time, and a name if it asked for one."""
     metadata = obj["metadata"]
-    for field in _SERVER_SET:
+    for field in ("resourceVersion", "selfLink"):
         metadata.pop(field, None)
     metadata["uid"] = new_uid(random)
     metadata["creationTimestamp"] = timestamp(now)
@@ -75,15 +78,14 @@ def keep(new: Obj, old: Obj) -> None:
     """Carry over what an update may leave unsaid, and what it can never take back."""
     fresh, before = new["metadata"], old["metadata"]
     tidy(fresh)
-    for field in _KEPT_IF_UNSAID:
-        if not fresh.get(field) and field in before:
-            fresh[field] = before[field]
+    fresh.pop("selfLink", None)
+    fresh["creationTimestamp"] = before["creationTimestamp"]
+    if not fresh.get("uid"):
+        fresh["uid"] = before["uid"]
     if before.get("deletionTimestamp"):
-        for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-            if field in before:
-                fresh[field] = before[field]
-            else:
-                fresh.pop(field, None)
+        fresh["deletionTimestamp"] = before["deletionTimestamp"]
+        if "deletionGracePeriodSeconds" in before:
+            fresh.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
     if "generation" in before:
         fresh["generation"] = before["generation"]
     else:
@@ -103,6 +105,8 @@ def check_new(obj: Obj, key: str, *, custom: bool) -> list[Cause]:
     else:
         name = metadata["name"]
         causes += [_bad("metadata.name", name, text) for text in names.object_name(key, name)]
+    if (generation := metadata.get("generation", 0)) < 0:
+        causes.append(_bad("metadata.generation", generation, "must be greater than or equal to 0"))
     causes += _check_fields(metadata)
     if not custom:
         causes += [

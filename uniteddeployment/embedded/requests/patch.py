@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from uniteddeployment.embedded.apimachinery.clone import clone
 from uniteddeployment.embedded.apimachinery.resources import Obj
-from uniteddeployment.embedded.errors import StatusError, bad_request
+from uniteddeployment.embedded.errors import StatusError, bad_request, conflict
 from uniteddeployment.embedded.managed_fields import field_manager as managed
 from uniteddeployment.embedded.patch import json_patch as jsonpatch
 from uniteddeployment.embedded.patch import merge, strategic
@@ -128,8 +128,16 @@ def _apply(core: Core, target: Target, config: Obj, call: Call) -> Patched:
     if live is not None:
         return Patched(write.update(core, target, change, call, owned=False))
     new = change(None)
+    if new["metadata"].get("uid"):
+        raise _uid_of_nothing(target, new["metadata"]["uid"])
     new["metadata"].pop("resourceVersion", None)
     return Patched(write.create(core, target, new, call, owned=False), created=True)
+
+
+def _uid_of_nothing(target: Target, uid: str) -> StatusError:
+    resource = target.resource
+    why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+    return conflict(resource.plural, resource.group, target.name, why)
 
 
 def _applied(core: Core, target: Target, before: Obj | None, config: Obj, call: Call) -> Obj:

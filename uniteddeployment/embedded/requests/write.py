@@ -98,8 +98,9 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     resource = target.resource
     metadata = obj.setdefault("metadata", {})
     place(target.namespace, metadata)
-    if metadata.get("resourceVersion"):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+    version = metadata.get("resourceVersion")
+    if owned:
+        meta.wipe(metadata)
     resource.strategy.default(obj)
     _dedup_owners(metadata, call)
     if call.gate is not None:
@@ -121,12 +122,19 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
         asked.check(obj, partial(_objects, core))
     call.warnings += resource.strategy.warnings(obj, None)
     table = core.registry.table(resource)
+    _check_unversioned(version, call)
     _find_name(core, target, table, metadata, generated=generated)
     if call.dry_run:
         return obj
     core.store.create(table, (target.namespace, metadata["name"]), core.registry.hide(resource, obj))
     stored = live(core, Target(resource, target.namespace, metadata["name"]))
     return obj if stored is None else stored
+
+
+def _check_unversioned(version: object, call: Call) -> None:
+    """Storage refuses a new object that has a version already (and takes what is no number for none)."""
+    if not call.dry_run and isinstance(version, str) and version.isdecimal() and int(version):
+        raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
 
 
 def _objects(core: Core, key: str, namespace: str | None) -> list[Obj]:
