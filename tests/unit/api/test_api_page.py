@@ -65,7 +65,7 @@ def test_an_example_of_the_page_can_be_applied(example: dict[str, Any], host: Ho
     assert validate_united_deployment(parse_united_deployment(example)) == ()
 
 
-TOLD = re.compile(r"Here: ([0-9, and]+)\.\s+```yaml\n(.*?)```", re.DOTALL)
+TOLD = re.compile(r"Result: ([0-9, and]+) pods\.\s+```yaml\n(.*?)```", re.DOTALL)
 
 
 @pytest.mark.parametrize(("numbers", "example"), TOLD.findall(PAGE))
