@@ -2,13 +2,14 @@
 
 import heapq
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.cluster import Cluster
+from uniteddeployment.embedded.controllers.framework.controller import Controller
 from uniteddeployment.embedded.http import Identity, Request, Response
 from uniteddeployment.embedded.storage.store import HistoryLimits
 
@@ -67,7 +68,13 @@ class HandClock:
 class Api:
     """A cluster without controllers (unless asked for) and an administrator who talks to it."""
 
-    def __init__(self, *, controllers: bool = False, history: HistoryLimits | None = None, seed: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        controllers: bool | Sequence[type[Controller]] = False,
+        history: HistoryLimits | None = None,
+        seed: int = 1,
+    ) -> None:
         self.clock = HandClock()
         self.cluster = Cluster(
             "test",

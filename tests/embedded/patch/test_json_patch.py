@@ -2,24 +2,23 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.patch import json_patch as jsonpatch
+from uniteddeployment.embedded.patch import json_patch
 
 DOC = {"metadata": {"name": "one", "annotations": {"a/b": "c"}}, "data": {"k": "v"}, "list": [1, 2]}
 
 
 def patched(*operations: dict[str, Any]) -> dict[str, Any]:
-    return jsonpatch.apply(DOC, msgspec.json.encode(operations))
+    return json_patch.apply(DOC, list(operations))
 
 
-def refused(body: bytes) -> StatusError:
+def refused(body: object) -> StatusError:
     with pytest.raises(StatusError) as caught:
-        jsonpatch.apply(DOC, body)
+        json_patch.apply(DOC, body)
     return caught.value
 
 
@@ -50,7 +49,7 @@ def test_the_whole_object_can_be_replaced() -> None:
 
 def test_no_operations_change_nothing() -> None:
     assert patched() == DOC
-    assert jsonpatch.apply(DOC, b"null") == DOC
+    assert json_patch.apply(DOC, None) == DOC
 
 
 def test_testing_for_null_finds_what_is_missing() -> None:
@@ -78,16 +77,16 @@ def test_testing_for_null_finds_what_is_missing() -> None:
     ],
 )
 def test_what_cannot_be_done_is_422_without_details(operation: dict[str, Any]) -> None:
-    error = refused(msgspec.json.encode([operation]))
+    error = refused([operation])
     assert (error.code, error.reason) == (422, "Invalid")
     assert error.message == "the server rejected our request due to an error in our request"
 
 
 @pytest.mark.parametrize(
     ("body", "kind"),
-    [(b'{"data": 1}', "object"), (b'"x"', "string"), (b"5", "number"), (b"true", "bool")],
+    [({"data": 1}, "object"), ("x", "string"), (5, "number"), (True, "bool")],
 )
-def test_a_body_that_is_no_list_is_400(body: bytes, kind: str) -> None:
+def test_a_body_that_is_no_list_is_400(body: object, kind: str) -> None:
     error = refused(body)
     assert error.code == 400
     assert error.message == (
@@ -95,13 +94,12 @@ def test_a_body_that_is_no_list_is_400(body: bytes, kind: str) -> None:
     )
 
 
-def test_an_operation_that_is_no_object_and_a_broken_body_are_400() -> None:
-    assert refused(b"[1]").message.endswith("cannot unmarshal number into Go value of type handlers.jsonPatchOp")
-    assert refused(b"[{").code == 400
+def test_an_operation_that_is_not_an_object_is_400() -> None:
+    assert refused([1]).message.endswith("cannot unmarshal number into Go value of type handlers.jsonPatchOp")
 
 
 def test_too_many_operations_are_413() -> None:
-    assert refused(msgspec.json.encode([{"op": "test", "path": ""}] * 10_001)).code == 413
+    assert refused([{"op": "test", "path": ""}] * 10_001).code == 413
 
 
 values = st.recursive(st.none() | st.booleans() | st.integers(0, 3) | st.text("ab", max_size=2), lambda inner: st.lists(
@@ -111,4 +109,4 @@ values = st.recursive(st.none() | st.booleans() | st.integers(0, 3) | st.text("a
 @given(st.dictionaries(st.sampled_from(["x", "y"]), values), values)
 def test_what_was_added_tests_equal(doc: dict[str, Any], value: Any) -> None:
     operations = [{"op": "add", "path": "/x", "value": value}, {"op": "test", "path": "/x", "value": value}]
-    assert jsonpatch.apply(doc, operations) == {**doc, "x": value}
+    assert json_patch.apply(doc, operations) == {**doc, "x": value}

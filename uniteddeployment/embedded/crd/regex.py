@@ -64,6 +64,8 @@ def compile_re2(pattern: str) -> re.Pattern[str]:
         raise PatternError(f"error parsing regexp: {what}: `{found or unsupported[2]}`")
     try:
         return re.compile(_translate(pattern), re.ASCII)
+    except RecursionError:
+        raise PatternError(f"error parsing regexp: expression nests too deeply: `{pattern}`") from None
     except (re.error, OverflowError) as error:
         text = str(error)
         said = next((go for python, go in _COMPLAINTS if python in text), "invalid syntax")

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
+from uniteddeployment.embedded.apimachinery.nesting import NestingError, check_json
+
 Fields = dict[str, Any]
 """A set of paths. ``{}`` is the empty set at the top, and a single member anywhere below."""
 
@@ -237,8 +239,9 @@ def _element(text: str) -> str:
     if kind == "f":
         return text
     try:
+        check_json(rest.encode())
         decoded = msgspec.json.decode(rest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, NestingError) as error:
         raise FieldsError(f"path element {text!r}: {error}") from error
     if kind == "k":
         if not isinstance(decoded, dict) or not decoded:

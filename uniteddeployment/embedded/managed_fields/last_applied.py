@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from uniteddeployment.embedded.apimachinery.nesting import NestingError, check_json
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.managed_fields import field_set as fieldset
 from uniteddeployment.embedded.managed_fields import typed
@@ -24,11 +25,12 @@ def owned(live: Obj, node: Node) -> Fields:
     if not text:
         return {}
     try:
+        check_json(text.encode())
         applied = msgspec.json.decode(text)
         if not isinstance(applied, dict):
             return {}
         typed.validate(node, applied)
-    except (msgspec.DecodeError, typed.TypedError):
+    except (msgspec.DecodeError, NestingError, typed.TypedError):
         return {}
     difference = compare(node, applied, live)
     fields = typed.field_set(node, applied)

@@ -68,30 +68,24 @@ class _Patch(JsonPatch):
 
 
 def apply(doc: Obj, body: object) -> Obj:
-    """``doc`` after the operations in ``body`` (bytes, or what was decoded from them). ``doc`` is not changed.
+    """``doc`` after the operations in ``body``, which is decoded JSON. ``doc`` is not changed.
 
     Raises StatusError: 400 for a body that is no list of operations, 413 for too many, 422 for one that cannot be done.
     """
-    operations = _decode(body)
+    operations = _operations(body)
     for operation in operations:
         if operation.get("path") == "" and operation.get("op") not in _WHOLE:
             raise _rejected()
     try:
         result = _Patch(operations).apply(msgspec.json.decode(msgspec.json.encode(doc)), in_place=True)
-    except (JsonPatchException, JsonPointerException, InvalidJsonPatch, TypeError, IndexError) as error:
+    except (JsonPatchException, JsonPointerException, InvalidJsonPatch, TypeError, IndexError, RecursionError) as error:
         raise _rejected() from error
     if not isinstance(result, dict):
         raise _rejected()
     return result
 
 
-def _decode(body: object) -> list[dict[str, Any]]:
-    decoded: Any = body
-    if isinstance(body, bytes):
-        try:
-            decoded = msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            raise bad_request(f"error decoding patch: {error}") from error
+def _operations(decoded: object) -> list[dict[str, Any]]:
     if decoded is None:
         return []
     if not isinstance(decoded, list):

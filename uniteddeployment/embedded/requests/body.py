@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-import yaml
 
+from uniteddeployment.embedded.apimachinery import nesting
 from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request
 from uniteddeployment.embedded.requests import protobuf
 from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.negotiate import JSON, PROTOBUF
+from uniteddeployment.embedded.requests.yaml_body import parse_yaml
 from uniteddeployment.embedded.storage.registry import Registry
 
 LIMIT: Final = 3 * 1024 * 1024
@@ -28,23 +29,6 @@ _PARTS = frozenset({"metadata", "spec", "status", "target", "deleteOptions"})
 _CANNOT_BE = "cannot be handled as a"
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COLONS = re.compile(rb'"\s*:')
-
-
-def _loader() -> type[yaml.SafeLoader]:
-    """Safe YAML without dates: a manifest means the text that it says."""
-    base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    class Loader(base):  # type: ignore[misc]  # which base there is depends on how PyYAML was built
-        pass
-
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in base.yaml_implicit_resolvers.items()
-    }
-    return Loader
-
-
-_Loader = _loader()
 
 
 def check_size(body: bytes) -> None:
@@ -92,22 +76,12 @@ def _in_array(text: str) -> bool:
 
 
 def parse_json(body: bytes) -> Any:
-    """Any JSON value. Raises ValueError with the decoder's words."""
+    """Any JSON value. Raises ValueError with the message of Go's decoder."""
+    nesting.check_json(body)
     try:
         return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(json_error(body)) from error
-
-
-def parse_yaml(body: bytes) -> Any:
-    """Any value in YAML (of which JSON is a part). Raises ValueError."""
-    try:
-        return yaml.load(body, Loader=_Loader)  # noqa: S506  # derived from the safe loader
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ValueError(f"error converting YAML to JSON: yaml: line {line}: {error.problem}") from error
-    except yaml.YAMLError as error:
-        raise ValueError(f"error converting YAML to JSON: yaml: {error}") from error
 
 
 def duplicates(body: bytes, value: Any) -> list[str]:
@@ -158,7 +132,16 @@ def parse(body: bytes, media: str) -> Any:
     """A body in its media type. Raises ValueError."""
     if media == JSON:
         return parse_json(body)
-    return protobuf.decode(body) if media == PROTOBUF else parse_yaml(body)
+    return _parse_protobuf(body) if media == PROTOBUF else parse_yaml(body)
+
+
+def _parse_protobuf(body: bytes) -> Obj:
+    try:
+        obj = protobuf.decode(body)
+    except RecursionError as error:
+        raise nesting.NestingError("proto: exceeded max depth") from error
+    nesting.check_value(obj)
+    return obj
 
 
 # Objects

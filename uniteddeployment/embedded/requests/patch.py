@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from uniteddeployment.embedded.apimachinery.clone import clone
+from uniteddeployment.embedded.apimachinery.nesting import NestingError, check_value
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.errors import StatusError, bad_request, conflict
 from uniteddeployment.embedded.managed_fields import field_manager as managed
@@ -18,6 +19,7 @@ from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import write
 from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.write import Target
+from uniteddeployment.embedded.requests.yaml_body import parse_yaml
 from uniteddeployment.embedded.schema.node import Node
 from uniteddeployment.embedded.storage.state import Core
 
@@ -50,7 +52,7 @@ def check_media(media: str, *, custom: bool) -> None:
 def apply_to(media: str, live: Obj, body: bytes, node: Node) -> Obj:
     """The object that a JSON, merge or strategic merge patch makes of ``live``; private."""
     if media == JSON_PATCH:
-        return clone(jsonpatch.apply(live, body))
+        return _apply_json_patch(live, body)
     try:
         patch: Any = bodies.parse_json(body)
     except ValueError as error:
@@ -63,10 +65,23 @@ def apply_to(media: str, live: Obj, body: bytes, node: Node) -> Obj:
     return clone(strategic.apply(live, patch, node))
 
 
+def _apply_json_patch(live: Obj, body: bytes) -> Obj:
+    try:
+        operations = bodies.parse_json(body)
+    except ValueError as error:
+        raise bad_request(f"error decoding patch: {error}") from error
+    patched = jsonpatch.apply(live, operations)
+    try:
+        check_value(patched)
+    except NestingError as error:
+        raise bodies.bad_patch(str(error)) from error
+    return clone(patched)
+
+
 def read_apply(body: bytes) -> Obj:
     """The configuration in the body of an apply."""
     try:
-        patch = bodies.parse_yaml(body)
+        patch = parse_yaml(body)
     except ValueError as error:
         raise bad_request(f"error decoding YAML: {error}") from error
     if not isinstance(patch, dict):

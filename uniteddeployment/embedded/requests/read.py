@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from uniteddeployment.embedded.apimachinery import selectors
+from uniteddeployment.embedded.apimachinery import nesting, selectors
 from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.discovery.routes import Route
 from uniteddeployment.embedded.errors import StatusError, bad_request, not_found
@@ -57,7 +57,10 @@ def _read_token(text: str) -> _Token:
         wrong = next((i for i, char in enumerate(text) if char not in _ALPHABET), len(text))
         raise _bad_token(f"illegal base64 data at input byte {wrong}") from error
     try:
+        nesting.check_json(raw)
         token = msgspec.json.decode(raw, type=_Token)
+    except nesting.NestingError as error:
+        raise _bad_token(str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _bad_token(json_error(raw)) from error
     if token.v != TOKEN_FORMAT:

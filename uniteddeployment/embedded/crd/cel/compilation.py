@@ -17,6 +17,10 @@ from uniteddeployment.embedded.errors import Cause
 REASONS: Final = ("FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate")
 
 
+RECURSION_LIMIT: Final = 250
+"""How deep the real compiler lets an expression nest. Here Python's stack is the limit, which is of the same order."""
+
+
 class RuleError(ValueError):
     """A rule does not compile; the text is the whole explanation, with the place in the expression."""
 
@@ -43,6 +47,9 @@ def compile_expression(source: str, self_type: Type, *, optional_old: bool = Fal
     compiler = Compiler({"self": Variable(0, self_type), "oldSelf": Variable(1, old)}, MACROS)
     try:
         made: Typed = compiler.compile(parse(source))
+    except RecursionError:
+        text = f"compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: {RECURSION_LIMIT}"
+        raise RuleError(text) from None
     except (ParseError, CompileError) as error:
         raise RuleError(f"compilation failed: {_explain(source, str(error), error.offset)}") from None
     return Program(made.run, compiler.slots, "oldSelf" in compiler.used, made.type)
