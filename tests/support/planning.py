@@ -177,11 +177,7 @@ def observed(
     """A look at clusters; those that are not given are reachable and empty. Generations are taken as noted."""
     seen = {f"default/{name}": MemberView(f"default/{name}", Reach.READY) for name in members}
     seen |= {f"default/{name}": view for name, view in (views or {}).items()}
-    noted = {
-        (cluster, found.kind, found.metadata.name): found.metadata.generation
-        for cluster, view in seen.items()
-        for found in view.workloads
-    }
+    noted = {view.ref(found).key: found.metadata.generation for view in seen.values() for found in view.workloads}
     return Observed(
         now=NOW,
         members=seen,

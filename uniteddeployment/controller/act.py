@@ -21,7 +21,7 @@ from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.changes.recreate import applied
 from uniteddeployment.planning.observed import Refusal
 from uniteddeployment.planning.plan import Plan
-from uniteddeployment.planning.steps import Apply, Delete, HostStep, MemberStep
+from uniteddeployment.planning.steps import Apply, Delete, DeletePod, HostStep, MemberStep
 
 
 class Actor:
@@ -100,7 +100,8 @@ class Actor:
 
 def _note_success(step: MemberStep, written: Written, memory: Memory, outcome: Outcome) -> None:
     memory.failures.pop(step.subset, None)
-    memory.refused.pop((step.cluster, step.kind, step.name), None)
+    if not isinstance(step, DeletePod):
+        memory.refused.pop(step.ref.key, None)
     if written.changed:
         outcome.done.append(step)
         if not written.events:
@@ -110,8 +111,7 @@ def _note_success(step: MemberStep, written: Written, memory: Memory, outcome: O
 
 def _note_refusal(step: MemberStep, error: errors.KubeError, memory: Memory) -> None:
     """Remember a change that cannot be made to what is there, for one that may be recreated."""
-    noted = (step.cluster, step.kind, step.name)
     if isinstance(step, Apply) and not step.create and immutable(error):
-        memory.refused[noted] = Refusal(applied(step.body))
+        memory.refused[step.ref.key] = Refusal(applied(step.body))
     elif isinstance(step, Delete) and step.successor is not None and is_final(error):
-        memory.refused[noted] = Refusal(applied(step.successor), final=True)
+        memory.refused[step.ref.key] = Refusal(applied(step.successor), final=True)

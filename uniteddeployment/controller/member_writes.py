@@ -18,7 +18,7 @@ from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.requests import Propagation
 from uniteddeployment.kube.resource import NAMESPACES, PODS, Resource
 from uniteddeployment.planning.application import Subject
-from uniteddeployment.planning.observed import Workload, WorkloadSpec, cluster_label
+from uniteddeployment.planning.observed import Workload, WorkloadSpec
 from uniteddeployment.planning.steps import Apply, Delete, DeletePod, Event, MemberStep, Reclaim, Release, Scale
 from uniteddeployment_api import names
 
@@ -56,7 +56,7 @@ class MemberWriter:
             await self._delete_pod(subject, member, step)
             return Written()
         resource = RESOURCES[step.kind]
-        noted = (step.cluster, step.kind, step.name)
+        noted = step.ref.key
         match step:
             case Apply(adopt=True):
                 stored = await adopt(member, resource, subject, step)
@@ -99,11 +99,11 @@ class MemberWriter:
         else:
             found = _decoded(live, step)
         member.cache.keep(step.kind, found)
-        memory.generations[step.cluster, step.kind, step.name] = found.metadata.generation
+        memory.generations[step.ref.key] = found.metadata.generation
         if not step.drift or not changed:
             return Written(changed=bool(changed))
         fields = ", ".join(str(one) for one in changed[:5])
-        message = f"{step.kind} {step.name} in {cluster_label(step.cluster)}: put back {fields}"
+        message = f"{step.ref}: put back {fields}"
         return Written(events=(Event("Warning", "DriftRepaired", message),))
 
     async def _create(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:

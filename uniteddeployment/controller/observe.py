@@ -19,6 +19,7 @@ from uniteddeployment.planning.observed import (
     Refusal,
     RevisionData,
     RevisionRecord,
+    WorkloadKey,
 )
 from uniteddeployment.planning.steps import Delete, MemberStep
 from uniteddeployment_api import names
@@ -29,12 +30,12 @@ class Memory:
     """What this process remembers of one application between passes. All of it can be found out again (I9)."""
 
     uid: str = ""
-    generations: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    """(cluster, kind, name) -> generation that our last write got."""
+    generations: dict[WorkloadKey, int] = field(default_factory=dict)
+    """Workload -> the generation that our last write gave it."""
     failures: dict[str, Failure] = field(default_factory=dict)
     """Subset -> why its last write failed."""
-    refused: dict[tuple[str, str, str], Refusal] = field(default_factory=dict)
-    """(cluster, kind, name) -> what was refused because it cannot be changed."""
+    refused: dict[WorkloadKey, Refusal] = field(default_factory=dict)
+    """Workload -> the write that was refused because it changes fields that cannot be changed."""
     seeded: set[str] = field(default_factory=set)
     """Subsets whose generations were looked up in status since this process started."""
     clusters: frozenset[str] = frozenset()
@@ -169,15 +170,13 @@ def _seed(subject: Subject, view: MemberView, memory: Memory) -> None:
         found = [one for one in retire.owned(subject, view) if (one.subset, one.kind) == (subset, kind)]
         if sum(one.metadata.generation for one in found) == entry.get("observedGeneration", 0):
             for one in found:
-                memory.generations.setdefault((view.name, one.kind, one.metadata.name), one.metadata.generation)
+                memory.generations.setdefault(view.ref(one).key, one.metadata.generation)
 
 
 def _without_deleted(view: MemberView, unanswered: Sequence[MemberStep]) -> MemberView:
     """The view with what is being deleted marked as such: its pods must not be counted on any more (I7)."""
-    deleted = {(step.kind, step.name, step.uid) for step in unanswered if isinstance(step, Delete)}
+    deleted = {(step.ref.key, step.uid) for step in unanswered if isinstance(step, Delete)}
     if not deleted:
         return view
-    workloads = (
-        one.going() if (one.kind, one.metadata.name, one.metadata.uid) in deleted else one for one in view.workloads
-    )
+    workloads = (one.going() if (view.ref(one).key, one.metadata.uid) in deleted else one for one in view.workloads)
     return replace(view, workloads=tuple(workloads))

@@ -4,20 +4,43 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uniteddeployment.planning.observed import RevisionData
+from uniteddeployment.planning.observed import RevisionData, WorkloadRef
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
+class _WorkloadStep:
+    """A step that concerns one workload."""
+
+    ref: WorkloadRef
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that it is carried out in."""
+        return self.ref.cluster
+
+    @property
+    def subset(self) -> str:
+        """The subset that it belongs to."""
+        return self.ref.subset
+
+    @property
+    def kind(self) -> str:
+        """The kind of the object that it changes."""
+        return self.ref.kind
+
+    @property
+    def name(self) -> str:
+        """The name of the object that it changes."""
+        return self.ref.name
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(_WorkloadStep):
     """Create or correct a workload by server-side apply.
 
     A creation changes nothing that exists under that name: what is not ours must not be taken over (I13).
     """
 
-    cluster: str
-    subset: str
-    kind: str
-    name: str
     body: Mapping[str, Any]
     why: str
     create: bool
@@ -31,13 +54,9 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(_WorkloadStep):
     """Change only the replicas of a workload, by its scale subresource."""
 
-    cluster: str
-    subset: str
-    kind: str
-    name: str
     replicas: int
     generation: int
     """The generation before this write; a scale raises it by one."""
@@ -45,13 +64,9 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(_WorkloadStep):
     """Delete a workload with its pods, if it is still the object with this uid."""
 
-    cluster: str
-    subset: str
-    kind: str
-    name: str
     uid: str
     why: str
     orphan: bool = False
@@ -61,37 +76,34 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletePod:
-    """Delete one pod, so that its controller makes it anew."""
+class DeletePod(_WorkloadStep):
+    """Delete one pod of a workload, so that its controller creates it again."""
 
-    cluster: str
-    subset: str
-    name: str
+    pod: str
     uid: str
     why: str
-    kind: str = "Pod"
+
+    @property
+    def kind(self) -> str:
+        return "Pod"
+
+    @property
+    def name(self) -> str:
+        return self.pod
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(_WorkloadStep):
     """Take our marks off a workload and leave it: it is nobody's from then on."""
 
-    cluster: str
-    subset: str
-    kind: str
-    name: str
     uid: str
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reclaim:
+class Reclaim(_WorkloadStep):
     """Write our uid into a workload of the UnitedDeployment that was lost with its host. Its spec is not touched."""
 
-    cluster: str
-    subset: str
-    kind: str
-    name: str
     uid: str
     why: str
 

@@ -142,7 +142,7 @@ def _result(
     stalled: bool = False,
     last_observed: str | None = None,
 ) -> SubsetResult:
-    noted = [context.generations.get((context.cluster, one.kind, one.metadata.name), 0) for one in context.mine]
+    noted = [context.generations.get(context.view.ref(one).key, 0) for one in context.mine]
     reachable = context.view.reach is Reach.READY
     return SubsetResult(
         name=context.subset.name,

@@ -16,12 +16,13 @@ from uniteddeployment.controller.member_writes import Written
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import NotReplaceable
 from uniteddeployment.kube import errors
-from uniteddeployment.planning.observed import Refusal
+from uniteddeployment.planning.observed import Refusal, WorkloadRef
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.steps import (
     AddFinalizer,
     Apply,
     Delete,
+    DeletePod,
     DeleteRevision,
     Event,
     HostStep,
@@ -40,16 +41,20 @@ REFUSED = errors.Invalid(422, "Invalid", "image: Required value")
 TOLD = Event("Warning", "DriftRepaired", "put back")
 
 
+def ref(subset: str, cluster: str = "near") -> WorkloadRef:
+    return WorkloadRef(cluster, subset, "StatefulSet", f"web-{subset}")
+
+
 def scale(cluster: str, subset: str, number: int = 1) -> Scale:
-    return Scale(cluster, subset, "StatefulSet", f"web-{subset}", number, 1, "for the test")
+    return Scale(ref(subset, cluster), number, 1, "for the test")
 
 
 def corrected(subset: str, *, create: bool = False) -> Apply:
-    return Apply("near", subset, "StatefulSet", f"web-{subset}", BODY, "for the test", create=create)
+    return Apply(ref(subset), BODY, "for the test", create=create)
 
 
 def recreated(subset: str) -> Delete:
-    return Delete("near", subset, "StatefulSet", f"web-{subset}", "uid", "for the test", orphan=True, successor=BODY)
+    return Delete(ref(subset), "uid", "for the test", orphan=True, successor=BODY)
 
 
 class Member:
@@ -209,12 +214,19 @@ async def test_after_a_failed_write_its_subset_is_left_and_the_others_go_on() ->
 
 async def test_a_success_ends_what_was_known_of_failures() -> None:
     stage = Stage()
-    noted = ("near", "StatefulSet", "web-a")
     stage.memory.failures["a"] = Failure("refused", 1, 0.0, stalled=True)
-    stage.memory.refused[noted] = Refusal("digest")
+    stage.memory.refused[ref("a").key] = Refusal("digest")
     await stage.plays(Plan(members={"near": (A,)}))
     assert stage.memory.failures == {}
     assert stage.memory.refused == {}
+
+
+async def test_deleting_a_pod_does_not_end_the_refusal_of_a_change_to_its_workload() -> None:
+    """The change is still refused: asking again would be one more refused write for each pod."""
+    stage = Stage()
+    stage.memory.refused[ref("a").key] = Refusal("digest")
+    await stage.plays(Plan(members={"near": (DeletePod(ref("a"), "web-a-0", "uid", "for the test"),)}))
+    assert stage.memory.refused == {ref("a").key: Refusal("digest")}
 
 
 @pytest.mark.parametrize(
@@ -235,7 +247,7 @@ async def test_only_a_refused_change_of_what_cannot_be_changed_is_noted_as_such(
     stage = Stage()
     stage.writers.fails = [(step, error)]
     await stage.plays(Plan(members={"near": (step,)}))
-    assert stage.memory.refused.get(("near", "StatefulSet", "web-a")) == refusal
+    assert stage.memory.refused.get(ref("a").key) == refusal
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from uniteddeployment.controller.failures import (
 )
 from uniteddeployment.controller.takeover import NotAdoptable, NotOurs, NotReplaceable
 from uniteddeployment.kube import errors
+from uniteddeployment.planning.observed import WorkloadRef
 from uniteddeployment.planning.steps import Apply
 
-STEP = Apply("default/member-1", "a", "StatefulSet", "web-a", {}, "create it", create=True)
+STEP = Apply(WorkloadRef("default/member-1", "a", "StatefulSet", "web-a"), {}, "create it", create=True)
 TERMINATING: dict[str, Any] = {"causes": [{"reason": "NamespaceTerminating", "message": "it goes", "field": ""}]}
 
 

@@ -12,6 +12,7 @@ from tests.support import planning as make
 from uniteddeployment.controller.flights import GRACE_SECONDS, Flight, Flights
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.observed import WorkloadRef
 from uniteddeployment.planning.steps import DeletePod
 
 pytestmark = pytest.mark.looptime
@@ -19,7 +20,10 @@ pytestmark = pytest.mark.looptime
 SUBJECT = make.subject(make.application(make.manifest()))
 OTHER = replace(SUBJECT, name="other")
 KEY = (SUBJECT.namespace, SUBJECT.name)
-STEPS = tuple(DeletePod("near", "a", f"web-{number}", "uid", "for the test") for number in range(3))
+STEPS = tuple(
+    DeletePod(WorkloadRef("near", "a", "StatefulSet", "web"), f"web-{number}", "uid", "for the test")
+    for number in range(3)
+)
 
 
 class Sky:

@@ -15,14 +15,15 @@ from uniteddeployment.kube import errors
 from uniteddeployment.kube.meta import ObjectMeta
 from uniteddeployment.kube.meta import Scale as Scaled
 from uniteddeployment.kube.requests import Propagation
-from uniteddeployment.planning.observed import Workload
+from uniteddeployment.planning.observed import Workload, WorkloadRef
 from uniteddeployment.planning.steps import Apply, Delete, DeletePod, MemberStep, Reclaim, Release, Scale
 from uniteddeployment_api import names
 
 APP = make.application(make.manifest())
 SUBJECT = make.subject(APP)
 NAME = "web-member-1"
-NOTED = ("near", "StatefulSet", NAME)
+REF = WorkloadRef("near", "member-1", "StatefulSet", NAME)
+NOTED = REF.key
 CONFLICT = errors.Conflict(409, "Conflict", "it has changed")
 GONE = errors.NotFound(404, "NotFound", "it is gone", {"kind": "statefulsets"})
 NO_NAMESPACE = errors.NotFound(404, "NotFound", "no namespace", {"kind": "namespaces"})
@@ -101,11 +102,11 @@ class Member:
 def applied(*, create: bool = False, drift: bool = False, **spec: Any) -> Apply:
     meta = live(stored())["metadata"]
     body = {"metadata": {key: meta[key] for key in ("name", "labels", "annotations")}, "spec": {"replicas": 4, **spec}}
-    return Apply("near", "member-1", "StatefulSet", NAME, body, "for the test", create=create, drift=drift)
+    return Apply(REF, body, "for the test", create=create, drift=drift)
 
 
 def scaled(replicas: int = 6, generation: int = 1) -> Scale:
-    return Scale("near", "member-1", "StatefulSet", NAME, replicas, generation, "for the test")
+    return Scale(REF, replicas, generation, "for the test")
 
 
 def answer(version: int) -> Scaled:
@@ -113,7 +114,7 @@ def answer(version: int) -> Scaled:
 
 
 def deleted(**more: Any) -> Delete:
-    return Delete("near", "member-1", "StatefulSet", NAME, "uid-1", "for the test", **more)
+    return Delete(REF, "uid-1", "for the test", **more)
 
 
 async def test_an_apply_takes_our_fields_and_its_answer_is_kept() -> None:
@@ -298,7 +299,7 @@ async def test_a_successor_that_the_pods_could_not_go_over_to_keeps_what_runs() 
 @pytest.mark.parametrize("refusal", [None, GONE, CONFLICT], ids=["done", "gone", "another pod"])
 async def test_a_pod_is_deleted_by_its_uid(refusal: Exception | None) -> None:
     member = Member(refusal)
-    assert await member.write(DeletePod("near", "member-1", "web-0", "uid-pod", "it is stuck")) == Written()
+    assert await member.write(DeletePod(REF, "web-0", "uid-pod", "it is stuck")) == Written()
     assert member.client.asked == [("delete", ("pods", "web-0", "uid-pod", None))]
 
 
@@ -306,7 +307,7 @@ async def test_a_pod_is_deleted_by_its_uid(refusal: Exception | None) -> None:
 async def test_a_release_takes_our_marks_off_that_very_object(refusal: Exception | None) -> None:
     """I13"""
     member = Member(refusal)
-    await member.write(Release("near", "member-1", "StatefulSet", NAME, "uid-1", "it stays"))
+    await member.write(Release(REF, "uid-1", "it stays"))
     ((_, (name, patch)),) = member.client.asked
     metadata = patch["metadata"]
     assert (name, metadata["uid"]) == (NAME, "uid-1")
@@ -318,7 +319,7 @@ async def test_a_release_takes_our_marks_off_that_very_object(refusal: Exception
 async def test_reclaiming_writes_our_uid_and_nothing_else_and_keeps_the_answer() -> None:
     """I13: the template is not touched, so no pod restarts."""
     member = Member(stored(9), known=stored(5))
-    assert await member.write(Reclaim("near", "member-1", "StatefulSet", NAME, "uid-1", "it was lost")) == Written()
+    assert await member.write(Reclaim(REF, "uid-1", "it was lost")) == Written()
     ((_, (name, patch)),) = member.client.asked
     annotations = {names.ANNOTATION_OWNER_UID: SUBJECT.uid}
     assert (name, patch) == (NAME, {"metadata": {"uid": "uid-1", "annotations": annotations}})
@@ -329,5 +330,5 @@ async def test_reclaiming_writes_our_uid_and_nothing_else_and_keeps_the_answer()
 @pytest.mark.parametrize("refusal", [GONE, CONFLICT], ids=["gone", "namesake"])
 async def test_what_is_reclaimed_may_be_gone_by_then(refusal: Exception) -> None:
     member = Member(refusal, known=stored(5))
-    await member.write(Reclaim("near", "member-1", "StatefulSet", NAME, "uid-1", "it was lost"))
+    await member.write(Reclaim(REF, "uid-1", "it was lost"))
     assert member.shown == stored(5)

@@ -14,7 +14,7 @@ from uniteddeployment.controller.observe import Observer
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
 from uniteddeployment.planning.application import Subject
-from uniteddeployment.planning.observed import MemberView, Reach, Workload
+from uniteddeployment.planning.observed import MemberView, Reach, Workload, WorkloadRef
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Delete
 from uniteddeployment_api import names
@@ -228,9 +228,9 @@ def test_a_failed_write_is_told_only_of_the_generation_that_it_was_for() -> None
 
 def test_what_is_being_deleted_is_not_counted_on_and_a_cluster_that_was_written_to_is_looked_at() -> None:
     """I7: the answer of a deletion may come late; I9: a creation may, in a cluster that nothing else speaks of."""
-    gone = Delete(CLUSTER, "member-1", "StatefulSet", "web-member-1", "uid-web-member-1", "for the test")
+    gone = Delete(WorkloadRef(CLUSTER, "member-1", "StatefulSet", "web-member-1"), "uid-web-member-1", "for the test")
     other = replace(gone, uid="uid-of-a-namesake")
-    kept = Delete(CLUSTER, "member-1", "Deployment", "web-member-1", "uid-web-member-1", "for the test")
+    kept = Delete(WorkloadRef(CLUSTER, "member-1", "Deployment", "web-member-1"), "uid-web-member-1", "for the test")
     for steps, expected in (((gone,), "requested"), ((other, kept), None), ((), None)):
         seen = Observer(
             Revisions(),  # type: ignore[arg-type]  # a stand-in

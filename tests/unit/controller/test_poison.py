@@ -14,7 +14,7 @@ from uniteddeployment.controller.observe import Memory
 from uniteddeployment.kube.errors import Malformed, Unreachable
 from uniteddeployment.kube.watch import Changes, WatchDecoder
 from uniteddeployment.planning.application import Subject
-from uniteddeployment.planning.observed import Observed
+from uniteddeployment.planning.observed import Observed, WorkloadRef
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import DeletePod
 
@@ -90,7 +90,7 @@ async def test_an_answer_that_cannot_be_worked_with_is_an_error_of_the_step(
         raise error
 
     monkeypatch.setattr(MemberWriter, "_delete_pod", fails)
-    step = DeletePod("default/member-1", "a", "web-0", "u", "it is stuck")
+    step = DeletePod(WorkloadRef("default/member-1", "a", "StatefulSet", "web"), "web-0", "u", "it is stuck")
     subject = Subject("default", "web", "u", 1, app=None)
     with structlog.testing.capture_logs(), pytest.raises(Malformed, match=f"worked with \\({type(error).__name__}\\)"):
         await MemberWriter().write(subject, Member(), step, Memory())  # type: ignore[arg-type]
@@ -101,7 +101,7 @@ async def test_an_error_that_is_typed_stays_what_it_is(monkeypatch: pytest.Monke
         raise Unreachable("member-1", "refused")
 
     monkeypatch.setattr(MemberWriter, "_delete_pod", fails)
-    step = DeletePod("default/member-1", "a", "web-0", "u", "it is stuck")
+    step = DeletePod(WorkloadRef("default/member-1", "a", "StatefulSet", "web"), "web-0", "u", "it is stuck")
     subject = Subject("default", "web", "u", 1, app=None)
     with pytest.raises(Unreachable):
         await MemberWriter().write(subject, Member(), step, Memory())  # type: ignore[arg-type]

@@ -71,7 +71,7 @@ def reclaims(app: Application, view: MemberView) -> tuple[Reclaim, ...]:
     """
     why = f"take over from the lost UnitedDeployment {app.key} (uid {app.owner.former_uid})"
     return tuple(
-        Reclaim(view.name, found.subset, found.kind, found.metadata.name, found.metadata.uid, why)
+        Reclaim(view.ref(found), found.metadata.uid, why)
         for found in view.workloads
         if app.owner.lost(found.metadata.annotations)
     )

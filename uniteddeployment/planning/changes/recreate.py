@@ -56,25 +56,25 @@ def _scaled(observed: Observed, step: Apply) -> tuple[Scale, ...]:
     """
     view = observed.members.get(step.cluster)
     wanted = step.body["spec"]["replicas"]
-    for found in view.workloads if view else ():
-        if (found.kind, found.metadata.name) == (step.kind, step.name):
-            one = found.status.current_revision == found.status.update_revision
-            if wanted < found.spec.replicas or (one and wanted > found.spec.replicas):
-                why = f"replicas {found.spec.replicas} to {wanted}"
-                generation = found.metadata.generation
-                return (Scale(step.cluster, step.subset, step.kind, step.name, wanted, generation, why),)
+    found = next((one for one in view.workloads if view.ref(one).key == step.ref.key), None) if view else None
+    if found is None:
+        return ()
+    has = found.spec.replicas
+    settled = found.status.current_revision == found.status.update_revision
+    if wanted < has or (settled and wanted > has):
+        return (Scale(step.ref, wanted, found.metadata.generation, f"replicas {has} to {wanted}"),)
     return ()
 
 
 def _refusal(observed: Observed, step: Apply) -> Refusal:
-    return observed.refused[step.cluster, step.kind, step.name]
+    return observed.refused[step.ref.key]
 
 
 def _refused(observed: Observed, steps: Sequence[MemberStep]) -> Apply | None:
     """The write among the steps that was refused before, as something that cannot be changed."""
     for step in steps:
         if isinstance(step, Apply) and not step.create:
-            known = observed.refused.get((step.cluster, step.kind, step.name))
+            known = observed.refused.get(step.ref.key)
             if known is not None and known.digest == applied(step.body):
                 return step
     return None
@@ -84,7 +84,7 @@ def _anew(step: Apply) -> Delete:
     uid = step.body["metadata"]["uid"]
     body = {**step.body, "metadata": {key: value for key, value in step.body["metadata"].items() if key != "uid"}}
     why = f"recreate it with its pods left alone: {step.why}"
-    return Delete(step.cluster, step.subset, step.kind, step.name, uid, why, orphan=True, successor=body)
+    return Delete(step.ref, uid, why, orphan=True, successor=body)
 
 
 def unmountable(successor: Mapping[str, Any], live: Mapping[str, Any]) -> str:

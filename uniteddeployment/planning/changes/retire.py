@@ -30,7 +30,7 @@ def everything(subject: Subject, observed: Observed) -> Cleanup:
     for view in observed.members.values():
         for found in owned(subject, view):
             problem = "" if subject.orphan else foreign(observed, view, found)
-            title = f"{found.kind} {found.metadata.name} in {cluster_label(view.name)}"
+            title = str(view.ref(found))
             left.append(f"{title} ({problem})" if problem else title)
             if view.reach is not Reach.READY or found.metadata.deletion_timestamp is not None:
                 continue
@@ -79,7 +79,7 @@ def foreign(observed: Observed, view: MemberView, found: Workload) -> str:
 
 def delete(view: MemberView, found: Workload, why: str) -> Delete:
     """The step that deletes a workload."""
-    return Delete(view.name, found.subset, found.kind, found.metadata.name, found.metadata.uid, why)
+    return Delete(view.ref(found), found.metadata.uid, why)
 
 
 def _may_run(subject: Subject, view: MemberView, kind: str) -> bool:
@@ -96,7 +96,7 @@ def _kind_in(entry: Mapping[str, object]) -> str:
 
 def _release(view: MemberView, found: Workload) -> Release:
     why = "the application is deleted and its workloads stay"
-    return Release(view.name, found.subset, found.kind, found.metadata.name, found.metadata.uid, why)
+    return Release(view.ref(found), found.metadata.uid, why)
 
 
 _GONE = "no longer in the topology, and the others are ready without it"

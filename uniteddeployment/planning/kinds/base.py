@@ -8,7 +8,15 @@ from typing import Any
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.kinds import workload
 from uniteddeployment.planning.kinds.workload import Rendered
-from uniteddeployment.planning.observed import NO_PODS, MemberView, PodTally, RevisionData, Workload
+from uniteddeployment.planning.observed import (
+    NO_PODS,
+    MemberView,
+    PodTally,
+    RevisionData,
+    Workload,
+    WorkloadKey,
+    WorkloadRef,
+)
 from uniteddeployment.planning.observed.pods import summary
 from uniteddeployment.planning.results import Counts
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
@@ -53,7 +61,7 @@ class SubsetContext:
     """The revision that the others have; None before the first rollout is complete, and when it is ``lost``."""
     templates: Mapping[str, RevisionData]
     """Revision -> what it holds, as far as loaded."""
-    generations: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    generations: Mapping[WorkloadKey, int] = field(default_factory=dict)
     reason: str = ""
     """Why it is to have this number of replicas."""
     ignored: tuple[str, ...] = ()
@@ -201,10 +209,7 @@ class SubsetContext:
     ) -> Apply:
         uid = found.metadata.uid if found else None
         return Apply(
-            cluster=self.cluster,
-            subset=self.subset.name,
-            kind=rendered.kind.name,
-            name=rendered.name,
+            ref=WorkloadRef(self.cluster, self.subset.name, rendered.kind.name, rendered.name),
             body=workload.with_numbers(
                 rendered,
                 replicas=replicas,
@@ -220,8 +225,7 @@ class SubsetContext:
         )
 
     def scale(self, found: Workload, replicas: int, why: str) -> Scale:
-        name, generation = found.metadata.name, found.metadata.generation
-        return Scale(self.cluster, self.subset.name, found.kind, name, replicas, generation, why)
+        return Scale(self.view.ref(found), replicas, found.metadata.generation, why)
 
     def drifted(self, found: Workload) -> bool:
         """Whether its spec was changed after our last write, by somebody else.
@@ -229,8 +233,7 @@ class SubsetContext:
         A workload whose generation we have not noted (this process never wrote it and status does not say) counts as
         changed: one more apply finds out, and changes nothing if nothing was.
         """
-        noted = self.generations.get((self.cluster, found.kind, found.metadata.name))
-        return noted != found.metadata.generation
+        return self.generations.get(self.view.ref(found).key) != found.metadata.generation
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,14 +107,7 @@ def _removals(
 ) -> list[MemberStep]:
     """Old Deployments that are empty and done."""
     return [
-        Delete(
-            context.cluster,
-            context.subset.name,
-            workload.kind,
-            workload.metadata.name,
-            workload.metadata.uid,
-            f"revision {revision}: no pods left",
-        )
+        Delete(context.view.ref(workload), workload.metadata.uid, f"revision {revision}: no pods left")
         for revision, workload in sorted(found.items())
         if revision != context.target
         and not goal[revision]

@@ -244,7 +244,7 @@ def stuck_pod(context: SubsetContext, found: Workload, partition: int) -> Delete
         return None
     pod: Pod = max(wrong, key=lambda pod: pod.ordinal)
     why = f"not ready at revision {pod.revision or 'unknown'}, it keeps the StatefulSet from revision {context.target}"
-    return DeletePod(context.cluster, context.subset.name, pod.metadata.name, pod.metadata.uid, why)
+    return DeletePod(context.view.ref(found), pod.metadata.name, pod.metadata.uid, why)
 
 
 def next_to_update(context: SubsetContext, found: Workload, place: Place | None) -> DeletePod | None:
@@ -263,4 +263,4 @@ def next_to_update(context: SubsetContext, found: Workload, place: Place | None)
         return None
     pod = min(old, key=lambda pod: (pod.ready, pod.ordinal, pod.metadata.name))
     why = f"update it from revision {pod.revision or 'unknown'} to {context.target}"
-    return DeletePod(context.cluster, context.subset.name, pod.metadata.name, pod.metadata.uid, why)
+    return DeletePod(context.view.ref(found), pod.metadata.name, pod.metadata.uid, why)

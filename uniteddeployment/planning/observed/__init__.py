@@ -11,6 +11,8 @@ from uniteddeployment.planning.observed.snapshot import (
     Refusal,
     RevisionData,
     RevisionRecord,
+    WorkloadKey,
+    WorkloadRef,
     cluster_label,
     tally,
 )
@@ -47,7 +49,9 @@ __all__ = [
     "UpdateStrategy",
     "Workload",
     "WorkloadCondition",
+    "WorkloadKey",
     "WorkloadMetadata",
+    "WorkloadRef",
     "WorkloadSpec",
     "WorkloadStatus",
     "cluster_label",

@@ -18,6 +18,30 @@ def cluster_label(cluster: str) -> str:
     return "the host" if cluster == HOST else cluster
 
 
+WorkloadKey = tuple[str, str, str]
+"""(cluster, kind, name)"""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRef:
+    """A workload of an application: where it is and what it is called, whether it exists or not."""
+
+    cluster: str
+    subset: str
+    """The subset that it belongs to; its identity does not depend on it, since anybody can change a label."""
+    kind: str
+    name: str
+
+    @property
+    def key(self) -> WorkloadKey:
+        """Its identity among all workloads of one application: there is one of a kind and name in a cluster."""
+        return self.cluster, self.kind, self.name
+
+    def __str__(self) -> str:
+        """For messages: ``StatefulSet web-a in default/member-1``."""
+        return f"{self.kind} {self.name} in {cluster_label(self.cluster)}"
+
+
 @dataclass(frozen=True, slots=True)
 class PodTally:
     """The pods of one subset in one cluster, counted. Made once per change, so that a plan need not look at pods."""
@@ -105,6 +129,10 @@ class MemberView:
     undecided: bool = False
     """Whether it is too early to say how it stands: this process has just begun to look, and nothing has failed."""
 
+    def ref(self, workload: Workload) -> WorkloadRef:
+        """The reference to a workload that this cluster shows."""
+        return WorkloadRef(self.name, workload.subset, workload.kind, workload.metadata.name)
+
     @property
     def known(self) -> bool:
         """Whether there is a last word of it at all: its caches were complete once."""
@@ -150,8 +178,8 @@ class Observed:
     revisions: tuple[RevisionRecord, ...] = ()
     templates: Mapping[str, "RevisionData"] = field(default_factory=dict)
     """ControllerRevision name -> what it holds, for those that were loaded because a plan asked for them."""
-    generations: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
-    """(cluster, kind, name) -> the generation that our last write of this workload got, where we know it."""
+    generations: Mapping[WorkloadKey, int] = field(default_factory=dict)
+    """Workload -> the generation that our last write gave it, where that is known."""
     errors: Mapping[str, str] = field(default_factory=dict)
     """Subset -> why the last write for it failed, for people."""
     stalled: frozenset[str] = frozenset()
@@ -160,8 +188,8 @@ class Observed:
     """Whether the revisions were read since the application is being deleted."""
     writing: frozenset[str] = frozenset()
     """Clusters that have yet to answer writes for this application: nothing else is written there until they have."""
-    refused: Mapping[tuple[str, str, str], "Refusal"] = field(default_factory=dict)
-    """(cluster, kind, name) -> what was refused there because it changes what cannot be changed."""
+    refused: Mapping[WorkloadKey, "Refusal"] = field(default_factory=dict)
+    """Workload -> the write that was refused because it changes fields that cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def views(app, **changes):
 def refused(app, seen, **more):
     """What the plan would write, as refused by every API server."""
     steps = [step for steps in plan(make.subject(app), seen).members.values() for step in steps]
-    return {(step.cluster, step.kind, step.name): Refusal(applied(step.body), **more) for step in steps}
+    return {step.ref.key: Refusal(applied(step.body), **more) for step in steps}
 
 
 def asked(app, annotation=names.RECREATE):
