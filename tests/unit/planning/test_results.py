@@ -75,6 +75,12 @@ def test_replicas_that_have_no_place_are_stalled():
     assert words(status)[:2] == ("Stalled", "False")
 
 
+def test_the_reason_for_replicas_without_a_place_states_their_number_once():
+    bounded = {"member-1": {"maxReplicas": 4}, "member-2": {"maxReplicas": 2}, "member-3": {"maxReplicas": 3}}
+    stalled = next(one for one in shown(shares=bounded, replicas=20)["conditions"] if one["type"] == "Stalled")
+    assert stalled["message"].startswith("11 of 20 replicas have no place: member-1, member-2, member-3 ")
+
+
 def test_a_spec_that_is_refused_is_stalled_and_the_condition_stalled_says_why():
     """I11"""
     subject = replace(make.subject(make.application(make.manifest())), app=None)

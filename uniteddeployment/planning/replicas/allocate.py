@@ -32,7 +32,7 @@ def allocate(request: AllocationRequest) -> Allocation:
     reserved = division.reserved() if request.reserve else [0] * len(subsets)
     unplaced = max(0, total - sum(placed) - sum(reserved))
     if unplaced and not problem:
-        problem = unplaced_reason(unplaced, total, subsets, limits)
+        problem = unplaced_reason(total, subsets, limits)
     after_fixed = any(subset.share is not None for subset in subsets)
     entries = zip(subsets, placed, reserved, ideal, limits, strict=True)
     return Allocation(

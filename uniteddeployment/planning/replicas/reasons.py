@@ -82,12 +82,12 @@ def _claim(decision: Decision) -> str:
     return "even share of what the fixed shares leave" if decision.after_fixed else "even share"
 
 
-def unplaced_reason(unplaced: int, total: int, subsets: Sequence[SubsetRequest], limits: Sequence[Limits]) -> str:
-    """Why pods have no place."""
+def unplaced_reason(total: int, subsets: Sequence[SubsetRequest], limits: Sequence[Limits]) -> str:
+    """Return why some of ``total`` pods cannot be placed."""
     if not subsets:
-        return f"{unplaced} of {total} replicas have no place: there are no subsets"
+        return "there are no subsets"
     full = ", ".join(subset.name for subset, limit in zip(subsets, limits, strict=True) if limit.hard < total)
-    return f"{unplaced} of {total} replicas have no place: {full} may take no more"
+    return f"{full} may take no more"
 
 
 def _share_reason(share: int | str, number: int, total: int) -> str:
