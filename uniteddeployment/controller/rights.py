@@ -41,62 +41,64 @@ class Rule:
     names: tuple[str, ...] = ()
 
     def rights(self) -> Iterator[Right]:
-        """Each verb on each resource."""
+        """Yield each verb on each resource."""
         return ((self.group, resource, verb) for resource in self.resources for verb in self.verbs)
 
 
 def _rule(why: str, verbs: str, *resources: Resource, subresource: str = "", only: str = "") -> Rule:
-    """``verbs`` with spaces between; the resources are of one API group."""
+    """Return a rule. ``verbs`` are separated by spaces; all resources belong to one API group."""
     suffix = f"/{subresource}" if subresource else ""
     plurals = tuple(f"{resource.plural}{suffix}" for resource in resources)
     return Rule(why, resources[0].group, plurals, tuple(verbs.split()), (only,) if only else ())
 
 
 def _workloads() -> Iterator[Rule]:
-    """The kinds of workloads, by API group: a new kind gets its rights by being declared."""
+    """Yield rules for all declared kinds of workloads, by API group."""
     for group, found in groupby(RESOURCES.values(), key=lambda resource: resource.group):
         kinds = list(found)
-        yield _rule(f"Workloads of {group}.", "get list watch create patch delete", *kinds)
-        yield _rule("Their replicas.", "patch", *kinds, subresource="scale")
+        yield _rule(f"Manage the workloads of {group}.", "get list watch create patch delete", *kinds)
+        yield _rule("Scale them.", "patch", *kinds, subresource="scale")
 
 
 _SUBSETS: tuple[Rule, ...] = (
     *_workloads(),
-    _rule("Why pods are not ready; pods that keep a StatefulSet from going on.", "list watch delete", PODS),
-    _rule("How many nodes there are.", "list", NODES),
+    _rule(
+        "Read why pods are not ready; delete pods that block the update of a StatefulSet.", "list watch delete", PODS
+    ),
+    _rule("Count the nodes.", "list", NODES),
 )
-"""Wherever subsets run: in members, and on the host if they have no target cluster."""
+"""Rules for each cluster that runs subsets: members, and the host for subsets without a target cluster."""
 
 MEMBER: tuple[Rule, ...] = (
     *_SUBSETS,
-    _rule("Which cluster it is: the uid of this namespace tells.", "get", NAMESPACES, only=SYSTEM_NAMESPACE),
-    _rule("The namespace of an application, where it is missing.", "create", NAMESPACES),
+    _rule("Identify the cluster by the uid of this namespace.", "get", NAMESPACES, only=SYSTEM_NAMESPACE),
+    _rule("Create the namespace of an application if it does not exist.", "create", NAMESPACES),
 )
-"""In the whole of a member."""
+"""Rules for all namespaces of a member."""
 
 HOST: tuple[Rule, ...] = (
-    _rule("Applications: what is asked for, and the finalizer.", "get list watch patch", UNITED_DEPLOYMENTS),
-    _rule("Members.", "list watch", CLUSTERS),
-    _rule("Which cluster the host is; whether the namespace of a member is being deleted.", "get", NAMESPACES),
-    _rule("How they are.", "patch", UNITED_DEPLOYMENTS, CLUSTERS, subresource="status"),
-    _rule("The templates of past revisions.", "get list watch create patch delete", CONTROLLERREVISIONS),
-    _rule("What happens to applications.", "create patch", EVENTS),
-    _rule("The credentials that Cluster objects name. They are never listed.", "get", SECRETS),
-    _rule("The authority that signed the webhooks' certificate.", "get patch", *CONFIGURATIONS, only=names.MANAGER),
+    _rule("Read applications, and set the finalizer and annotations.", "get list watch patch", UNITED_DEPLOYMENTS),
+    _rule("Read the members.", "list watch", CLUSTERS),
+    _rule("Identify the host; read whether the namespace of a Cluster object is being deleted.", "get", NAMESPACES),
+    _rule("Write the status of applications and members.", "patch", UNITED_DEPLOYMENTS, CLUSTERS, subresource="status"),
+    _rule("Store revisions of templates.", "get list watch create patch delete", CONTROLLERREVISIONS),
+    _rule("Send Events about applications.", "create patch", EVENTS),
+    _rule("Read the credentials that Cluster objects refer to. Secrets are never listed.", "get", SECRETS),
+    _rule("Set the certificate authorities of the webhooks.", "get patch", *CONFIGURATIONS, only=names.MANAGER),
     *_SUBSETS,
 )
-"""In the whole of the host."""
+"""Rules for all namespaces of the host."""
 
 OWN_NAMESPACE: tuple[Rule, ...] = (
-    _rule("Who leads. The name of what is created cannot be restricted.", "create", LEASES),
-    _rule("Who leads.", "get patch", LEASES, only=LEASE),
-    _rule("The certificate of the webhooks, which all replicas share.", "patch", SECRETS, only=WEBHOOK),
+    _rule("Create the Lease of the leader election. RBAC cannot restrict the name of a new object.", "create", LEASES),
+    _rule("Hold the Lease of the leader election.", "get patch", LEASES, only=LEASE),
+    _rule("Store the certificate of the webhooks, which all replicas share.", "patch", SECRETS, only=WEBHOOK),
 )
-"""On the host, in the controller's own namespace."""
+"""Rules for the namespace of the controller on the host."""
 
 
 def rights(rules: Iterable[Rule]) -> set[Right]:
-    """All rights of some rules."""
+    """Return all rights that the rules grant."""
     return {right for rule in rules for right in rule.rights()}
 
 
