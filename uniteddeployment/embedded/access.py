@@ -1,4 +1,4 @@
-"""How the controllers inside the cluster read and write: the rules of the API without HTTP, encoding and waiting."""
+"""The interface through which controllers inside the cluster read and write: the API's rules without HTTP."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One committed write. ``old`` is None when the object was created; ``obj`` is its last state when deleted."""
+    """One committed write. ``old`` is None if the object was created. If it was deleted, ``obj`` is its last state."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]
     resource: str
@@ -20,28 +20,28 @@ class Change:
 class Access(Protocol):
     """All calls are synchronous and raise :class:`~uniteddeployment.embedded.errors.StatusError`.
 
-    ``resource`` is a key such as ``pods`` or ``statefulsets.apps``; ``namespace`` is ``""`` for what has none. Objects
-    that come back are shared: copy before changing. Writes go through defaulting, validation, generation and
-    managedFields like any other; an update that changes nothing commits nothing; an update whose
+    ``resource`` is a key such as ``pods`` or ``statefulsets.apps``; ``namespace`` is ``""`` for cluster-scoped objects.
+    Returned objects are shared: copy before changing. Writes run through defaulting, validation, generation and
+    managedFields like any other write. An update that changes nothing commits nothing. An update whose
     ``metadata.resourceVersion`` is not the stored one is a Conflict.
 
-    Subresources of ``update`` are those that store the whole object: ``status``, ``finalize`` (a namespace's
-    spec.finalizers) and ``binding`` (a pod with its spec.nodeName, its PodScheduled condition and the topology labels
-    of its node, which nobody comes to own in managedFields).
+    ``update`` accepts the subresources that store the whole object: ``status``, ``finalize`` (a namespace's
+    spec.finalizers) and ``binding`` (a pod's spec.nodeName, its PodScheduled condition and the topology labels of its
+    node, none of which get an owner in managedFields).
     """
 
     def resources(self) -> Sequence[Resource]:
-        """What is served now, each resource in the version that controllers see."""
+        """The served resources, each in the version that controllers see."""
 
     def get(self, resource: str, namespace: str, name: str) -> Obj | None: ...
 
     def list(
         self, resource: str, namespace: str | None = None, *, labels: Mapping[str, str] | None = None
     ) -> Sequence[Obj]:
-        """Objects sorted by namespace and name; ``namespace`` None means all; ``labels`` must all be equal."""
+        """Objects sorted by namespace and name. ``namespace`` None selects all; ``labels`` must all be equal."""
 
     def owned(self, resource: str, namespace: str, uid: str) -> Sequence[Obj]:
-        """Objects with an owner reference to ``uid`` (an index, not a scan)."""
+        """Objects with an owner reference to ``uid``, from an index."""
 
     def create(self, resource: str, obj: Obj, *, manager: str) -> Obj: ...
 
@@ -57,18 +57,18 @@ class Access(Protocol):
         propagation: str | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """As a client's DELETE: graceful for pods that have a node, held by finalizers."""
+        """Delete as a client would: gracefully for pods that have a node, and held by finalizers."""
 
     def issue_token(self, account: Obj, secret: str) -> str:
-        """The token of a ServiceAccount that a Secret of this name is to hold."""
+        """The token of a ServiceAccount for the Secret of this name."""
 
     def authority(self) -> bytes:
-        """The certificate (PEM) that clients of the server are to trust; empty while it is not served over TLS."""
+        """The CA certificate (PEM) that clients of the server trust; empty while the cluster is not served over TLS."""
 
     def subscribe(self, resource: str, handler: Callable[[Change], None]) -> Callable[[], None]:
-        """Call ``handler`` after each commit, in order, in the same turn; gives the function that ends it.
+        """Call ``handler`` after each commit, in order and synchronously; return a function that unsubscribes.
 
-        The resource ``*`` means all of them, also those that come to be served later.
+        The resource ``*`` selects all resources, including those that are served later.
 
-        A handler must not write: it notes a key and comes back later (see ``controllers.framework.controller``).
+        A handler must not write. It queues a key for later (see ``controllers.framework.controller``).
         """

@@ -1,6 +1,6 @@
-"""Time as the cluster sees it. Everything in the cluster that waits or looks at a clock does so through here.
+"""The cluster's clock. Everything in the cluster that waits or reads the time uses it.
 
-Under a virtual-time event loop (``looptime``) the same class gives virtual time: it reads nothing but the loop.
+Under a virtual-time event loop (``looptime``) the same class yields virtual time, because it reads only the loop.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """A call that was asked for later and can be taken back."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """Wall time for timestamps, monotonic seconds for durations, and calls in the future."""
+    """Wall time for timestamps, monotonic seconds for durations, and scheduled calls."""
 
     def now(self) -> datetime: ...
 
@@ -30,8 +30,8 @@ class Clock(Protocol):
 class LoopClock:
     """The clock of an asyncio event loop, real or virtual.
 
-    ``epoch`` is the wall time at which this clock is made; simulations pass a fixed one so that every timestamp of two
-    runs is the same.
+    ``epoch`` is the wall time at which the clock starts; simulations pass a fixed one so that two runs have the same
+    timestamps.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, epoch: datetime | None = None) -> None:

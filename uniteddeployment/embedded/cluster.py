@@ -1,8 +1,8 @@
-"""One Kubernetes-compatible cluster in this process: the store, the API, the controllers and simulated nodes.
+"""One Kubernetes-compatible cluster in this process: storage, API, controllers and simulated nodes.
 
-Contract: :meth:`Cluster.handle` answers a request at once and touches no socket; :meth:`Cluster.request` does the same
-as a client would find it, with the faults that are switched on. Time comes from the clock and chance from the Random
-that are given, so that two clusters that are treated alike become alike, to the byte.
+Contract: :meth:`Cluster.handle` answers a request synchronously and uses no socket. :meth:`Cluster.request` adds the
+faults that are switched on. Time comes from the given clock and chance from the given Random, so two clusters that
+receive the same requests become identical, byte for byte.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,10 +37,10 @@ MANAGER: Final = "kube-apiserver"
 
 
 class Cluster:
-    """A cluster that can be asked as soon as it is made; its controllers work between :meth:`start` and :meth:`stop`.
+    """A cluster that answers requests as soon as it exists; its controllers run between :meth:`start` and :meth:`stop`.
 
-    ``ready_after`` is how many seconds a pod takes to get ready. ``tokens`` are the bearer tokens that it knows.
-    ``controllers`` is True for the usual ones, False for none, or the classes to run.
+    ``ready_after`` is the number of seconds that a pod takes to become ready. ``tokens`` maps bearer tokens to users.
+    ``controllers`` is True for the default controllers, False for none, or the classes to run.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Cluster:
         self.access: Access = self._local
         self.faults = Faults(clock, self._fork())
         self.audit: list[Auditor] = []
-        """Called with each request, once its answer is known."""
+        """Called with each request and its response."""
         self._dispatcher = Dispatcher(self.core, security, self.audit)
         self._controllers = self._chosen(controllers)
         self._create_basics(nodes, zones, cpu=cpu, memory=memory, ready_after=ready_after)
 
     def _fork(self) -> Random:
-        """A source of chance of its own, so that parts do not depend on how often others draw."""
+        """A separate source of randomness, so that no part depends on how often another one draws."""
         return Random(self._random.getrandbits(64))  # noqa: S311  # names and simulations, no secrets
 
     def _chosen(self, controllers: bool | Sequence[type[Controller]]) -> list[Controller]:
@@ -97,7 +97,9 @@ class Cluster:
             self.access.create("nodes", node, manager="kubelet")
 
     def trust(self, certificate: bytes) -> None:
-        """Say by which certificate (PEM) clients know the server of this cluster; its controllers pass it on."""
+        """Set the certificate (PEM) by which clients know this cluster's server; controllers put it into token
+        Secrets.
+        """
         self._local.certificate = certificate
 
     def start(self) -> None:
@@ -106,7 +108,7 @@ class Cluster:
             controller.start()
 
     def stop(self) -> None:
-        """Stop the controllers and end all watches; what is stored stays, and the cluster can be started again."""
+        """Stop the controllers and end all watches. Stored objects stay, and the cluster can be started again."""
         for controller in reversed(self._controllers):
             controller.stop()
         for watch in tuple(self.core.watches):
@@ -117,5 +119,5 @@ class Cluster:
         return self._dispatcher.handle(request)
 
     async def request(self, request: Request) -> Response:
-        """Answer a request as a client finds it answered. Raises ConnectionError where faults break its connection."""
+        """Answer a request as a client sees it. Raises ConnectionError if a fault breaks the connection."""
         return await self.faults.around(request, self.handle)

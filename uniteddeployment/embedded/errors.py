@@ -1,4 +1,4 @@
-"""Errors of the API as Kubernetes words them: each becomes a ``Status`` object in the answer."""
+"""Errors of the API in Kubernetes' words. Each becomes a ``Status`` object in the response."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that is wrong with an object.
+    """One problem with a field of an object.
 
-    ``reason`` is a FieldValue… reason (or FieldManagerConflict); ``message`` is complete, as the real server says it,
-    e.g. ``Invalid value: -1: must be greater than or equal to 0``; ``field`` is a dotted path.
+    ``reason`` is a ``FieldValue...`` reason (or FieldManagerConflict). ``message`` is the real server's complete text,
+    e.g. ``Invalid value: -1: must be greater than or equal to 0``. ``field`` is a dotted path.
     """
 
     reason: str
@@ -19,7 +19,7 @@ class Cause:
 
 
 class StatusError(Exception):
-    """An answer that is not a success."""
+    """A response that is not a success."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class StatusError(Exception):
         self.details = details
         self.retry_after = retry_after
         self.metadata: dict[str, Any] = {}
-        """Metadata of the Status; a list that has expired says there how to go on."""
+        """Metadata of the Status; for an expired list it has the token with which the client can continue."""
 
     def body(self) -> dict[str, Any]:
         """The Status object of this error."""
@@ -60,7 +60,7 @@ class StatusError(Exception):
 
 
 def qualified(plural: str, group: str) -> str:
-    """``statefulsets.apps``: a resource as messages name it."""
+    """The name of a resource in messages: ``statefulsets.apps``."""
     return f"{plural}.{group}" if group else plural
 
 
@@ -85,14 +85,14 @@ def bad_request(message: str) -> StatusError:
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422 with its causes. One stands in the message as it is, several in brackets, the same twice only once."""
+    """422 with its causes. The message shows one cause as it is, several in brackets, and duplicates once."""
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
     texts = list(dict.fromkeys(texts))
-    said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details: dict[str, Any] = {"name": name} if name else {}
     if group:
         details["group"] = group
     details["kind"] = kind
     details["causes"] = [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
     subject = f'{qualified(kind, group)} "{name}"'
-    return StatusError(422, "Invalid", f"{subject} is invalid: {said}", details=details)
+    return StatusError(422, "Invalid", f"{subject} is invalid: {text}", details=details)

@@ -1,8 +1,7 @@
-"""What can go wrong between a cluster and its clients, on purpose and at the push of a button.
+"""Faults between a cluster and its clients, for tests: latency, errors and lost connections.
 
-Contract: faults are between the cluster and who asks it, in process or over HTTPS; its controllers never feel them.
-Every chance is drawn from an injected Random and every wait from the cluster's clock, so that a simulation with faults
-can be run again.
+Contract: faults affect every client, in process or over HTTPS, and never the cluster's own controllers. Every chance
+comes from the injected Random and every wait from the cluster's clock, so a simulation with faults can be repeated.
 """
 
 import asyncio
@@ -17,28 +16,28 @@ from uniteddeployment.embedded.http import ByteStream, Request, Response
 from uniteddeployment.embedded.requests import answer
 
 RETRY_AFTER: Final = 1
-"""Seconds that a 429 asks for."""
+"""Seconds in the Retry-After header of a 429."""
 
 CUT_OFF: Final = "the cluster is cut off"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which faults there are now."""
+    """The active faults."""
 
     latency: float = 0.0
-    """Seconds before each answer."""
+    """Seconds before each response."""
     jitter: float = 0.0
-    """Up to so many seconds more."""
+    """Maximum of the random addition to the latency, in seconds."""
     error_rate: float = 0.0
-    """The share of requests that are answered with an error instead."""
+    """The share of requests that get an error response."""
     error_codes: tuple[int, ...] = (500, 429)
     slow_watch: float = 0.0
     """Seconds before each chunk of a watch."""
     cut_off: bool = False
-    """Connections are refused, and those that are open break."""
+    """Connections are refused, and open connections break."""
     black_hole: bool = False
-    """Connections are accepted and nothing is ever answered; open watches fall silent."""
+    """Connections are accepted and never answered; open watches fall silent."""
 
     @property
     def calm(self) -> bool:
@@ -59,7 +58,7 @@ class Faults:
 
     @property
     def now(self) -> Settings:
-        """The faults that there are now."""
+        """The active faults."""
         return self._settings
 
     def set(
@@ -73,8 +72,8 @@ class Faults:
         cut_off: bool | None = None,
         black_hole: bool | None = None,
     ) -> None:
-        """Change the faults that are named and leave the others."""
-        asked = {
+        """Change the given faults and keep the others."""
+        given = {
             "latency": latency,
             "jitter": jitter,
             "error_rate": error_rate,
@@ -83,15 +82,15 @@ class Faults:
             "cut_off": cut_off,
             "black_hole": black_hole,
         }
-        said = {name: value for name, value in asked.items() if value is not None}
-        self._change(replace(self._settings, **said))  # type: ignore[arg-type]  # each value has the type of its field
+        changes = {name: value for name, value in given.items() if value is not None}
+        self._change(replace(self._settings, **changes))  # type: ignore[arg-type]  # each value has the type of its field
 
     def clear(self) -> None:
-        """All is well again."""
+        """Switch all faults off."""
         self._change(_CALM)
 
     def subscribe(self, listener: Callable[[Settings], None]) -> Callable[[], None]:
-        """Call ``listener`` after each change; gives the function that ends it."""
+        """Call ``listener`` after each change; return a function that unsubscribes."""
         self._listeners.append(listener)
 
         def unsubscribe() -> None:
@@ -115,23 +114,23 @@ class Faults:
             timer.cancel()
 
     async def _until(self, reached: Callable[[Settings], bool]) -> None:
-        """Wait for settings."""
+        """Wait until the settings satisfy a condition."""
         if reached(self._settings):
             return
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def look(settings: Settings) -> None:
+        def on_change(settings: Settings) -> None:
             if reached(settings) and not done.done():
                 done.set_result(None)
 
-        unsubscribe = self.subscribe(look)
+        unsubscribe = self.subscribe(on_change)
         try:
             await done
         finally:
             unsubscribe()
 
     async def around(self, request: Request, handle: Callable[[Request], Response]) -> Response:
-        """Answer a request as a client would find it answered. Raises ConnectionError where its connection breaks."""
+        """Answer a request as a client sees it. Raises ConnectionError if a fault breaks the connection."""
         await self._before()
         settings = self._settings
         if settings.error_rate and self._random.random() < settings.error_rate:
@@ -142,11 +141,11 @@ class Faults:
         return response
 
     def through(self, stream: ByteStream) -> ByteStream:
-        """A watch as a client finds it, with the faults of each moment."""
+        """A watch as a client sees it, under the faults that are active as each chunk is sent."""
         return _Stream(self, stream)
 
     async def _before(self) -> None:
-        """What happens to a request before the cluster sees it."""
+        """Apply the faults that affect a request before the cluster sees it."""
         if self._settings.cut_off:
             raise ConnectionRefusedError(CUT_OFF)
         delay = self._settings.latency
@@ -159,13 +158,13 @@ class Faults:
             raise ConnectionResetError("the black hole closed")
 
     async def _or_cut(self, waiting: Awaitable[None]) -> None:
-        """Wait for something, unless the cluster is cut off meanwhile."""
+        """Wait for an awaitable. Raises ConnectionError if the cluster is cut off first."""
         await _race(waiting, self._until(lambda settings: settings.cut_off))
         if self._settings.cut_off:
             raise ConnectionResetError(CUT_OFF)
 
     async def late(self) -> None:
-        """What happens to each chunk of a watch on its way. Raises ConnectionError where it gets lost."""
+        """Apply the faults that affect a chunk of a watch. Raises ConnectionError if the chunk is lost."""
         if self._settings.slow_watch:
             await self._or_cut(self.wait(self._settings.slow_watch))
         await self._until(lambda settings: settings.cut_off or not settings.black_hole)
@@ -183,7 +182,7 @@ class Faults:
 
 
 class _Stream:
-    """A watch seen through faults."""
+    """A watch under faults."""
 
     def __init__(self, faults: Faults, stream: ByteStream) -> None:
         self._faults = faults
@@ -214,17 +213,17 @@ class _Stream:
         return chunk
 
     def end(self) -> None:
-        """The cluster has nothing more to say."""
+        """End the watch from the cluster's side."""
         self._stream.end()
 
     async def aclose(self) -> None:
-        """The reader goes away."""
+        """Close the watch from the reader's side."""
         self._unsubscribe()
         await self._stream.aclose()
 
 
 async def _race(first: Awaitable[None], second: Awaitable[None]) -> None:
-    """Wait until one of two is done, and cancel the other."""
+    """Wait until one of two awaitables is done, and cancel the other."""
     tasks = [asyncio.ensure_future(first), asyncio.ensure_future(second)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What goes into the cluster and what comes out of it, without sockets."""
+"""Requests, responses and users, independent of sockets."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: the user that a token or a client certificate stands for.
+    """The user that a token or a client certificate authenticates.
 
-    ``extra`` has what else an authenticator knows: pairs of a key and its values.
+    ``extra`` holds further attributes from the authenticator: pairs of a key and its values.
     """
 
     name: str
@@ -22,7 +22,7 @@ class Identity:
 class Request:
     """One request. ``path`` is decoded and has no query; header names are in lower case.
 
-    ``peer`` is the identity that the client's certificate proves, if it brought one.
+    ``peer`` is the identity that the client's certificate proves, if the client presented one.
     """
 
     method: str
@@ -34,7 +34,7 @@ class Request:
 
 
 class ByteStream(Protocol):
-    """The chunks of a watch: the reader closes it, the cluster ends it."""
+    """The chunks of a watch. The reader closes the stream; the cluster ends it."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
@@ -47,11 +47,11 @@ class ByteStream(Protocol):
 
 @dataclass(slots=True)
 class Response:
-    """One answer: a body, or (for watches) a stream of chunks that goes on until either side ends it."""
+    """One response: a body or, for a watch, a stream of chunks that lasts until either side ends it."""
 
     status: int
     headers: dict[str, str]
     body: bytes = b""
     stream: ByteStream | None = None
     warnings: tuple[str, ...] = ()
-    """Values of Warning headers, each of which is a line of its own."""
+    """Values of Warning headers, one header each."""

@@ -1,4 +1,4 @@
-"""Kubeconfig files for clusters: one file, one context for each."""
+"""Kubeconfig files: one file with one context per cluster."""
 
 import base64
 import os
@@ -14,7 +14,7 @@ from uniteddeployment.embedded.serving.tls import KeyPair
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """How one cluster is reached."""
+    """Address and credentials of one cluster."""
 
     name: str
     server: str
@@ -35,8 +35,8 @@ class Context:
         return {"token": self.token}
 
     def context(self) -> dict[str, Any]:
-        found = {"cluster": self.name, "user": self.name}
-        return {**found, "namespace": self.namespace} if self.namespace else found
+        context = {"cluster": self.name, "user": self.name}
+        return {**context, "namespace": self.namespace} if self.namespace else context
 
 
 def _text(raw: bytes) -> str:
@@ -44,7 +44,7 @@ def _text(raw: bytes) -> str:
 
 
 def kubeconfig(contexts: Sequence[Context], current: str = "") -> dict[str, Any]:
-    """The content of a kubeconfig; without ``current``, the first context is used."""
+    """The content of a kubeconfig. ``current`` defaults to the first context."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -56,11 +56,11 @@ def kubeconfig(contexts: Sequence[Context], current: str = "") -> dict[str, Any]
 
 
 def write(path: Path, contexts: Sequence[Context], current: str = "") -> None:
-    """Write a kubeconfig that only its owner can read, in one step, so that nobody reads half of it."""
+    """Write a kubeconfig atomically, readable by its owner only."""
     text = yaml.safe_dump(kubeconfig(contexts, current), sort_keys=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
-    fresh.replace(path)
+    temporary.replace(path)

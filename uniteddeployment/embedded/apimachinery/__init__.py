@@ -1,1 +1,1 @@
-"""Vocabulary of the API that knows no cluster: kinds, metadata, names, quantities, selectors and tables."""
+"""The API's vocabulary, independent of any cluster: kinds, metadata, names, quantities, selectors and tables."""

@@ -12,11 +12,11 @@ _unpack = msgspec.msgpack.Decoder().decode
 
 
 def clone(obj: Mapping[str, Any]) -> Obj:
-    """A private deep copy of a JSON object (several times faster than ``copy.deepcopy``)."""
+    """A private deep copy of a JSON object; several times faster than ``copy.deepcopy``."""
     copied: Obj
     try:
         copied = _unpack(_pack(obj))
     except OverflowError:
-        # Integers beyond 64 bits, which free-form fields of custom resources may have.
+        # Free-form fields of custom resources may hold integers beyond 64 bits.
         copied = msgspec.json.decode(msgspec.json.encode(obj))
     return copied

@@ -1,4 +1,4 @@
-"""Lengths of time in the short form of tables: ``5s``, ``3m20s``, ``2d4h``, ``3y12d``."""
+"""Durations in the short form of tables: ``5s``, ``3m20s``, ``2d4h``, ``3y12d``."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ _YEAR = 365 * _DAY
 
 
 def human(seconds: float) -> str:
-    """Two units at most, the smaller one only while it says something."""
+    """A duration in at most two units; the smaller unit is left out when the larger one is big enough."""
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"
@@ -39,7 +39,7 @@ def _two(whole: int, large: int, large_name: str, small: int, small_name: str) -
 
 
 def since(text: str | None, now: datetime) -> str:
-    """How long ago a timestamp was; ``<unknown>`` without one."""
+    """The age of a timestamp; ``<unknown>`` without one."""
     if not text:
         return "<unknown>"
     return human((now - datetime.fromisoformat(text)).total_seconds())

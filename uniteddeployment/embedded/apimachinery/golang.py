@@ -1,4 +1,4 @@
-"""How Go prints values, where the real server puts such text into its messages."""
+"""Go's formatting of values, which the real server's messages contain."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import msgspec
 
 
 def go_value(value: Any) -> str:
-    """``%v`` of a wrapped value: ``&{map[a:1]}``."""
+    """A wrapped value as ``%v`` prints it: ``&{map[a:1]}``."""
     return "&{" + go_plain(value) + "}"
 
 
 def go_syntax(value: Any) -> str:
-    """``%#v`` of a wrapped value: ``&value.valueUnstructured{Value:5}``."""
+    """A wrapped value as ``%#v`` prints it: ``&value.valueUnstructured{Value:5}``."""
     return "&value.valueUnstructured{Value:" + _syntax(value) + "}"
 
 
@@ -27,7 +27,7 @@ def _syntax(value: Any) -> str:
 
 
 def go_plain(value: Any) -> str:
-    """``%v``: ``map[a:1 b:[x y]]``."""
+    """A value as ``%v`` prints it: ``map[a:1 b:[x y]]``."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{name}:{go_plain(value[name])}" for name in sorted(value)) + "]"
     if isinstance(value, list):
@@ -38,7 +38,7 @@ def go_plain(value: Any) -> str:
 
 
 def go_type(value: Any) -> str:
-    """``%T`` of a decoded JSON value."""
+    """The type of a decoded JSON value as ``%T`` prints it."""
     if isinstance(value, bool):
         return "bool"
     names = {str: "string", dict: "map[string]interface {}", list: "[]interface {}", int: "int64", float: "float64"}

@@ -1,7 +1,7 @@
-"""The metadata of objects: what the server sets, what it keeps, and what it refuses.
+"""Object metadata: fields that the server sets, keeps and validates.
 
-Contract: everything works in place on a private copy and takes time and randomness as arguments. The texts are those
-of the real server; on updates it checks metadata in several places and repeats itself, and so do the causes here.
+Contract: functions work in place on a private copy and take time and randomness as arguments. Messages are the real
+server's. On updates it checks metadata in several places and reports errors repeatedly, and so do the causes here.
 """
 
 import json
@@ -15,7 +15,7 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.errors import Cause
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""Without vowels and look-alikes, so that no suffix is a word."""
+"""No vowels and no characters that look alike, so that no suffix is a word."""
 
 ANNOTATIONS_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
@@ -30,40 +30,40 @@ _KEY_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDele
 
 
 def timestamp(now: datetime) -> str:
-    """A time as metav1.Time writes it: seconds, UTC."""
+    """A time in the format of metav1.Time: seconds, UTC."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_timestamp(text: str) -> datetime:
-    """The reverse of :func:`timestamp`."""
+    """Parse the result of :func:`timestamp`."""
     return datetime.fromisoformat(text)
 
 
 def new_uid(random: Random) -> str:
-    """A version 4 UUID out of the given randomness."""
+    """A version 4 UUID from the given randomness."""
     return str(UUID(int=random.getrandbits(128), version=4))
 
 
 def generate_name(prefix: str, random: Random) -> str:
-    """``prefix`` and five random characters, cut so that the whole fits a label value."""
+    """``prefix`` plus five random characters, truncated to fit a label value."""
     return prefix[:58] + "".join(random.choices(SUFFIX_ALPHABET, k=5))
 
 
 def tidy(metadata: Obj) -> None:
-    """Leave out what is empty, as the real server's encoding does."""
+    """Remove empty fields, as the real server's encoding does."""
     for field in _DROPPED_WHEN_EMPTY:
         if field in metadata and not metadata[field]:
             del metadata[field]
 
 
 def wipe(metadata: Obj) -> None:
-    """Remove from a posted object what only the server sets."""
+    """Remove the fields that only the server sets from a posted object."""
     for field in _SERVER_SET:
         metadata.pop(field, None)
 
 
 def stamp(obj: Obj, now: datetime, random: Random) -> None:
-    """Make a new object the server's: uid, creation time, and a name if it asked for one."""
+    """Set the uid and creation time of a new object, and its name if it is generated."""
     metadata = obj["metadata"]
     for field in ("resourceVersion", "selfLink"):
         metadata.pop(field, None)
@@ -75,31 +75,31 @@ def stamp(obj: Obj, now: datetime, random: Random) -> None:
 
 
 def keep(new: Obj, old: Obj) -> None:
-    """Carry over what an update may leave unsaid, and what it can never take back."""
-    fresh, before = new["metadata"], old["metadata"]
-    tidy(fresh)
-    fresh.pop("selfLink", None)
-    fresh["creationTimestamp"] = before["creationTimestamp"]
-    if not fresh.get("uid"):
-        fresh["uid"] = before["uid"]
+    """Carry over the metadata that an update may omit, and that which no update can change."""
+    metadata, before = new["metadata"], old["metadata"]
+    tidy(metadata)
+    metadata.pop("selfLink", None)
+    metadata["creationTimestamp"] = before["creationTimestamp"]
+    if not metadata.get("uid"):
+        metadata["uid"] = before["uid"]
     if before.get("deletionTimestamp"):
-        fresh["deletionTimestamp"] = before["deletionTimestamp"]
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
         if "deletionGracePeriodSeconds" in before:
-            fresh.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
+            metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
     if "generation" in before:
-        fresh["generation"] = before["generation"]
+        metadata["generation"] = before["generation"]
     else:
-        fresh.pop("generation", None)
+        metadata.pop("generation", None)
 
 
 def check_new(obj: Obj, key: str, *, custom: bool) -> list[Cause]:
-    """What is wrong with the metadata of a new object."""
+    """Validate the metadata of a new object."""
     metadata = obj["metadata"]
     causes: list[Cause] = []
     if prefix := metadata.get("generateName"):
-        # A prefix may end in a dash, which a name may not: judge it as if something followed.
-        judged = f"{prefix[:-1]}a" if prefix.endswith("-") else prefix
-        causes += [_bad("metadata.generateName", prefix, text) for text in names.object_name(key, judged)]
+        # A prefix may end in a dash, which a name may not: validate it as if a character followed.
+        checked = f"{prefix[:-1]}a" if prefix.endswith("-") else prefix
+        causes += [_bad("metadata.generateName", prefix, text) for text in names.object_name(key, checked)]
     if not metadata.get("name"):
         causes.append(Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name"))
     else:
@@ -120,24 +120,24 @@ def check_new(obj: Obj, key: str, *, custom: bool) -> list[Cause]:
 
 
 def check_update(new: Obj, old: Obj) -> list[Cause]:
-    """What is wrong with a change of metadata."""
-    fresh, before = new["metadata"], old["metadata"]
-    once: list[Cause] = []
+    """Validate a change of metadata."""
+    metadata, before = new["metadata"], old["metadata"]
+    causes: list[Cause] = []
     if before.get("deletionTimestamp"):
-        added = [name for name in fresh.get("finalizers", ()) if name not in before.get("finalizers", ())]
+        added = [name for name in metadata.get("finalizers", ()) if name not in before.get("finalizers", ())]
         if added:
             shown = ", ".join(json.dumps(name) for name in added)
             text = (
                 "Forbidden: no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers []string{{{shown}}}"
             )
-            once.append(Cause("FieldValueForbidden", text, "metadata.finalizers"))
-    once += [
-        _bad(f"metadata.{field}", fresh.get(field), "field is immutable")
+            causes.append(Cause("FieldValueForbidden", text, "metadata.finalizers"))
+    causes += [
+        _bad(f"metadata.{field}", metadata.get(field), "field is immutable")
         for field in _IMMUTABLE
-        if fresh.get(field) != before.get(field)
+        if metadata.get(field) != before.get(field)
     ]
-    return once * 2 + _check_fields(fresh) * 4
+    return causes * 2 + _check_fields(metadata) * 4
 
 
 def _check_fields(metadata: Obj) -> list[Cause]:

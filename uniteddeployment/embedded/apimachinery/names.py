@@ -1,4 +1,4 @@
-"""Which names are allowed: of objects, label keys and label values. Each function says what is wrong."""
+"""Validation of the names of objects, label keys and label values. Each function returns error messages."""
 
 import re
 from collections.abc import Sequence
@@ -37,53 +37,53 @@ def too_long(limit: int) -> str:
 
 
 def subdomain(name: str) -> list[str]:
-    """What is wrong with a DNS subdomain, the name of most objects."""
-    wrong = [too_long(253)] if len(name) > 253 else []
+    """Validate a DNS subdomain, the name of most objects."""
+    errors = [too_long(253)] if len(name) > 253 else []
     if not _subdomain_re.fullmatch(name):
-        wrong.append(_SUBDOMAIN_TEXT)
-    return wrong
+        errors.append(_SUBDOMAIN_TEXT)
+    return errors
 
 
 def label(name: str) -> list[str]:
-    """What is wrong with a DNS label, the name of a namespace or a service."""
-    wrong = [too_long(63)] if len(name) > 63 else []
+    """Validate a DNS label, the name of a namespace or a service."""
+    errors = [too_long(63)] if len(name) > 63 else []
     if not _label_re.fullmatch(name):
-        wrong.append("must not contain dots" if _subdomain_re.fullmatch(name) else _LABEL_TEXT)
-    return wrong
+        errors.append("must not contain dots" if _subdomain_re.fullmatch(name) else _LABEL_TEXT)
+    return errors
 
 
 def path_segment(name: str) -> list[str]:
-    """What is wrong with a name that only has to fit into a URL, as those of roles."""
+    """Validate a name that only has to fit into a URL, such as that of a role."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{char}'" for char in ("/", "%") if char in name]
 
 
 def label_key(key: str) -> list[str]:
-    """What is wrong with a label key, an annotation key or a finalizer."""
+    """Validate a label key, an annotation key or a finalizer."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [
             f"a valid label key {_PART_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         ]
-    wrong: list[str] = []
+    errors: list[str] = []
     if slash:
-        wrong += [f"prefix part {text}" for text in subdomain(prefix)] if prefix else ["prefix part must be non-empty"]
+        errors += [f"prefix part {text}" for text in subdomain(prefix)] if prefix else ["prefix part must be non-empty"]
     if not name:
-        wrong.append("name part must be non-empty")
+        errors.append("name part must be non-empty")
     elif len(name) > 63:
-        wrong.append("name part must be no more than 63 bytes")
+        errors.append("name part must be no more than 63 bytes")
     if not _part_re.fullmatch(name):
-        wrong.append(f"name part {_PART_TEXT}")
-    return wrong
+        errors.append(f"name part {_PART_TEXT}")
+    return errors
 
 
 def label_value(value: str) -> list[str]:
-    """What is wrong with the value of a label."""
-    wrong = ["must be no more than 63 bytes"] if len(value.encode()) > 63 else []
+    """Validate a label value."""
+    errors = ["must be no more than 63 bytes"] if len(value.encode()) > 63 else []
     if not _value_re.fullmatch(value):
-        wrong.append(_VALUE_TEXT)
-    return wrong
+        errors.append(_VALUE_TEXT)
+    return errors
 
 
 _LABELLED = frozenset({"namespaces", "services"})
@@ -96,7 +96,7 @@ _SEGMENTS = frozenset(
 
 
 def object_name(key: str, name: str) -> Sequence[str]:
-    """What is wrong with the name of an object of the resource ``key``."""
+    """Validate the name of an object of the resource ``key``."""
     if key in _LABELLED:
         return label(name)
     if key in _SEGMENTS:

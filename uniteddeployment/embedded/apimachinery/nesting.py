@@ -1,6 +1,6 @@
-"""The limit on the nesting of objects: everything that walks an object may recurse up to it.
+"""The limit on the nesting of objects. Code that walks an object may recurse up to this depth.
 
-A real server allows 10,000 levels. Python's stack does not: the limit leaves room for several calls per level.
+A real server allows 10,000 levels, which Python's stack does not. The limit leaves room for several calls per level.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Kubernetes quantities (``500m``, ``1.5Gi``, ``2e3``): read, compared and written as the real server does.
+"""Kubernetes quantities (``500m``, ``1.5Gi``, ``2e3``): parsing, arithmetic and formatting as in the real server.
 
-Contract: a quantity is a whole number of billionths and the way in which it was written; nothing is ever a float. What
-is finer than a billionth is rounded away from zero, what is larger than 2^63-1 is cut to it, as in the real thing.
+Contract: a quantity is an integer number of billionths plus a style of writing; floats are never used. Values finer
+than a billionth are rounded away from zero and values beyond 2^63-1 are capped, as in the real server.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 Style = Literal["", "i", "e"]
-"""How a quantity is written: with SI prefixes (``k``), with binary ones (``Ki``) or with an exponent (``e3``)."""
+"""The style of a suffix: SI (``k``), binary (``Ki``) or exponent (``e3``)."""
 
 NANO: Final = 10**9
 MILLI: Final = 10**6
@@ -27,7 +27,7 @@ WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([e
 
 
 class QuantityError(ValueError):
-    """What was given is no quantity."""
+    """The text is not a quantity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Quantity:
         return -(-self.nano // NANO)
 
     def round_up_milli(self) -> "Quantity":
-        """The same, with nothing finer than a thousandth (away from zero)."""
+        """The quantity rounded away from zero to whole thousandths."""
         rest = abs(self.nano) % MILLI
         if not rest:
             return self
@@ -68,7 +68,7 @@ class Quantity:
         return self.nano <= other.nano
 
     def __str__(self) -> str:
-        """The canonical form: no fraction, the largest suffix that loses nothing."""
+        """The canonical form: no fraction and the largest suffix that loses nothing."""
         nano = self.nano
         if nano == 0:
             return "0"
@@ -97,7 +97,7 @@ def _decimal_text(nano: int, *, exponent: bool) -> str:
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Quantity:
-    """Read a quantity; :class:`QuantityError` with the real server's sentence if it is none."""
+    """Parse a quantity. Raises QuantityError with the real server's message."""
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise QuantityError(WRONG)
@@ -129,7 +129,7 @@ def _scaled(digits: int, power: int, binary: int) -> int:
     """``digits * 10^power * 2^binary``, rounded up to a whole number."""
     digits <<= binary
     if power >= 0:
-        # Beyond this everything is cut to the limit: do not compute millions of digits for "1e999999".
+        # Larger results are capped at the limit anyway: do not compute millions of digits for "1e999999".
         factor: int = 10 ** min(power, 64)
         return digits * factor
     if power < -len(str(digits)) - 1:
@@ -140,20 +140,20 @@ def _scaled(digits: int, power: int, binary: int) -> int:
 
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
-    """``1024Mi`` -> ``1Gi``, ``0.5`` -> ``500m``."""
+    """The canonical form of a quantity: ``1024Mi`` -> ``1Gi``, ``0.5`` -> ``500m``."""
     return str(parse(text))
 
 
 def nano(text: str) -> int:
-    """A quantity in billionths: to compare and to add up."""
+    """A quantity in billionths, for comparisons and sums."""
     return parse(text).nano
 
 
 def milli(text: str) -> int:
-    """A quantity in thousandths, rounded up: how cpu is counted."""
+    """A quantity in thousandths, rounded up: the unit of cpu."""
     return parse(text).milli
 
 
 def value(text: str) -> int:
-    """A quantity in whole units, rounded up: how memory and pods are counted."""
+    """A quantity in whole units, rounded up: the unit of memory and pods."""
     return parse(text).value

@@ -1,7 +1,7 @@
-"""What the cluster knows of a kind: its names, its schema, and what is particular to it.
+"""Resources: the names of a kind, its schema and its strategy.
 
-Built-in kinds (``builtin``) and custom resources (``crd``) both come as :class:`Resource`; the request path treats them
-alike. Adding a kind is adding such a value.
+Built-in kinds (``builtin``) and custom resources (``crd``) are both :class:`Resource` values, which the request path
+treats alike.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from uniteddeployment.embedded.errors import Cause
 
 Obj = dict[str, Any]
-"""A Kubernetes object as decoded JSON. What the store hands out is shared: never change it in place, copy it."""
+"""A Kubernetes object as decoded JSON. Objects from the store are shared: never change them in place."""
 
 RawSchema = Mapping[str, Any]
 """OpenAPI with the x-kubernetes-* extensions, as in a CRD or in the definitions of the built-in kinds."""
@@ -20,7 +20,7 @@ RawSchema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a Table. ``cell`` computes it; ``now`` is for ages."""
+    """A column of a Table. ``cell`` computes the value of an object at a time (for ages)."""
 
     name: str
     type: str
@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where the scale subresource finds its numbers: dotted paths (``.spec.replicas``)."""
+    """Dotted paths (``.spec.replicas``) of the fields that the scale subresource shows."""
 
     replicas: str
     status_replicas: str
@@ -40,31 +40,33 @@ class ScalePaths:
 
 
 class Strategy(Protocol):
-    """What is particular to a kind: pure functions on a private copy of an object.
+    """The behaviour of a kind: pure functions on a private copy of an object.
 
-    ``subresource`` is ``""``, ``"status"`` or another one that stores the whole object.
+    ``subresource`` is ``""``, ``"status"`` or another subresource that stores the whole object.
     """
 
     def conform(self, obj: Obj) -> Sequence[str]:
-        """Drop in place what the schema does not know, and say what it was (``unknown field "spec.foo"``).
+        """Drop unknown fields in place and return messages about them (``unknown field "spec.foo"``).
 
-        Raises StatusError (400) for a value that cannot be decoded at all, worded as the real server does.
+        Raises StatusError (400) with the real server's message if a value cannot be decoded.
         """
 
     def default(self, obj: Obj) -> None:
-        """Fill in defaults (after decoding, after each patch, and when an old stored object is read)."""
+        """Set defaults: after decoding, after each patch, and when an old stored object is read."""
 
     def prepare_create(self, obj: Obj) -> None:
-        """Drop what a client may not set (status where it is a subresource), set generation 1 where it is counted."""
+        """Drop fields that a client may not set (such as status, if it is a subresource) and set generation 1 if
+        counted.
+        """
 
     def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
-        """Keep spec and status apart, and raise the generation when what counts for it changed."""
+        """Keep spec and status apart, and raise the generation if a field changed that counts for it."""
 
     def validate_create(self, obj: Obj) -> Sequence[Cause]:
-        """What is wrong with a new object, metadata excepted (the request path checks that)."""
+        """Validate a new object. The request path validates the metadata."""
 
     def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
-        """What is wrong with a change, including of fields that may not change."""
+        """Validate a change, including changes of immutable fields."""
 
     def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:
         """Texts for Warning headers."""
@@ -74,9 +76,9 @@ class Strategy(Protocol):
 class Resource:
     """One served resource in one version.
 
-    ``schema`` is the raw schema of the kind, ``resolve`` finds what its ``$ref`` name. ``storage`` names the table of
-    the store (empty: the key); versions of one resource share it, and ``decode``/``encode`` change an object between
-    what is stored and what this version shows (the apiVersion is set by the request path).
+    ``schema`` is the raw schema of the kind; ``resolve`` looks up its ``$ref`` names. ``storage`` is the name of the
+    table in the store (default: the key). The versions of a resource share a table, and ``decode``/``encode`` convert
+    between the stored form and this version (the request path sets the apiVersion).
     """
 
     group: str
@@ -99,12 +101,12 @@ class Resource:
     decode: Callable[[Obj], Obj] | None = None
     encode: Callable[[Obj], Obj] | None = None
     custom: bool = False
-    """A custom resource: strategic merge patch is refused (415), unknown fields are pruned by its own schema."""
+    """A custom resource: strategic merge patch is refused (415), and its own schema prunes unknown fields."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """``statefulsets.apps``, ``pods``: how the inside of the cluster names it."""
+        """The name of the resource inside the cluster: ``statefulsets.apps``, ``pods``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property

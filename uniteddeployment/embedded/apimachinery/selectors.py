@@ -1,4 +1,4 @@
-"""Label and field selectors: from text to a predicate on objects, refused in the real server's words."""
+"""Label and field selectors of requests: parsed into predicates on objects, with the real server's error messages."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _OPERATORS: Final = "in, notin, =, ==, !=, gt, lt"
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one label."""
+    """A condition on a label."""
 
     key: str
     operator: str
@@ -49,7 +49,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All of its requirements must hold; without any it matches everything."""
+    """A conjunction of requirements; without any it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -84,14 +84,14 @@ _KINDS = {
 
 
 class _Parser:
-    """Recursive descent over the tokens, with one token of lookahead."""
+    """A recursive descent parser with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[tuple[_Token, str]] = []
         position = 0
-        while found := _SCAN.match(text, position):
-            position = found.end()
-            kind, literal = found.lastgroup or "word", found[found.lastgroup or "word"]
+        while match := _SCAN.match(text, position):
+            position = match.end()
+            kind, literal = match.lastgroup or "word", match[match.lastgroup or "word"]
             if kind == "word":
                 token = _Token.WORD_OPERATOR if literal in ("in", "notin") else _Token.IDENTIFIER
             else:
@@ -99,8 +99,8 @@ class _Parser:
             self._tokens.append((token, literal))
         self._next = 0
 
-    def look(self, *, words: bool = False) -> tuple[_Token, str]:
-        """The token ahead; ``in`` and ``notin`` are operators only where ``words`` are asked for."""
+    def peek(self, *, words: bool = False) -> tuple[_Token, str]:
+        """The next token, not consumed. ``in`` and ``notin`` are operators only if ``words`` is true."""
         if self._next >= len(self._tokens):
             return _Token.END, ""
         token, literal = self._tokens[self._next]
@@ -109,14 +109,14 @@ class _Parser:
         return token, literal
 
     def take(self, *, words: bool = False) -> tuple[_Token, str]:
-        token = self.look(words=words)
+        token = self.peek(words=words)
         self._next += 1
         return token
 
     def selector(self) -> LabelSelector:
         requirements: list[Requirement] = []
         while True:
-            token, literal = self.look()
+            token, literal = self.peek()
             if token is _Token.END:
                 return LabelSelector(tuple(requirements))
             if token not in (_Token.IDENTIFIER, _Token.NOT):
@@ -127,7 +127,7 @@ class _Parser:
                 return LabelSelector(tuple(requirements))
             if token is not _Token.COMMA:
                 raise bad_request(f"found '{literal}', expected: ',' or 'end of string'")
-            token, literal = self.look()
+            token, literal = self.peek()
             if token not in (_Token.IDENTIFIER, _Token.NOT):
                 raise bad_request(f"found '{literal}', expected: identifier after ','")
 
@@ -142,7 +142,7 @@ class _Parser:
             raise _unreadable(f"key: Invalid value: {json.dumps(key)}: {text}")
         if negated:
             return Requirement(key, "!")
-        if self.look()[0] in (_Token.END, _Token.COMMA):
+        if self.peek()[0] in (_Token.END, _Token.COMMA):
             return Requirement(key, "exists")
         token, operator = self.take(words=True)
         if token is not _Token.OPERATOR:
@@ -152,7 +152,7 @@ class _Parser:
         return Requirement(key, operator, frozenset(values))
 
     def _value(self) -> list[str]:
-        if self.look()[0] in (_Token.END, _Token.COMMA):
+        if self.peek()[0] in (_Token.END, _Token.COMMA):
             return [""]
         token, literal = self.take()
         if token is not _Token.IDENTIFIER:
@@ -163,7 +163,7 @@ class _Parser:
         token, literal = self.take()
         if token is not _Token.OPEN:
             raise _unreadable(f"found '{literal}' expected: '('")
-        token, literal = self.look()
+        token, literal = self.peek()
         if token is _Token.CLOSE:
             self.take()
             return []
@@ -202,7 +202,7 @@ def _unreadable(text: str) -> StatusError:
 
 
 def parse_labels(text: str) -> LabelSelector:
-    """Read a labelSelector. Raises StatusError (400)."""
+    """Parse a labelSelector. Raises StatusError (400)."""
     return _Parser(text).selector() if text else EVERYTHING
 
 
@@ -211,7 +211,7 @@ Field = Callable[[Obj], str]
 
 @dataclass(frozen=True, slots=True)
 class FieldRequirement:
-    """One condition on one field."""
+    """A condition on a field."""
 
     path: str
     read: Field
@@ -224,7 +224,7 @@ class FieldRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """What a list or a watch asks for, apart from the namespace."""
+    """The label and field selectors of a list or a watch."""
 
     labels: LabelSelector = EVERYTHING
     fields: tuple[FieldRequirement, ...] = ()
@@ -235,7 +235,7 @@ class Selector:
 
     @property
     def name(self) -> str | None:
-        """The one name that can match, if the selector names one."""
+        """The name that an object must have to match, if the selector determines it."""
         for requirement in self.fields:
             if requirement.path == "metadata.name" and requirement.equal:
                 return requirement.value
@@ -259,7 +259,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse_fields(text: str, resource: Resource) -> tuple[FieldRequirement, ...]:
-    """Read a fieldSelector for a resource. Raises StatusError (400)."""
+    """Parse a fieldSelector for a resource. Raises StatusError (400)."""
     requirements = []
     for term in _TERM.findall(text):
         parts = _PARTS.fullmatch(term)
@@ -281,5 +281,5 @@ def _field(path: str, resource: Resource) -> Field:
 
 
 def parse(labels: str, fields: str, resource: Resource) -> Selector:
-    """Read both selectors of a request."""
+    """Parse both selectors of a request."""
     return Selector(parse_labels(labels), parse_fields(fields, resource) if fields else ())

@@ -1,4 +1,4 @@
-"""Tables: objects as rows of cells, the way ``kubectl get`` shows them."""
+"""Tables: objects as rows of cells, for ``kubectl get``."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -38,18 +38,18 @@ DEFAULT_COLUMNS: Final = (
     Column("Name", "string", _name, NAME_DESCRIPTION, "name"),
     Column("Created At", "date", _created, CREATED_DESCRIPTION),
 )
-"""What a kind shows that says nothing about it."""
+"""The columns of a kind that declares none."""
 
 
 def include(value: str) -> Include:
-    """Read the query parameter includeObject. Raises StatusError (400)."""
-    found = _INCLUDES.get(value)
-    if found is None:
+    """Parse the query parameter includeObject. Raises StatusError (400)."""
+    parsed = _INCLUDES.get(value)
+    if parsed is None:
         raise bad_request(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{value}": '
             "must be 'Metadata', 'Object', 'None', or empty"
         )
-    return found
+    return parsed
 
 
 def partial(obj: Obj) -> Obj:
@@ -66,7 +66,7 @@ def table(
     included: Include,
     definitions: bool = True,
 ) -> Obj:
-    """The Table of some objects; ``definitions`` is False for the later events of a watch."""
+    """The Table of some objects. Watches send column definitions with the first event only."""
     columns = resource.columns or DEFAULT_COLUMNS
     return {
         "kind": "Table",
@@ -90,8 +90,8 @@ def _definition(column: Column) -> Obj:
 def _row(resource: Resource, obj: Obj, now: datetime, included: Include) -> Obj:
     conditions: Callable[[Obj], Sequence[Obj]] | None = resource.extra.get("row_conditions")
     row: Obj = {"cells": [column.cell(obj, now) for column in resource.columns or DEFAULT_COLUMNS]}
-    if conditions is not None and (said := conditions(obj)):
-        row["conditions"] = said
+    if conditions is not None and (row_conditions := conditions(obj)):
+        row["conditions"] = row_conditions
     if included == "Metadata":
         row["object"] = partial(_without(obj, resource.extra.get("row_hides", ())))
     elif included == "Object":
@@ -102,7 +102,7 @@ def _row(resource: Resource, obj: Obj, now: datetime, included: Include) -> Obj:
 
 
 def _without(obj: Obj, hidden: Collection[str]) -> Obj:
-    """An object without annotations that rows do not show."""
+    """An object without the annotations that rows hide."""
     metadata = obj["metadata"]
     if not hidden or not metadata.get("annotations"):
         return obj

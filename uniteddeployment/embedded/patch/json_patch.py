@@ -1,7 +1,7 @@
-"""JSON patch (RFC 6902), by the ``jsonpatch`` library with what the real server's library does differently.
+"""JSON patch (RFC 6902) by the ``jsonpatch`` library, adjusted to the real server's library.
 
-``replace`` of a missing key adds it, ``test`` compares JSON and not Python values, and the whole document can be
-replaced or tested but not added to or removed.
+``replace`` adds a missing key, ``test`` compares JSON rather than Python values, and the whole document can be replaced
+or tested but not added or removed.
 """
 
 from types import MappingProxyType
@@ -44,8 +44,8 @@ class _Test(TestOperation):
     def apply(self, obj: Any) -> Any:
         parent, name = self.pointer.to_last(obj)
         missing = isinstance(parent, dict) and name is not None and name not in parent
-        found = None if missing else self.pointer.resolve(obj)
-        if _text(found) != _text(self.operation.get("value")):
+        value = None if missing else self.pointer.resolve(obj)
+        if _text(value) != _text(self.operation.get("value")):
             raise JsonPatchTestFailed("testing path failed")
         return obj
 
@@ -68,9 +68,10 @@ class _Patch(JsonPatch):
 
 
 def apply(doc: Obj, body: object) -> Obj:
-    """``doc`` after the operations in ``body``, which is decoded JSON. ``doc`` is not changed.
+    """Apply operations (decoded JSON) to ``doc``, which is not changed.
 
-    Raises StatusError: 400 for a body that is no list of operations, 413 for too many, 422 for one that cannot be done.
+    Raises StatusError: 400 if ``body`` is not a list of operations, 413 for too many, 422 for one that cannot be
+    applied.
     """
     operations = _operations(body)
     for operation in operations:
@@ -101,8 +102,8 @@ def _operations(decoded: object) -> list[dict[str, Any]]:
 
 def _mismatch(value: Any, wanted: str) -> str:
     names = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-    found = names.get(type(value), "null")
-    return f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}"
+    shape = names.get(type(value), "null")
+    return f"error decoding patch: json: cannot unmarshal {shape} into Go value of type {wanted}"
 
 
 def _rejected() -> StatusError:

@@ -4,7 +4,7 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 
 
 def apply(doc: Obj, patch: Obj) -> Obj:
-    """``doc`` changed by ``patch``: null deletes, objects are merged, everything else (lists too) replaces.
+    """Apply a merge patch: null deletes, objects are merged, all other values (also lists) replace.
 
     Neither argument is changed; the result may share parts with both.
     """

@@ -1,4 +1,4 @@
-"""Where the items of a merged list go: in the patch's order, among items that only the server knew."""
+"""The order of merged lists: the patch's order, with items that only the server has in between."""
 
 from typing import Any
 
@@ -8,19 +8,19 @@ def _name(item: Any, key: str) -> Any:
 
 
 def _place(items: list[Any], item: Any, key: str) -> int:
-    """The index of an item; -1 if it is not there. Keys may be of any type, so this is a scan."""
+    """The index of an item, or -1. A scan, because keys may be of any type."""
     wanted = _name(item, key)
-    return next((index for index, known in enumerate(items) if _name(known, key) == wanted), -1)
+    return next((index for index, other in enumerate(items) if _name(other, key) == wanted), -1)
 
 
 def partition(merged: list[Any], order: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Split into items that ``order`` knows and the others."""
+    """Split items into those in ``order`` and the others."""
     known = [item for item in merged if _place(order, item, key) >= 0]
     return known, [item for item in merged if _place(order, item, key) < 0]
 
 
 def in_order(wanted: list[Any], rest: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
-    """``wanted`` sorted by ``order``, with each of ``rest`` in front of the first item that it preceded ``before``."""
+    """``wanted`` sorted by ``order``, with each of ``rest`` before the first item that it preceded in ``before``."""
     wanted = sorted(wanted, key=lambda item: _place(order, item, key))
     rest = sorted(rest, key=lambda item: _place(before, item, key))
     result: list[Any] = []

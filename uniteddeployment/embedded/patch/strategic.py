@@ -1,8 +1,8 @@
-"""Strategic merge patch: merge patch in which lists are merged by the keys that the schema names.
+"""Strategic merge patch: a merge patch that merges lists by the keys that the schema names.
 
-Directives: ``$patch`` (replace, delete) in maps and in list items, ``$deleteFromPrimitiveList/…``,
-``$setElementOrder/…`` and ``$retainKeys``. Errors are worded as by the real server, which also gives some of them (a
-missing merge key) as 500.
+Directives: ``$patch`` (replace, delete) in maps and in list items, ``$deleteFromPrimitiveList/...``,
+``$setElementOrder/...`` and ``$retainKeys``. Error messages are the real server's, which answers some errors (a missing
+merge key) with 500.
 """
 
 from typing import Any, Final
@@ -20,15 +20,17 @@ DELETE_FROM: Final = "$deleteFromPrimitiveList/"
 
 
 def apply(doc: Obj, patch: Obj, node: Node) -> Obj:
-    """``doc`` changed by ``patch``. Neither is changed; the result may share parts with both.
+    """Apply a strategic merge patch. Neither argument is changed; the result may share parts with both.
 
-    Raises StatusError: 400 for malformed directives, 422 for values that cannot have the type of their field, 500 for
-    list items without their merge key.
+    Raises StatusError: 400 for malformed directives, 422 for values of the wrong type, 500 for list items without their
+    merge key.
     """
     result = _merge_map(doc, patch, node)
-    wrong = _mismatch(patch, node)
-    if wrong:
-        raise invalid("", "", "", [Cause("FieldValueInvalid", f'Invalid value: "{go_plain(patch)}": {wrong}', "patch")])
+    mismatch = _mismatch(patch, node)
+    if mismatch:
+        raise invalid(
+            "", "", "", [Cause("FieldValueInvalid", f'Invalid value: "{go_plain(patch)}": {mismatch}', "patch")]
+        )
     return result
 
 
@@ -53,7 +55,7 @@ def _merge_map(original: dict[str, Any], patch: dict[str, Any], node: Node) -> d
 
 
 def _retained(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """A copy of ``original`` with the keys that ``$retainKeys`` leaves."""
+    """A copy of ``original`` with the keys that ``$retainKeys`` names."""
     if RETAIN_KEYS not in patch:
         return dict(original)
     keys = patch[RETAIN_KEYS]
@@ -88,7 +90,7 @@ def _merge_field(result: dict[str, Any], name: str, value: Any, node: Node) -> N
 
 
 def _plain(value: Any) -> Any:
-    """A new value as it is meant: without directives and without nulls to delete something."""
+    """A new value without directives and without nulls."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items() if item is not None and not _directive(name)}
     if isinstance(value, list):
@@ -134,7 +136,9 @@ def _has_key(item: Any, key: str, value: Any) -> bool:
 
 
 def _special_items(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any] | None]:
-    """Do what items with ``$patch`` say: gives the list to merge into and the items to merge (None: nothing to do)."""
+    """Apply items with ``$patch``: returns the list to merge into and the items to merge (None if there are none
+    left).
+    """
     plain: list[Any] = []
     replaced = False
     for item in patch:
@@ -142,8 +146,8 @@ def _special_items(original: list[Any], patch: list[Any], key: str) -> tuple[lis
         if directive is None:
             plain.append(item)
         elif directive == "delete":
-            gone = _key_of(item, key)
-            original = [known for known in original if not _has_key(known, key, gone)]
+            deleted = _key_of(item, key)
+            original = [other for other in original if not _has_key(other, key, deleted)]
         elif directive == "replace":
             replaced = True
         elif directive == "merge":
@@ -157,9 +161,9 @@ def _merge_items(original: list[Any], patch: list[Any], key: str, node: Node) ->
     result = list(original)
     for item in patch:
         wanted = _key_of(item, key)
-        for index, known in enumerate(result):
-            if _has_key(known, key, wanted):
-                result[index] = _merge_map(known, item, node)
+        for index, existing in enumerate(result):
+            if _has_key(existing, key, wanted):
+                result[index] = _merge_map(existing, item, node)
                 break
         else:
             result.append(_plain(item))
@@ -167,7 +171,7 @@ def _merge_items(original: list[Any], patch: list[Any], key: str, node: Node) ->
 
 
 def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, order: Any, node: Node) -> None:
-    """Merge one list for which the patch brings an order."""
+    """Merge a list whose order the patch determines."""
     original, wanted = result.get(name), patch.get(name)
     if not isinstance(order, list) or (wanted is not None and not isinstance(wanted, list)):
         raise bad_request("invalid patch format of setElementOrder list")
@@ -187,7 +191,7 @@ def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, ord
 
 
 def _check_order(wanted: list[Any], order: list[Any], key: str) -> None:
-    """The items of the patch have to be in the order list, in the same order."""
+    """Check that the patch's items are in the order list, in the same order."""
 
     def name(item: Any) -> Any:
         return item.get(key) if key and isinstance(item, dict) else item
@@ -203,7 +207,7 @@ def _check_order(wanted: list[Any], order: list[Any], key: str) -> None:
 
 
 def _mismatch(value: Any, node: Node) -> str:
-    """What the real server says of a value in a patch that cannot become its field's type; empty if it can."""
+    """The real server's message about a value that does not fit its field's type; empty if it fits."""
     if value is None or node.kind is Kind.ANY or (node.scalar == "untyped" and node.kind is Kind.SCALAR):
         return ""
     if node.kind is Kind.SCALAR:
@@ -216,7 +220,7 @@ def _mismatch(value: Any, node: Node) -> str:
         if not isinstance(value, dict):
             return f"cannot restore {'map from' if node.kind is Kind.MAP else 'struct from:'} {_go_kind(value)}"
         below = [(item, node.child(name) or ANY) for name, item in value.items() if not _directive(name)]
-    return next((wrong for wrong in (_mismatch(item, child) for item, child in below) if wrong), "")
+    return next((mismatch for mismatch in (_mismatch(item, child) for item, child in below) if mismatch), "")
 
 
 def _scalar_mismatch(value: Any, node: Node) -> str:

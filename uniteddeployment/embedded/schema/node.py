@@ -1,11 +1,11 @@
-"""What a schema means for merging, patching and owning fields: one view of built-in definitions and of CRD schemas.
+"""Schemas for merging, patching and field ownership: one view of built-in definitions and CRD schemas.
 
-A :class:`Node` is a frozen, lazily resolved reading of raw OpenAPI with the ``x-kubernetes-*`` extensions. It answers
-what the patch kinds and field ownership need to know of a place in an object: which fields are declared there, whether
-a list is one value or a set or a list of keyed maps, which key strategic merge patch goes by. It validates nothing.
+A :class:`Node` is an immutable, lazily resolved view of raw OpenAPI with the ``x-kubernetes-*`` extensions. It has what
+patches and field ownership need to know: which fields are declared, whether a list is atomic, a set or a map, and the
+merge key of strategic merge patch. It validates nothing.
 
-Where a schema says nothing (``x-kubernetes-preserve-unknown-fields``, free-form values), the kind is ``any``: maps are
-merged key by key, lists and scalars are replaced as one.
+Where the schema is open (``x-kubernetes-preserve-unknown-fields``, free-form values) the kind is ``any``: objects are
+merged key by key, lists and scalars are replaced.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,19 +21,19 @@ from uniteddeployment.embedded.schema.wire import always_written
 
 
 class Kind(StrEnum):
-    """The shape of the values at a place."""
+    """The shape of a value."""
 
     SCALAR = "scalar"
     OBJECT = "object"
-    """A map with declared fields."""
+    """An object with declared fields."""
     MAP = "map"
-    """A map whose values all have one schema."""
+    """An object whose values all have one schema."""
     LIST = "list"
     ANY = "any"
 
 
 class Absent:
-    """What an absent field stands for when it stands for nothing."""
+    """Marks a field whose absence has no implied value."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -45,7 +45,7 @@ _KEY_DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
     ("ContainerPort", "protocol"): "TCP",
     ("ServicePort", "protocol"): "TCP",
 }
-"""Defaults of fields that are keys of lists, where the built-in definitions do not carry them."""
+"""Defaults of fields that are list keys, where the built-in definitions have none."""
 
 _TOP_LEVEL: Final = frozenset({"metadata", "spec", "status"})
 
@@ -57,17 +57,17 @@ _POINTERS: Final = frozenset(
         ("StatefulSetSpec", "selector"),
     }
 )
-"""Required fields that are null, not empty, when nothing is set."""
+"""Required fields that are null, not empty, when they are not set."""
 
 _FREE_FORM: Final = frozenset({"RawExtension", "FieldsV1", "JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool"})
 _OPAQUE: Final = frozenset({"RawExtension"})
-"""Free-form values that are owned as one."""
+"""Free-form values that have a single owner."""
 _UNTYPED: Final = frozenset({"Quantity", "IntOrString", "Time", "MicroTime"})
 _SCALARS: Final = {"string": "string", "integer": "numeric", "number": "numeric", "boolean": "boolean"}
 
 
 class Node:
-    """One place in a schema. Never changed after it is made; what it is made of is worked out on first use."""
+    """One place in a schema. Immutable; its properties are computed on first use."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class Node:
         self.definition: Final = definition
         """Short name of the built-in definition, e.g. ``PodSpec``; empty inside custom resources."""
         self.implied: Final = implied
-        """What absence of this field means: ABSENT, or the empty value that the real server would hold there."""
+        """The meaning of an absent field: ABSENT, or the empty value that the real server would hold there."""
         self._resolve = resolve
         self._usage = raw if usage is None else usage
         self._root = root
 
     @cached_property
     def kind_name(self) -> str:
-        """The kind of the objects that this is the schema of, where the schema says it."""
+        """The kind that this schema describes, if the schema names it."""
         kinds = self.raw.get("x-kubernetes-group-version-kind")
         return str(kinds[0].get("kind", "")) if kinds else ""
 
@@ -130,7 +130,7 @@ class Node:
 
     @cached_property
     def scalar(self) -> str:
-        """``string``, ``numeric``, ``boolean``, or ``untyped`` where any of them may stand."""
+        """``string``, ``numeric``, ``boolean``, or ``untyped`` if any of them is allowed."""
         if self.kind is not Kind.SCALAR or self.int_or_string or self.definition in _UNTYPED:
             return "untyped"
         if self.raw.get("type") == "string" and self.raw.get("format", "") not in ("", "byte") and self.definition:
@@ -139,7 +139,7 @@ class Node:
 
     @cached_property
     def type_name(self) -> str:
-        """The type as decoding errors of the real server call it: ``int32``, ``string``, ``bool``."""
+        """The type in the real server's decoding errors: ``int32``, ``string``, ``bool``."""
         type_ = str(self.raw.get("type", ""))
         if type_ in ("integer", "number"):
             return str(self.raw.get("format") or {"integer": "int64", "number": "float64"}[type_])
@@ -148,16 +148,16 @@ class Node:
     @cached_property
     def list_type(self) -> str:
         """``atomic``, ``set`` or ``map``."""
-        said = self.raw.get("x-kubernetes-list-type") or self._usage.get("x-kubernetes-list-type")
-        if said:
-            return str(said)
+        declared = self.raw.get("x-kubernetes-list-type") or self._usage.get("x-kubernetes-list-type")
+        if declared:
+            return str(declared)
         if self.patch_merge:
             return "map" if self.merge_key else "set"
         return "atomic"
 
     @cached_property
     def atomic(self) -> bool:
-        """Owned and replaced as one value (lists and maps; scalars are that by nature)."""
+        """Whether a list or a map is owned and replaced as one value."""
         if self.kind is Kind.LIST:
             return self.list_type == "atomic"
         if self.definition in _OPAQUE:
@@ -166,25 +166,25 @@ class Node:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The fields that tell the items of a list of type map apart, as declared."""
-        said = self.raw.get("x-kubernetes-list-map-keys") or ()
-        if not said and self.list_type == "map" and self.merge_key:
-            said = (self.merge_key,)
-        return tuple(said)
+        """The fields that identify the items of a list of type map, as declared."""
+        declared = self.raw.get("x-kubernetes-list-map-keys") or ()
+        if not declared and self.list_type == "map" and self.merge_key:
+            declared = (self.merge_key,)
+        return tuple(declared)
 
     @cached_property
     def key_defaults(self) -> Mapping[str, Any]:
         """Values of keys that an item may leave out."""
         item = self.items
-        found: dict[str, Any] = {}
+        defaults: dict[str, Any] = {}
         for key in self.keys:
             field = item.fields.get(key)
             default = field.raw.get("default") if field is not None else None
             if default is None:
                 default = _KEY_DEFAULTS.get((item.definition, key))
             if default is not None:
-                found[key] = default
-        return found
+                defaults[key] = default
+        return defaults
 
     @cached_property
     def _strategies(self) -> tuple[str, ...]:
@@ -192,22 +192,22 @@ class Node:
 
     @cached_property
     def merge_key(self) -> str:
-        """The key by which strategic merge patch finds items; empty for lists of scalars."""
+        """The key by which strategic merge patch identifies items; empty for lists of scalars."""
         return str(self._usage.get("x-kubernetes-patch-merge-key", ""))
 
     @cached_property
     def patch_merge(self) -> bool:
-        """Strategic merge patch merges this list."""
+        """Whether strategic merge patch merges this list."""
         return "merge" in self._strategies
 
     @cached_property
     def patch_replace(self) -> bool:
-        """Strategic merge patch replaces this map as a whole."""
+        """Whether strategic merge patch replaces this map as a whole."""
         return "replace" in self._strategies
 
     @cached_property
     def retain_keys(self) -> bool:
-        """Strategic merge patch may say which keys of this map stay."""
+        """Whether strategic merge patch may list the keys of this map to retain."""
         return "retainKeys" in self._strategies
 
     @cached_property
@@ -215,14 +215,14 @@ class Node:
         """The declared fields of an object."""
         if self.kind is not Kind.OBJECT:
             return {}
-        found = {name: self._child(raw, name) for name, raw in (self.raw.get("properties") or {}).items()}
+        fields = {name: self._child(raw, name) for name, raw in (self.raw.get("properties") or {}).items()}
         if (self._root or self.embedded) and not self.definition:
-            found |= {name: Node(raw, self._resolve) for name, raw in TYPE_META.items()}
-        return found
+            fields |= {name: Node(raw, self._resolve) for name, raw in TYPE_META.items()}
+        return fields
 
     @cached_property
     def implied_fields(self) -> Mapping[str, Any]:
-        """Declared fields that an object of this kind is never really without, and their empty values."""
+        """Declared fields that an object of this kind always has, with their empty values."""
         return {name: node.implied for name, node in self.fields.items() if node.implied is not ABSENT}
 
     @cached_property
@@ -237,14 +237,14 @@ class Node:
 
     @cached_property
     def open(self) -> bool:
-        """Keys that are not declared are welcome here."""
+        """Whether undeclared keys are allowed."""
         return self.kind in (Kind.MAP, Kind.ANY) or self.preserve_unknown
 
     def child(self, name: str) -> "Node | None":
         """The schema of a key of this map, or None if there can be no such key."""
-        found = self.fields.get(name)
-        if found is not None:
-            return found
+        node = self.fields.get(name)
+        if node is not None:
+            return node
         return self.items if self.open else None
 
     def _child(self, raw: RawSchema, name: str = "") -> "Node":
@@ -276,20 +276,20 @@ def _no_reference(name: str) -> RawSchema:
 
 
 ANY: Final = Node({"x-kubernetes-preserve-unknown-fields": True}, _no_reference)
-"""The schema of what has none."""
+"""The schema of free-form values."""
 
 _known: LRUCache[int, Node] = LRUCache(maxsize=2048)
 
 
 def node_of(raw: RawSchema, resolve: Callable[[str], RawSchema]) -> Node:
-    """The node of a whole kind. ``resolve`` finds the definitions that ``$ref`` names.
+    """The node of a whole kind. ``resolve`` looks up the definitions that ``$ref`` names.
 
-    The same raw schema (by identity) gives the same node again, so it may be asked for with each request.
+    The same raw schema (by identity) yields the same cached node.
     """
-    found = _known.get(id(raw))
-    if found is None or found.raw is not raw:
-        found = _known[id(raw)] = Node(raw, resolve, definition=_root_definition(raw), root=True)
-    return found
+    node = _known.get(id(raw))
+    if node is None or node.raw is not raw:
+        node = _known[id(raw)] = Node(raw, resolve, definition=_root_definition(raw), root=True)
+    return node
 
 
 def _root_definition(raw: RawSchema) -> str:

@@ -1,4 +1,4 @@
-"""The metadata of custom resources and of resources embedded in them: its schema, and what may not be in it."""
+"""The metadata schema of custom resources and of resources embedded in them."""
 
 from typing import Any, Final
 
@@ -61,11 +61,11 @@ OBJECT_META: Final[RawSchema] = {
         "uid": _STRING,
     },
 }
-"""What metadata is, with the list types that field ownership needs."""
+"""The schema of metadata, with the list types that field ownership needs."""
 
 TYPE_META: Final[RawSchema] = {"apiVersion": _STRING, "kind": _STRING, "metadata": OBJECT_META}
 
 
 def with_meta(schema: RawSchema) -> dict[str, Any]:
-    """The schema of a whole custom resource: apiVersion, kind and metadata are known in it."""
+    """The schema of a whole custom resource, with apiVersion, kind and metadata."""
     return {**schema, "type": "object", "properties": {**(schema.get("properties") or {}), **TYPE_META}}

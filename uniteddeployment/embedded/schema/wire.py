@@ -1,7 +1,7 @@
-"""What the OpenAPI definitions of the built-in kinds do not say, and what shows in every answer of the real server.
+"""Facts about the encoding of built-in kinds that their OpenAPI definitions do not contain.
 
-It stands in ``wire.json``, by definition: which zero values are written out (``zero``: optional scalars that may be 0,
-false or empty) and what is there even if nobody set it (``always``: what the real server holds as embedded values).
+``wire.json`` holds them by definition: optional scalars whose zero value is written out (``zero``: 0, false or empty),
+and fields that are always written (``always``: embedded values of the real server's structs).
 """
 
 from collections.abc import Mapping
@@ -14,18 +14,18 @@ import msgspec
 
 @lru_cache(maxsize=1)
 def wire() -> Mapping[str, Mapping[str, Any]]:
-    """``zero`` and ``always`` of each definition that has either, by its last three words (``core.v1.Container``)."""
+    """``zero`` and ``always`` by the last three parts of a definition's name (``core.v1.Container``)."""
     raw = resources.files(__package__).joinpath("wire.json").read_bytes()
     decoded: dict[str, dict[str, Any]] = msgspec.json.decode(raw)
     return decoded
 
 
 _SAID_EMPTY: Final = frozenset({("ClusterRole", "rules"), ("Role", "rules")})
-"""Lists that are written as null but are mostly said, if only to be empty: then they are owned."""
+"""Lists that are written as null but usually set, if only to an empty list: they have owners."""
 
 
 @lru_cache(maxsize=1)
 def always_written() -> frozenset[tuple[str, str]]:
-    """Definition (``Container``) and name of each field that an object is never without."""
-    pairs = ((name.rpartition(".")[2], field) for name, said in wire().items() for field in said.get("always", ()))
+    """Definition (``Container``) and name of each field that is always written."""
+    pairs = ((name.rpartition(".")[2], field) for name, facts in wire().items() for field in facts.get("always", ()))
     return frozenset(pairs) - _SAID_EMPTY

@@ -1,8 +1,8 @@
-"""One HTTP/1.1 connection of a client: bytes in, requests through the cluster, bytes out.
+"""One HTTP/1.1 connection: parses requests, passes them to the cluster and writes the responses.
 
-Contract: requests of a connection are answered one after another, in their order. While no fault is on, a request that
-can be answered at once never becomes a task; watches and faults do, and a client that goes away ends its task.
-``httptools`` (llhttp) reads HTTP; what is written is little enough to write by hand.
+Contract: the requests of a connection are answered one after another, in order. Without faults, a request that can be
+answered at once never becomes a task. Watches and faults do, and a client that disconnects ends its task. ``httptools``
+(llhttp) parses HTTP.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from uniteddeployment.embedded.requests.body import LIMIT
 from uniteddeployment.embedded.serving.tls import identity_of
 
 WAITING: Final = 64
-"""Requests that may wait on a connection before no more of them are read."""
+"""Number of waiting requests at which a connection stops reading."""
 
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -29,13 +29,13 @@ _BAD: Final = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: clo
 
 @dataclass(slots=True)
 class Connections:
-    """The open connections of one server, and the cluster that they speak to."""
+    """The open connections of one server, and its cluster."""
 
     cluster: Cluster
     open: "set[Connection]" = field(default_factory=set)
 
     def abort(self) -> None:
-        """Break all of them off without a word."""
+        """Abort all connections."""
         for connection in tuple(self.open):
             connection.abort()
 
@@ -51,7 +51,7 @@ class _Message:
 
 
 class Connection(asyncio.Protocol):
-    """The protocol of one connection; its public names are those that asyncio and httptools call."""
+    """The protocol of one connection; asyncio and httptools determine its public names."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -65,10 +65,10 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
 
-    # What asyncio calls
+    # Callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is here; it is sent away while the cluster is cut off."""
+        """Register the connection, or abort it while the cluster is cut off."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101  # asyncio's contract for stream servers
         if self._cluster.faults.now.cut_off:
             transport.abort()
@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
         self._connections.open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # why does not matter
-        """The client is gone, and nobody waits for answers any more."""
+        """Stop working for a client that disconnected."""
         self._connections.open.discard(self)
         self._transport = None
         self._waiting.clear()
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """More bytes of the client."""
+        """Feed the parser."""
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
@@ -95,47 +95,47 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than we write."""
+        """Pause watches, because the client reads more slowly than the cluster writes."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """The client has caught up."""
+        """Resume watches."""
         self._writable.set()
 
     def abort(self) -> None:
-        """Break off without a word."""
+        """Abort the connection."""
         if self._transport is not None:
             self._transport.abort()
 
-    # What httptools calls
+    # Callbacks of httptools
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Start a new request."""
         self._message = _Message()
 
     def on_url(self, url: bytes) -> None:
-        """A part of its target."""
+        """Append a part of the target."""
         self._message.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One of its headers."""
+        """Add a header."""
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._message.headers.get(key)
         self._message.headers[key] = text if known is None else f"{known}, {text}"
 
     def on_headers_complete(self) -> None:
-        """Its body comes next, for which some clients want to be asked."""
+        """Answer clients that wait for permission to send the body."""
         if self._message.headers.get("expect", "").lower() == "100-continue":
             self._write(_CONTINUE)
 
     def on_body(self, body: bytes) -> None:
-        """A part of its body. Of one that is too large, just enough is kept to refuse it."""
+        """Append a part of the body. Of a body that is too large, keep just enough to refuse it."""
         if self._message.size <= LIMIT:
             self._message.body.append(body)
             self._message.size += len(body)
 
     def on_message_complete(self) -> None:
-        """It is complete."""
+        """Answer the complete request."""
         message = self._message
         raw_path, _, raw_query = message.url.decode("latin-1").partition("?")
         request = Request(
@@ -148,7 +148,7 @@ class Connection(asyncio.Protocol):
         )
         self._receive(request, keep=self._parser.should_keep_alive())
 
-    # Answering
+    # Responses
 
     def _receive(self, request: Request, *, keep: bool) -> None:
         if self._task is None and self._cluster.faults.now.calm:
@@ -166,7 +166,7 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _start(self, response: Response | None) -> None:
-        """Work on what takes time, and on what comes behind it."""
+        """Start a task for a watch or for the waiting requests."""
         self._task = asyncio.get_running_loop().create_task(self._serve(response))
         self._task.add_done_callback(self._finish)
 
@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     async def _stream(self, response: Response) -> None:
-        """Pass a watch on until it ends or the client goes."""
+        """Send a watch until it ends or the client disconnects."""
         stream = response.stream
         assert stream is not None  # noqa: S101  # the caller has looked
         try:

@@ -1,8 +1,7 @@
-"""HTTPS around a cluster.
+"""HTTPS for a cluster.
 
-Contract: one port on one address, TLS with the cluster's own authority, HTTP/1.1. A request becomes a
-:class:`~uniteddeployment.embedded.http.Request`, and everything else is the cluster's. Being cut off breaks open
-connections at once, and new ones as soon as they are made.
+Contract: one port on one address, TLS with the cluster's own CA, HTTP/1.1. When the cluster is cut off, open
+connections break at once and new ones when they are made.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from uniteddeployment.embedded.serving.tls import Authority, server_context
 
 @dataclass(slots=True)
 class RunningServer:
-    """A cluster that can be reached. ``ca`` is the certificate that clients are to trust, PEM."""
+    """A cluster that is served over HTTPS. ``ca`` is the CA certificate (PEM) that clients trust."""
 
     url: str
     ca: bytes
@@ -29,7 +28,7 @@ class RunningServer:
     _closed: bool = field(default=False)
 
     async def close(self) -> None:
-        """Stop listening and break all connections off. The cluster goes on."""
+        """Stop listening and break all connections. The cluster continues to run."""
         if self._closed:
             return
         self._closed = True
@@ -42,7 +41,7 @@ class RunningServer:
 async def start(
     cluster: Cluster, *, port: int = 0, host: str = "127.0.0.1", authority: Authority | None = None
 ) -> RunningServer:
-    """Serve a cluster (port 0: any free one). Raises OSError if the port is taken."""
+    """Serve a cluster; port 0 selects a free port. Raises OSError if the port is in use."""
     own = authority or Authority(cluster.name)
     context = server_context(own, own.server(host, "localhost", "127.0.0.1", "::1"))
     cluster.trust(own.certificate)

@@ -1,7 +1,7 @@
-"""Certificates of one cluster: an authority of its own, a server certificate, and certificates for clients.
+"""Certificates of one cluster: a CA, a server certificate and client certificates.
 
-Contract: keys live in memory; they touch the disk only in a private temporary folder for the moment in which the
-interpreter's TLS library reads them.
+Contract: keys live in memory. They touch the disk only in a private temporary folder, while Python's TLS library reads
+them.
 """
 
 import ssl
@@ -21,7 +21,7 @@ from uniteddeployment.embedded.http import Identity
 
 LIFETIME: Final = timedelta(days=3650)
 SKEW: Final = timedelta(days=1)
-"""Certificates are valid since then, for clocks that are behind."""
+"""Certificates are backdated by this much, for clients whose clocks are slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 class Authority:
-    """A certificate authority for one cluster."""
+    """A certificate authority (CA) for one cluster."""
 
     def __init__(self, common: str) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -76,7 +76,7 @@ class Authority:
 
     @property
     def certificate(self) -> bytes:
-        """The authority's own certificate, PEM: what clients are to trust."""
+        """The CA certificate (PEM), which clients trust."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def _builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
@@ -104,17 +104,17 @@ class Authority:
         return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
 
     def server(self, *hosts: str) -> KeyPair:
-        """A certificate for a server under these names and addresses."""
+        """A server certificate for these names and addresses."""
         names = x509.SubjectAlternativeName([_alternative(host) for host in dict.fromkeys(hosts)])
         return self._sign(_name(hosts[0]), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def client(self, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
-        """A certificate that proves to be ``user`` in ``groups``."""
+        """A client certificate for ``user`` in ``groups``."""
         return self._sign(_name(user, groups), ExtendedKeyUsageOID.CLIENT_AUTH)
 
 
 def server_context(authority: Authority, pair: KeyPair) -> ssl.SSLContext:
-    """TLS of a server that asks for client certificates and can do without."""
+    """The TLS context of a server; client certificates are optional."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.certificate.decode())
     context.verify_mode = ssl.CERT_OPTIONAL
     _load(context, pair)
@@ -122,7 +122,7 @@ def server_context(authority: Authority, pair: KeyPair) -> ssl.SSLContext:
 
 
 def client_context(ca: bytes, pair: KeyPair | None = None) -> ssl.SSLContext:
-    """TLS of a client that trusts one authority."""
+    """The TLS context of a client that trusts one CA."""
     context = ssl.create_default_context(cadata=ca.decode())
     if pair is not None:
         _load(context, pair)
@@ -138,9 +138,9 @@ def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
 
 
 def identity_of(certificate: Any) -> Identity | None:
-    """The user that a verified client certificate proves: CN is the name, each O a group.
+    """The user of a verified client certificate: CN is the name, each O a group.
 
-    ``certificate`` is what ``SSLSocket.getpeercert`` gives.
+    ``certificate`` is the result of ``SSLSocket.getpeercert``.
     """
     if not certificate:
         return None

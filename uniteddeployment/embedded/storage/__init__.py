@@ -1,1 +1,1 @@
-"""Objects with their versions and history, and the registry of the resources that they belong to."""
+"""Storage: objects with versions and history, and the registry of served resources."""

@@ -1,7 +1,7 @@
-"""Which resources are served, and which table each of them lives in.
+"""The served resources, and the table that holds each resource's objects.
 
-Contract: the first version registered under a key is the one whose form the table decodes to, and the one that
-controllers see; other versions are shown through :meth:`Registry.show` and taken through :meth:`Registry.hide`.
+Contract: the first version registered under a key is the form that the table decodes to and that controllers see.
+:meth:`Registry.show` converts objects to other versions and :meth:`Registry.hide` converts them back.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,9 @@ Path = tuple[str, str, str]
 
 
 def reader(resource: Resource) -> Callable[[Obj], Obj]:
-    """How a stored object of this resource is dressed for use."""
+    """The function that completes a decoded object of this resource: kind, apiVersion and, for custom resources,
+    defaults.
+    """
     kind, api_version = resource.kind, resource.api_version
     if not resource.custom:
         return lambda stored: {"kind": kind, "apiVersion": api_version, **stored}
@@ -37,10 +39,10 @@ class Registry:
         self._by_key: dict[str, Resource] = {}
         self._tables: dict[str, Table] = {}
         self.generation = 0
-        """Counts changes, for what is computed from all resources."""
+        """Number of changes; invalidates whatever is computed from all resources."""
 
     def register(self, resources: Iterable[Resource]) -> None:
-        """Serve these; a version that is served already is replaced."""
+        """Serve these resources; replace versions that are served already."""
         for resource in resources:
             path = (resource.group, resource.version, resource.plural)
             replaced = self._by_path.get(path)
@@ -55,7 +57,7 @@ class Registry:
         self.generation += 1
 
     def unregister(self, resources: Iterable[Resource]) -> None:
-        """Serve these versions no longer. The table stays: see :meth:`forget`."""
+        """Stop serving these versions. The table stays until :meth:`forget`."""
         for resource in resources:
             path = (resource.group, resource.version, resource.plural)
             if self._by_path.pop(path, None) is None:
@@ -82,27 +84,27 @@ class Registry:
         return self._by_path.get((group, version, plural))
 
     def main(self, key: str) -> Resource:
-        """The resource as controllers know it. KeyError if it is not served."""
+        """The version of a resource that controllers see. Raises KeyError if it is not served."""
         return self._by_key[key]
 
     def serves(self, key: str) -> bool:
         return key in self._by_key
 
     def table(self, resource: Resource) -> Table:
-        """Where the objects of a resource are."""
+        """The table that holds the objects of a resource."""
         return self._tables[resource.storage or resource.key]
 
     @staticmethod
     def node(resource: Resource) -> Node:
-        """The schema of a resource as merging and owning see it."""
+        """The schema of a resource for merging and field ownership."""
         return node_of(resource.schema, resource.resolve)
 
     def is_main(self, resource: Resource) -> bool:
-        """Whether what the table decodes to is this version's form already."""
+        """Whether the table decodes to this version's form."""
         return self._by_key.get(resource.storage or resource.key) is resource
 
     def show(self, resource: Resource, obj: Obj) -> Obj:
-        """A decoded object of the table as this version shows it (the same object where nothing differs)."""
+        """Convert a decoded object of the table to this version; returns the same object if nothing differs."""
         if self.is_main(resource):
             return obj
         shown = resource.decode(obj) if resource.decode else obj
@@ -112,7 +114,7 @@ class Registry:
         return shown
 
     def hide(self, resource: Resource, obj: Obj) -> Obj:
-        """An object of this version as the table keeps it."""
+        """Convert an object of this version to the form of the table."""
         if self.is_main(resource):
             return obj
         main = self._by_key[resource.storage or resource.key]

@@ -1,4 +1,4 @@
-"""What every part of the request path works with: the store, what is served, the clock, and chance."""
+"""The state of one cluster that requests work on: store, registry, clock, randomness and open watches."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -11,13 +11,13 @@ from uniteddeployment.embedded.storage.store import Store
 
 
 class Endable(Protocol):
-    """What can be ended from this side."""
+    """Something that the cluster can end."""
 
     def end(self) -> None: ...
 
 
 class OpenWatch(Protocol):
-    """A watch that a client has open."""
+    """An open watch."""
 
     @property
     def resource(self) -> Resource: ...
@@ -28,14 +28,13 @@ class OpenWatch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """One cluster without its doors."""
+    """The state of one cluster."""
 
     store: Store
     registry: Registry
     clock: Clock
     random: Random
     watches: set[OpenWatch] = field(default_factory=set)
-    """The open watches."""
 
     def end_unserved_watches(self) -> None:
         """End the watches of resources that are no longer served."""

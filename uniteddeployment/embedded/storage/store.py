@@ -1,13 +1,12 @@
-"""What the cluster remembers: every object as JSON, one counter of versions, and a bounded history of changes.
+"""The object store: objects as JSON, one version counter and a bounded history of changes.
 
-Contract: an object is kept as the bytes of its JSON *without* apiVersion and kind (the table knows them, and a version
-that only differs in its name then needs no second copy). Decoded objects live in a bounded cache and are shared:
-whoever gets one copies it before changing it. Nothing here knows the rules of the API; callers have checked everything
-before they commit, and each commit is one step of the resourceVersion, one entry of the history and one call of each
-listener.
+Contract: an entry holds the JSON of an object *without* apiVersion and kind. The table knows them, so versions that
+differ in name only need no second copy. Decoded objects live in a bounded cache and are shared: copy before changing.
+The store knows no rules of the API; callers validate before they commit. Each commit advances the resourceVersion, adds
+one entry to the history and calls each listener once.
 
-Memory: an entry is one small object, a key in a sorted list and a slot of a dict. Entries are immutable, so the history
-shares their bytes with the tables.
+Memory: an entry costs one small object, a key in a sorted list and a slot of a dict. Entries are immutable, and the
+history shares their bytes with the tables.
 """
 
 from bisect import bisect_left, insort
@@ -21,23 +20,23 @@ import msgspec
 from uniteddeployment.embedded.apimachinery.resources import Obj
 
 Key = tuple[str, str]
-"""(namespace, name); the namespace is empty for what has none."""
+"""(namespace, name); the namespace of cluster-scoped objects is empty."""
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 AFTER_ALL = chr(0x10FFFF)
-"""Sorts behind every name."""
+"""Sorts after every name."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
 class HistoryGoneError(Exception):
-    """What was asked for is older than the history."""
+    """The requested version is older than the history."""
 
 
 class Entry:
-    """One object in one version. Compared by identity, never changed."""
+    """One version of an object. Immutable; compared by identity."""
 
     __slots__ = ("key", "owners", "raw", "rv")
 
@@ -50,7 +49,7 @@ class Entry:
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """One commit. ``after`` of a deletion is the last state, with the version of the deletion."""
+    """One commit. For a deletion ``after`` is the last state, with the version of the deletion."""
 
     rv: int
     type: EventType
@@ -59,14 +58,14 @@ class Event:
     before: Entry | None
     at: float
     encoded: dict[object, bytes] | None = None
-    """Bytes of this event by shape, so that many watchers of one shape cost one encoding."""
+    """Encoded forms of this event, so that watchers of the same form share one encoding."""
 
 
 Listener = Callable[[Event], None]
 
 
 class HistoryLimits(NamedTuple):
-    """How much of the past is kept: whichever bound is reached first."""
+    """Bounds of the history; the first one that is reached applies."""
 
     events: int = 20_000
     bytes: int = 32 << 20
@@ -74,7 +73,7 @@ class HistoryLimits(NamedTuple):
 
 
 class Table:
-    """The objects of one resource. ``read`` dresses a decoded object: sets apiVersion and kind, fills in defaults."""
+    """The objects of one resource. ``read`` completes a decoded object: apiVersion, kind and defaults."""
 
     __slots__ = ("_listeners", "_owned", "entries", "history", "keys", "name", "read")
 
@@ -101,17 +100,17 @@ class Table:
         return [self.entries[key] for key in sorted(self._owned.get(uid, ()))]
 
     def listen(self, listener: Listener, namespace: str | None = None) -> Callable[[], None]:
-        """Call ``listener`` after each commit in a namespace (None: in all); gives the function that ends it."""
+        """Call ``listener`` after each commit in a namespace (None: in all); return a function that unsubscribes."""
         listeners = self._listeners.setdefault(namespace, [])
         listeners.append(listener)
         return lambda: listeners.remove(listener)
 
     def listeners(self, namespace: str) -> list[Listener]:
-        """Who wants to know of a commit in this namespace."""
+        """The listeners for commits in this namespace."""
         return [*self._listeners.get(None, ()), *self._listeners.get(namespace, ())]
 
     def put(self, entry: Entry) -> None:
-        """Set an entry and keep the indexes true."""
+        """Set an entry and update the indexes."""
         before = self.entries.get(entry.key)
         if before is None:
             insort(self.keys, entry.key)
@@ -122,7 +121,7 @@ class Table:
             self._owned.setdefault(uid, {})[entry.key] = None
 
     def drop(self, entry: Entry) -> None:
-        """Take an entry out."""
+        """Remove an entry."""
         del self.entries[entry.key]
         del self.keys[bisect_left(self.keys, entry.key)]
         self._disown(entry)
@@ -137,7 +136,7 @@ class Table:
 
 
 class Store:
-    """All tables, and the one counter that orders every change in them."""
+    """All tables and the counter that orders their changes."""
 
     def __init__(
         self,
@@ -148,11 +147,11 @@ class Store:
     ) -> None:
         self.rv = 1
         self.compacted = 0
-        """Changes up to and including this version are forgotten."""
+        """Versions up to and including this one are no longer in the history."""
         self._monotonic = monotonic
         self._limits = limits or HistoryLimits()
         self.listeners: list[Listener] = []
-        """Called for the commits of every table, after those of the table itself."""
+        """Called for the commits of every table, after the table's own listeners."""
         self._tables: dict[str, Table] = {}
         self._history: deque[Event] = deque()
         self._history_bytes = 0
@@ -163,7 +162,9 @@ class Store:
     # Tables
 
     def table(self, name: str, read: Callable[[Obj], Obj]) -> Table:
-        """The table of this name, made if it is not there yet; ``read`` replaces how its objects are dressed."""
+        """The table of this name, created if it does not exist; ``read`` replaces the function that completes its
+        objects.
+        """
         table = self._tables.get(name)
         if table is None:
             table = self._tables[name] = Table(name, read)
@@ -174,7 +175,7 @@ class Store:
         return table
 
     def discard(self, table: Table) -> None:
-        """Forget a table with all that is in it, without an event: its resource is no longer served."""
+        """Drop a table and its objects without events, because its resource is no longer served."""
         for entry in table.entries.values():
             self._forget(entry)
         self._tables.pop(table.name, None)
@@ -197,7 +198,7 @@ class Store:
         return [known.get(entry) or self.obj(table, entry) for entry in entries]
 
     def snapshot(self, table: Table, rv: int) -> list[Entry]:
-        """Every entry as it was at ``rv``, sorted: the present with everything later undone.
+        """The entries as they were at ``rv``, sorted: the present with all later changes undone.
 
         Raises HistoryGoneError if the history does not go back that far.
         """
@@ -217,7 +218,7 @@ class Store:
         return [past[key] for key in sorted(past)]
 
     def since(self, table: Table, rv: int) -> list[Event]:
-        """What happened in a table after ``rv``. Raises HistoryGoneError if the history does not go back that far."""
+        """The events of a table after ``rv``. Raises HistoryGoneError if the history does not go back that far."""
         self.compact()
         if rv < self.compacted:
             raise HistoryGoneError
@@ -233,7 +234,7 @@ class Store:
     # Writing
 
     def create(self, table: Table, key: Key, obj: Obj) -> Obj:
-        """Commit a new object; gives it its resourceVersion in place and keeps it as the shared decoded one."""
+        """Commit a new object. Sets its resourceVersion in place and caches it as the shared decoded object."""
         entry = self._next(key, obj)
         table.put(entry)
         self._remember(entry, obj)
@@ -241,7 +242,7 @@ class Store:
         return obj
 
     def replace(self, table: Table, key: Key, obj: Obj) -> Obj:
-        """Commit a new state of an object that is there."""
+        """Commit a new state of an existing object."""
         before = table.entries[key]
         entry = self._next(key, obj)
         table.put(entry)
@@ -251,7 +252,7 @@ class Store:
         return obj
 
     def remove(self, table: Table, key: Key) -> Obj:
-        """Commit that an object is gone. Its last state is the stored one with the version of the deletion."""
+        """Commit a deletion. The last state gets the version of the deletion."""
         before = table.entries[key]
         last = self.obj(table, before)
         obj = {**last, "metadata": dict(last["metadata"])}
@@ -264,7 +265,7 @@ class Store:
         return obj
 
     def _next(self, key: Key, obj: Obj) -> Entry:
-        # Two steps each: the version of a list is then never that of an object, as in a cluster with other writers.
+        # Advance by two: like in a cluster with other writers, the version of a list is never that of an object.
         rv = self.rv + 1
         self.rv += 2
         metadata = obj["metadata"]
@@ -283,13 +284,13 @@ class Store:
         for listener in (*event.table.listeners(event.after.key[0]), *self.listeners):
             listener(event)
 
-    # Forgetting
+    # Eviction
 
     def _full(self) -> bool:
         return len(self._history) > self._limits.events or self._history_bytes > self._limits.bytes
 
     def compact(self) -> None:
-        """Drop what the bounds of the history no longer allow."""
+        """Drop history beyond its bounds."""
         seconds = self._limits.seconds
         oldest = None if seconds is None else self._monotonic() - seconds
         while self._history and (self._full() or (oldest is not None and self._history[0].at < oldest)):
