@@ -1,1 +1,1 @@
-"""Who may do what: authentication, impersonation, RBAC and the audit of requests."""
+"""Authentication, impersonation, authorization (RBAC) and audit."""

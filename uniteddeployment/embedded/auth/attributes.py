@@ -1,4 +1,4 @@
-"""What an authorizer is asked about: a user, a verb, and a resource or a path."""
+"""Attributes of a request for authorization: the verb, and a resource or a path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from uniteddeployment.embedded.http import Identity
 
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _SELECTED: Final = frozenset({"list", "watch"})
-"""Verbs whose field selector can name the one object that they are about."""
+"""Verbs whose field selector can name a single object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """One question. ``path`` is set for what is no resource, and everything else but the verb is then empty."""
+    """One authorization question. ``path`` is set for non-resource URLs; then only the verb is set besides."""
 
     verb: str
     group: str = ""
@@ -27,18 +27,18 @@ class Attributes:
 
     @property
     def combined(self) -> str:
-        """Resource and subresource as rules name them: ``deployments/scale``."""
+        """Resource and subresource in the form of rules: ``deployments/scale``."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def of_request(method: str, path: str, address: Address | None, query: Mapping[str, str], *, watch: bool) -> Attributes:
-    """The attributes of a request; ``address`` is None when the path is not that of a resource."""
+    """The attributes of a request; ``address`` is None if the path is not that of a resource."""
     if address is None:
         return Attributes(method.lower(), path=path)
     verb, name = address.verb(method, watch=watch), address.name
     if not name and verb in _SELECTED and "fieldSelector" in query:
         name = _selected_name(query["fieldSelector"])
-    # A namespace counts as being inside itself.
+    # A namespace is inside itself.
     namespace = address.name if address.plural == "namespaces" else address.namespace
     return Attributes(verb, address.group, address.plural, address.subresource, namespace, name)
 
@@ -53,32 +53,31 @@ def _selected_name(selector: str) -> str:
     return ""
 
 
-def forbidden(identity: Identity, asked: Attributes, reason: str = "") -> StatusError:
-    """403 in the words of the real server."""
-    text = _sentence(identity, asked).translate(_HTML)
+def forbidden(identity: Identity, attributes: Attributes, reason: str = "") -> StatusError:
+    """403 with the real server's message."""
+    text = _sentence(identity, attributes).translate(_HTML)
     if reason:
         text = f"{text}: {reason}"
-    if asked.path:
+    if attributes.path:
         return StatusError(403, "Forbidden", f"forbidden: {text}", details={})
-    return forbidden_object(asked, text)
+    return forbidden_object(attributes, text)
 
 
-def forbidden_object(asked: Attributes, why: str) -> StatusError:
+def forbidden_object(attributes: Attributes, why: str) -> StatusError:
     """403 for an object: ``roles.rbac.authorization.k8s.io "r" is forbidden: ...``."""
-    subject = qualified(asked.resource, asked.group)
-    if asked.name:
-        subject += f' "{asked.name}"'
-    details = {"name": asked.name} if asked.name else {}
-    if asked.group:
-        details["group"] = asked.group
-    details["kind"] = asked.resource
+    subject = qualified(attributes.resource, attributes.group)
+    if attributes.name:
+        subject += f' "{attributes.name}"'
+    details = {"name": attributes.name} if attributes.name else {}
+    if attributes.group:
+        details["group"] = attributes.group
+    details["kind"] = attributes.resource
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", details=details)
 
 
-def _sentence(identity: Identity, asked: Attributes) -> str:
-    if asked.path:
-        return f'User "{identity.name}" cannot {asked.verb} path "{asked.path}"'
-    where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
-    return (
-        f'User "{identity.name}" cannot {asked.verb} resource "{asked.combined}" in API group "{asked.group}" {where}'
-    )
+def _sentence(identity: Identity, attributes: Attributes) -> str:
+    if attributes.path:
+        return f'User "{identity.name}" cannot {attributes.verb} path "{attributes.path}"'
+    where = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
+    resource = f'resource "{attributes.combined}" in API group "{attributes.group}"'
+    return f'User "{identity.name}" cannot {attributes.verb} {resource} {where}'

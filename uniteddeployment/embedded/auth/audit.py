@@ -1,8 +1,7 @@
-"""The audit of requests: who asked for what, and what became of it.
+"""Audit events of requests.
 
-Contract: every request that reached the API gives one event, also one that was refused. An event's document is an
-``audit.k8s.io/v1`` Event of level Metadata, as a real server writes it to its audit log. Bodies, tokens and header
-values other than the User-Agent are in no event.
+Contract: every request yields one event, also a refused one. Its document is an ``audit.k8s.io/v1`` Event of level
+Metadata. Events contain no bodies, no tokens and no header values except the User-Agent.
 """
 
 import os
@@ -20,30 +19,30 @@ from uniteddeployment.embedded.http import Identity
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One request. ``identity`` is whom it was answered for; it is None when nobody could tell who asked.
+    """One request. ``identity`` is the effective user, or None if authentication failed.
 
-    ``impersonator`` is who really asked, if that was somebody else; ``streams`` says that the answer is a watch, which
-    goes on after the event.
+    ``impersonator`` is the authenticated user if it differs. ``streams`` is true if the response is a watch, which
+    continues after the event.
     """
 
     at: datetime
     method: str
     uri: str
-    asked: Attributes
+    attributes: Attributes
     status: int
     identity: Identity | None = None
     impersonator: Identity | None = None
     version: str = ""
     user_agent: str = ""
     decision: str = ""
-    """``allow`` or ``forbid``; empty when the request did not come that far."""
+    """``allow`` or ``forbid``; empty if the request was not authorized at all."""
     reason: str = ""
-    """Why authorization decided so; empty where no role was needed or none was found."""
+    """The reason of the decision; empty if no role was needed or none matched."""
     streams: bool = False
 
     @property
     def user(self) -> str:
-        """Whom it was answered for; empty when nobody could tell."""
+        """The effective user; empty if authentication failed."""
         return self.identity.name if self.identity is not None else ""
 
     def document(self) -> dict[str, Any]:
@@ -55,7 +54,7 @@ class AuditEvent:
             "level": "Metadata",
             "stage": "ResponseStarted" if self.streams else "ResponseComplete",
             "requestURI": self.uri,
-            "verb": self.asked.verb,
+            "verb": self.attributes.verb,
             "user": _user(self.impersonator or self.identity),
             "userAgent": self.user_agent,
             "responseStatus": {"metadata": {}, "code": self.status},
@@ -64,7 +63,7 @@ class AuditEvent:
         }
         if self.impersonator is not None:
             event["impersonatedUser"] = _user(self.identity)
-        if self.asked.resource:
+        if self.attributes.resource:
             event["objectRef"] = self._reference()
         if self.decision:
             event["annotations"] = {
@@ -74,14 +73,14 @@ class AuditEvent:
         return event
 
     def _reference(self) -> dict[str, str]:
-        asked = self.asked
+        attributes = self.attributes
         parts = {
-            "resource": asked.resource,
-            "namespace": asked.namespace,
-            "name": asked.name,
-            "apiGroup": asked.group,
+            "resource": attributes.resource,
+            "namespace": attributes.namespace,
+            "name": attributes.name,
+            "apiGroup": attributes.group,
             "apiVersion": self.version,
-            "subresource": asked.subresource,
+            "subresource": attributes.subresource,
         }
         return {name: value for name, value in parts.items() if value}
 
@@ -99,9 +98,9 @@ Auditor = Callable[[AuditEvent], None]
 
 
 class AuditLog:
-    """Appends each event to a file, one JSON object to a line, readable by its owner alone.
+    """Appends each event to a file, one JSON object per line, readable by its owner only.
 
-    A line is written with one system call, so that a reader never sees half of one.
+    One system call writes a line, so readers never see half of one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,5 +110,5 @@ class AuditLog:
         os.write(self._descriptor, msgspec.json.encode(event.document()) + b"\n")
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the file."""
         os.close(self._descriptor)

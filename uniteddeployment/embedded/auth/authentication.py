@@ -1,4 +1,4 @@
-"""Who asks: bearer tokens, client certificates, and nobody in particular."""
+"""Authentication: bearer tokens, client certificates and anonymous requests."""
 
 from collections.abc import Mapping
 
@@ -10,14 +10,14 @@ from uniteddeployment.embedded.http import Identity, Request
 
 
 class Authenticator:
-    """Knows users by the tokens that the cluster was given, by those that it has issued, and by certificates."""
+    """Authenticates users by configured tokens, issued tokens and client certificates."""
 
     def __init__(self, tokens: Mapping[str, Identity], accounts: ServiceAccountTokens) -> None:
         self._tokens = tokens
         self._accounts = accounts
 
     def identify(self, request: Request) -> Identity:
-        """Who asks. Raises StatusError (401) for a token that nobody has."""
+        """The user of a request. Raises StatusError (401) for an unknown token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()
         if token and scheme.lower() == "bearer":
@@ -31,14 +31,14 @@ class Authenticator:
         return ANONYMOUS if request.peer is None else authenticated(request.peer)
 
     def recognise(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
-        """Whom a token stands for. Raises InvalidTokenError, with a reason that holds nothing of the token."""
+        """The user of a token. Raises InvalidTokenError, whose reason quotes nothing of the token."""
         identity = self._tokens.get(token)
         if identity is None:
             try:
                 return self._accounts.recognise(token, audiences)
             except InvalidTokenError as error:
                 raise (error if str(error) == UNKNOWN else InvalidTokenError(f"[{UNKNOWN}, {error}]")) from None
-        # A token that was given to the cluster is for the cluster.
+        # The audience of a configured token is the cluster.
         shared = tuple(audience for audience in audiences if audience in AUDIENCES)
         if not shared:
             raise InvalidTokenError(UNKNOWN)

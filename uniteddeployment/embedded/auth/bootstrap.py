@@ -1,7 +1,7 @@
-"""The roles and bindings that every cluster has from the beginning, those of a real 1.36 with its default features.
+"""The default roles and bindings of a real 1.36 with its default features.
 
-``bootstrap.json`` has what is particular to each. A role or a binding has a namespace if it is no cluster-wide one. The
-rules of the roles that are aggregated (admin, edit, view) are computed here as the controller would.
+``bootstrap.json`` defines them. Roles and bindings without a namespace are cluster-wide. The rules of aggregated roles
+(admin, edit, view) are computed here, as the controller would.
 """
 
 from functools import lru_cache
@@ -21,7 +21,7 @@ ANNOTATION: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 
 
 class RoleData(msgspec.Struct, forbid_unknown_fields=True):
-    """One role."""
+    """A role."""
 
     name: str
     rules: list[dict[str, list[str]]] | None
@@ -31,7 +31,7 @@ class RoleData(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BindingData(msgspec.Struct, forbid_unknown_fields=True):
-    """One binding: ``role`` is ``Kind/name``, a subject is its kind, its name and perhaps its namespace."""
+    """A binding. ``role`` is ``Kind/name``; a subject is a kind, a name and optionally a namespace."""
 
     name: str
     role: str
@@ -40,7 +40,7 @@ class BindingData(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Bootstrap(msgspec.Struct, forbid_unknown_fields=True):
-    """All of ``bootstrap.json``."""
+    """The content of ``bootstrap.json``."""
 
     roles: list[RoleData]
     bindings: list[BindingData]
@@ -48,17 +48,19 @@ class Bootstrap(msgspec.Struct, forbid_unknown_fields=True):
 
 @lru_cache(maxsize=1)
 def _objects() -> tuple[tuple[str, Obj], ...]:
-    """Resource and object of each."""
+    """Resource key and object of each."""
     raw = package.files(__package__).joinpath("bootstrap.json").read_bytes()
     data = msgspec.json.decode(raw, type=Bootstrap)
-    roles = [(rbac.ROLES if one.namespace else rbac.CLUSTER_ROLES, _role(one)) for one in data.roles]
+    roles = [(rbac.ROLES if entry.namespace else rbac.CLUSTER_ROLES, _role(entry)) for entry in data.roles]
     _aggregate([role for key, role in roles if key == rbac.CLUSTER_ROLES])
-    bindings = [(rbac.BINDINGS if one.namespace else rbac.CLUSTER_BINDINGS, _binding(one)) for one in data.bindings]
+    bindings = [
+        (rbac.BINDINGS if entry.namespace else rbac.CLUSTER_BINDINGS, _binding(entry)) for entry in data.bindings
+    ]
     return (*roles, *bindings)
 
 
 def _aggregate(roles: list[Obj]) -> None:
-    """Fill the aggregated roles; one that gathers another comes after it."""
+    """Compute the rules of the aggregated roles, in the order of their dependencies."""
     waiting = [role for role in roles if "aggregationRule" in role]
     for _ in waiting:
         for role in waiting:
@@ -93,9 +95,9 @@ def _subject(kind: str, name: str, namespace: str = "") -> Obj:
 
 
 def create(core: Core) -> None:
-    """Store all of them. Their namespaces must be there.
+    """Store all of them. Their namespaces must exist.
 
-    What is the same in all clusters is shared between them, which makes a cluster of a test start sooner.
+    Clusters share the objects, so that test clusters start faster.
     """
     created = meta.timestamp(core.clock.now())
     for key, original in _objects():

@@ -1,7 +1,7 @@
-"""Escalation: nobody grants by a role or a binding what they do not hold.
+"""Escalation checks: nobody grants rights through a role or a binding that they do not hold.
 
-A role may be written by who holds all of its rules, or has the verb ``escalate`` on it; a binding by who holds all
-rules of its role, or has the verb ``bind`` on the role.
+A role may be written by a user who holds all of its rules or has the verb ``escalate`` on it. A binding may be written
+by a user who holds all rules of its role or has the verb ``bind`` on the role.
 """
 
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ _EVERYTHING: Final[Sequence[RawRule]] = (
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
 _COLLECTED: Final = ("ownerReferences", "finalizers", "managedFields")
-"""Metadata that the garbage collector changes; whoever changes nothing else grants nothing."""
+"""Metadata that the garbage collector changes; a change of nothing else grants nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a user's write must pass besides the authorization of its request."""
+    """The checks that a user's write must pass besides the authorization of its request."""
 
     authorizer: rbac.RbacAuthorizer
     identity: Identity
-    asked: Attributes
+    attributes: Attributes
 
     def creating(self, key: str, obj: Obj) -> None:
         """Check a new object. Raises StatusError."""
@@ -44,10 +44,10 @@ class Gate:
             self._check(key, new, old)
 
     def creating_by_update(self) -> None:
-        """Check that a PUT or an apply may create what is not there. Raises StatusError."""
-        if self.asked.verb == "create":
+        """Check that a PUT or an apply may create a missing object. Raises StatusError."""
+        if self.attributes.verb == "create":
             return
-        create = replace(self.asked, verb="create")
+        create = replace(self.attributes, verb="create")
         decision = self.authorizer.decide(self.identity, create)
         if not decision.allowed:
             raise forbidden(self.identity, create, decision.reason)
@@ -55,7 +55,7 @@ class Gate:
     def _check(self, key: str, new: Obj, old: Obj | None) -> None:
         if key in (rbac.BINDINGS, rbac.CLUSTER_BINDINGS):
             self._check_binding(new)
-        elif not self._may(replace(self.asked, verb="escalate", subresource="")):
+        elif not self._may(replace(self.attributes, verb="escalate", subresource="")):
             self._check_role(new, old)
 
     def _check_role(self, new: Obj, old: Obj | None) -> None:
@@ -64,7 +64,7 @@ class Gate:
             raise self._refused(new, "must have cluster-admin privileges to use the aggregationRule")
 
     def _check_binding(self, binding: Obj) -> None:
-        reference, namespace = binding.get("roleRef") or {}, self.asked.namespace
+        reference, namespace = binding.get("roleRef") or {}, self.attributes.namespace
         plural = {"Role": "roles", "ClusterRole": "clusterroles"}.get(reference.get("kind", ""))
         if plural is None:
             # Validation refuses it.
@@ -73,11 +73,11 @@ class Gate:
         if not self._may(Attributes("bind", group, plural, namespace=namespace, name=name)):
             self._hold(binding, self.authorizer.referenced(reference, namespace))
 
-    def _may(self, asked: Attributes) -> bool:
-        return self.authorizer.decide(self.identity, asked).allowed
+    def _may(self, attributes: Attributes) -> bool:
+        return self.authorizer.decide(self.identity, attributes).allowed
 
     def _missing(self, wanted: Sequence[RawRule]) -> str:
-        held = self.authorizer.rules(self.identity, self.asked.namespace)
+        held = self.authorizer.rules(self.identity, self.attributes.namespace)
         lacking = described(missing(held.rules, wanted))
         if not lacking:
             return ""
@@ -94,7 +94,7 @@ class Gate:
 
     def _refused(self, obj: Obj, why: str) -> StatusError:
         name = obj["metadata"].get("name", "")
-        return forbidden_object(replace(self.asked, name=name), why)
+        return forbidden_object(replace(self.attributes, name=name), why)
 
 
 def _aggregates(role: Obj) -> bool:
@@ -102,9 +102,9 @@ def _aggregates(role: Obj) -> bool:
 
 
 def _same(new: Obj, old: Obj) -> bool:
-    """Whether two states differ in nothing but what the garbage collector changes."""
-    fresh, before = clone(new), clone(old)
-    for metadata in (fresh["metadata"], before["metadata"]):
+    """Whether two states differ only in what the garbage collector changes."""
+    after, before = clone(new), clone(old)
+    for metadata in (after["metadata"], before["metadata"]):
         for field in _COLLECTED:
             metadata.pop(field, None)
-    return fresh == before
+    return after == before

@@ -1,8 +1,8 @@
-"""Impersonation: a request that is to be answered as if somebody else had sent it.
+"""Impersonation: requests that are answered on behalf of another user.
 
-Contract: 1.36's order of modes. The constrained modes ask for ``impersonate-on:MODE:VERB`` on what the request is about
-and ``impersonate:MODE`` on the user; then the old mode asks for ``impersonate`` on user, groups, uid and extra. The
-refusal that the client sees is that of the first mode that was tried, which is the one that last worked for them.
+Contract: the modes of 1.36, in order. The constrained modes require ``impersonate-on:MODE:VERB`` on the resource of the
+request and ``impersonate:MODE`` on the user. Then the legacy mode requires ``impersonate`` on user, groups, uid and
+extra. The client sees the refusal of the first mode that was tried, which is the mode that last succeeded for the user.
 """
 
 import json
@@ -26,13 +26,15 @@ EXTRA: Final = "impersonate-extra-"
 AUTHENTICATION: Final = "authentication.k8s.io"
 
 MANY_GROUPS: Final = 4
-"""From so many groups on, a constrained mode first asks for all groups at once."""
+"""From this number of groups on, a constrained mode first asks for all groups at once."""
 
 Decide = Callable[[Identity, Attributes], Decision]
 
 
 def wanted(headers: Mapping[str, str]) -> Identity | None:
-    """Whom the headers of a request name; None if it is nobody. Raises StatusError (400) without a user name."""
+    """The user that the impersonation headers name; None without them. Raises StatusError (400) if the name is
+    missing.
+    """
     for header in headers:
         if header.startswith("impersonate-"):
             break
@@ -54,12 +56,12 @@ def wanted(headers: Mapping[str, str]) -> Identity | None:
 
 
 def _values(header: str) -> tuple[str, ...]:
-    """The values of a header that may be there several times."""
+    """The values of a header that may be repeated."""
     return tuple(value.strip() for value in header.split(",") if value.strip())
 
 
 def _as_go_prints(uid: str, groups: Sequence[str], extra: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """The user that was asked for, as the real server's message shows it."""
+    """The requested user as the real server's message prints it."""
 
     def strings(values: Sequence[str]) -> str:
         return f"[]string{{{', '.join(map(json.dumps, values))}}}" if values else "[]string(nil)"
@@ -70,43 +72,43 @@ def _as_go_prints(uid: str, groups: Sequence[str], extra: Sequence[tuple[str, Se
 
 
 class Impersonation:
-    """Decides who may be whom."""
+    """Decides who may impersonate whom."""
 
     def __init__(self, decide: Decide) -> None:
         self._decide = decide
         self._last: LRUCache[str, str] = LRUCache(1024)
-        """The mode that worked last, by user name."""
+        """The mode that last succeeded, by user name."""
 
-    def impersonate(self, asking: Identity, asked: Identity, request: Attributes) -> Identity:
-        """The user that the request is answered for. Raises StatusError (403)."""
-        modes = list(_modes(asking, asked))
-        last = self._last.get(asking.name)
+    def impersonate(self, user: Identity, target: Identity, request: Attributes) -> Identity:
+        """The effective user of the request. Raises StatusError (403)."""
+        modes = list(_modes(user, target))
+        last = self._last.get(user.name)
         modes.sort(key=lambda mode: mode != last)
         refusal: StatusError | None = None
         for mode in modes:
             try:
-                self._check(mode, asking, asked, request)
+                self._check(mode, user, target, request)
             except StatusError as error:
                 refusal = refusal or error
             else:
-                self._last[asking.name] = mode
-                return _completed(mode, asked)
-        raise refusal or forbidden(asking, request)
+                self._last[user.name] = mode
+                return _completed(mode, target)
+        raise refusal or forbidden(user, request)
 
-    def _check(self, mode: str, asking: Identity, asked: Identity, request: Attributes) -> None:
+    def _check(self, mode: str, requester: Identity, target: Identity, request: Attributes) -> None:
         if mode:
-            self._allow(asking, replace(request, verb=f"impersonate-on:{mode}:{request.verb}"))
+            self._allow(requester, replace(request, verb=f"impersonate-on:{mode}:{request.verb}"))
         verb = f"impersonate:{mode}" if mode else "impersonate"
         group = AUTHENTICATION if mode else ""
-        user = replace(_user(asked.name, constrained=bool(mode)), verb=verb, group=group)
-        # Permission to be the node that a pod runs on holds for whichever node that is.
-        self._allow(asking, replace(user, name="*") if mode == "associated-node" else user)
-        if asked.uid:
-            self._allow(asking, Attributes(verb, AUTHENTICATION, "uids", name=asked.uid))
-        self._check_groups(asking, asked.groups, Attributes(verb, group, "groups"), constrained=bool(mode))
-        for key, values in asked.extra:
+        user = replace(_user(target.name, constrained=bool(mode)), verb=verb, group=group)
+        # Permission to impersonate the pod's own node holds for every node.
+        self._allow(requester, replace(user, name="*") if mode == "associated-node" else user)
+        if target.uid:
+            self._allow(requester, Attributes(verb, AUTHENTICATION, "uids", name=target.uid))
+        self._check_groups(requester, target.groups, Attributes(verb, group, "groups"), constrained=bool(mode))
+        for key, values in target.extra:
             for value in values:
-                self._allow(asking, Attributes(verb, AUTHENTICATION, "userextras", key, name=value))
+                self._allow(requester, Attributes(verb, AUTHENTICATION, "userextras", key, name=value))
 
     def _check_groups(self, asking: Identity, groups: tuple[str, ...], about: Attributes, *, constrained: bool) -> None:
         if constrained and users.MASTERS in groups:
@@ -117,20 +119,20 @@ class Impersonation:
         for name in groups:
             self._allow(asking, replace(about, name=name))
 
-    def _allow(self, asking: Identity, asked: Attributes) -> None:
-        decision = self._decide(asking, asked)
+    def _allow(self, user: Identity, attributes: Attributes) -> None:
+        decision = self._decide(user, attributes)
         if not decision.allowed:
-            raise forbidden(asking, asked, decision.reason)
+            raise forbidden(user, attributes, decision.reason)
 
 
-def _modes(asking: Identity, asked: Identity) -> Iterator[str]:
-    """The modes that apply to a user; the empty one is the old mode."""
-    alone = not (asked.groups or asked.uid or asked.extra)
-    node = users.node_name(asked.name)
-    account = users.split_service_account(asked.name) is not None
+def _modes(user: Identity, target: Identity) -> Iterator[str]:
+    """The modes that apply to a user; the empty string is the legacy mode."""
+    alone = not (target.groups or target.uid or target.extra)
+    node = users.node_name(target.name)
+    account = users.split_service_account(target.name) is not None
     if node and alone:
-        own = dict(asking.extra).get("authentication.kubernetes.io/node-name", ())
-        if users.split_service_account(asking.name) is not None and node in own:
+        own = dict(user.extra).get("authentication.kubernetes.io/node-name", ())
+        if users.split_service_account(user.name) is not None and node in own:
             yield "associated-node"
         yield "arbitrary-node"
     if account and alone:
@@ -141,7 +143,7 @@ def _modes(asking: Identity, asked: Identity) -> Iterator[str]:
 
 
 def _user(name: str, *, constrained: bool) -> Attributes:
-    """The resource that stands for a user."""
+    """The resource that represents a user in authorization."""
     account = users.split_service_account(name)
     if account is not None:
         return Attributes("", "", "serviceaccounts", namespace=account[0], name=account[1])
@@ -150,17 +152,17 @@ def _user(name: str, *, constrained: bool) -> Attributes:
     return Attributes("", "", "users", name=name)
 
 
-def _completed(mode: str, asked: Identity) -> Identity:
-    """The impersonated user with the groups that follow from the name."""
-    groups = asked.groups
-    account = users.split_service_account(asked.name)
+def _completed(mode: str, target: Identity) -> Identity:
+    """The impersonated user with the groups that the name implies."""
+    groups = target.groups
+    account = users.split_service_account(target.name)
     if account is not None and not groups:
         groups = users.service_account_groups(account[0])
     elif mode.endswith("-node"):
         groups = (users.NODES,)
-    if asked.name == users.ANONYMOUS.name:
+    if target.name == users.ANONYMOUS.name:
         if users.UNAUTHENTICATED not in groups:
             groups = (*groups, users.UNAUTHENTICATED)
     elif users.UNAUTHENTICATED not in groups and users.AUTHENTICATED not in groups:
         groups = (*groups, users.AUTHENTICATED)
-    return replace(asked, groups=groups)
+    return replace(target, groups=groups)

@@ -1,4 +1,4 @@
-"""Signed JSON Web Tokens (ES256), as far as an API server needs them: sign, verify, publish the key."""
+"""JSON Web Tokens (ES256): signing, verification and the public key."""
 
 import base64
 import hashlib
@@ -12,17 +12,17 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 ALGORITHM: Final = "ES256"
 UNKNOWN: Final = "invalid bearer token"
-"""What is said of a token that this server has not signed."""
+"""The error for a token that this server has not signed."""
 
 _HALF: Final = 32
-"""Bytes of each of the two numbers of a signature."""
+"""Size in bytes of each of the two integers of a signature."""
 
 _encode = msgspec.json.encode
 _HASH: Final = ec.ECDSA(hashes.SHA256())
 
 
 class InvalidTokenError(Exception):
-    """Not a token that this key has signed. The text never repeats the token."""
+    """The token was not signed by this key. The message never quotes the token."""
 
 
 def _to_text(raw: bytes) -> str:
@@ -34,7 +34,7 @@ def _from_text(text: str) -> bytes:
 
 
 class SigningKey:
-    """A key pair that signs tokens and knows its own signatures."""
+    """A key pair that signs tokens and verifies its own signatures."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -48,13 +48,13 @@ class SigningKey:
         self._header = _to_text(_encode({"alg": ALGORITHM, "kid": self.public["kid"]}))
 
     def sign(self, claims: dict[str, Any]) -> str:
-        """A token that makes these claims."""
+        """A token with these claims."""
         signed = f"{self._header}.{_to_text(_encode(claims))}"
         r, s = decode_dss_signature(self._key.sign(signed.encode(), _HASH))
         return f"{signed}.{_to_text(r.to_bytes(_HALF) + s.to_bytes(_HALF))}"
 
     def verify(self, token: str) -> dict[str, Any]:
-        """The claims of a token. Raises InvalidTokenError unless this key has signed it as it is."""
+        """The claims of a token. Raises InvalidTokenError unless this key signed it."""
         signed, _, signature = token.rpartition(".")
         header, _, payload = signed.partition(".")
         if header != self._header:

@@ -1,7 +1,7 @@
-"""The RBAC authorizer: which rules a user has, and what they allow.
+"""The RBAC authorizer.
 
-Contract: an answer holds for the stored roles and bindings of this moment. Rules are found once for each user and
-namespace and kept until a role or a binding changes; members of ``system:masters`` are never looked up.
+Contract: decisions follow the roles and bindings that are stored at the moment. Rules are collected once per user and
+namespace and cached until a role or a binding changes. Members of ``system:masters`` need no rules.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ CLUSTER_BINDINGS: Final = f"clusterrolebindings.{GROUP}"
 TABLES: Final = (ROLES, BINDINGS, CLUSTER_ROLES, CLUSTER_BINDINGS)
 
 USERS_KEPT: Final = 1024
-"""Users and namespaces whose rules are remembered; beyond that all are forgotten."""
+"""Maximum number of users and namespaces in the cache; beyond it the cache is cleared."""
 
 RESOURCES_KEPT: Final = 256
-"""Resources for which the rules of one user are kept sorted out."""
+"""Maximum number of resources per user whose rules are cached."""
 
 
 class Decision(NamedTuple):
-    """Whether something is allowed, and why (or which roles could not be found)."""
+    """Whether a request is allowed, and the reason (or the roles that were not found)."""
 
     allowed: bool
     reason: str = ""
@@ -41,14 +41,14 @@ ALLOWED: Final = Decision(allowed=True)
 
 
 class Held(NamedTuple):
-    """The rules of a user, and which roles could not be found."""
+    """The rules of a user, and the roles that were not found."""
 
     rules: Sequence[RawRule]
     errors: Sequence[str]
 
 
 class Source(NamedTuple):
-    """A rule, and what is said when it allows something: through which binding the user has it."""
+    """A rule with the reason that it gives: the binding through which the user has it."""
 
     rule: Rule
     raw: RawRule
@@ -56,7 +56,7 @@ class Source(NamedTuple):
 
 
 class _Grants:
-    """The rules of one user in one namespace, sorted by the resources that were asked for."""
+    """The rules of one user in one namespace, indexed by requested resource."""
 
     __slots__ = ("_by_resource", "errors", "sources")
 
@@ -65,32 +65,32 @@ class _Grants:
         self.errors = errors
         self._by_resource: dict[tuple[str, str], list[Source]] = {}
 
-    def decide(self, asked: Attributes) -> Decision:
-        verb, group, name, path = asked.verb, asked.group, asked.name, asked.path
-        for source in self.sources if path else self._about(asked.resource, asked.subresource):
+    def decide(self, attributes: Attributes) -> Decision:
+        verb, group, name, path = attributes.verb, attributes.group, attributes.name, attributes.path
+        for source in self.sources if path else self._about(attributes.resource, attributes.subresource):
             if source.rule.allows_path(verb, path) if path else source.rule.allows(verb, group, name):
                 return Decision(allowed=True, reason=source.reason)
         return Decision(allowed=False, reason=f"RBAC: {aggregated(self.errors)}" if self.errors else "")
 
     def _about(self, resource: str, subresource: str) -> list[Source]:
         key = (resource, subresource)
-        found = self._by_resource.get(key)
-        if found is None:
+        sources = self._by_resource.get(key)
+        if sources is None:
             if len(self._by_resource) >= RESOURCES_KEPT:
                 self._by_resource.clear()
-            found = [source for source in self.sources if source.rule.about(resource, subresource)]
-            self._by_resource[key] = found
-        return found
+            sources = [source for source in self.sources if source.rule.about(resource, subresource)]
+            self._by_resource[key] = sources
+        return sources
 
 
 class RbacAuthorizer:
-    """Allows what stored roles and bindings allow."""
+    """Allows what the stored roles and bindings allow."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._grants: dict[tuple[Identity, str], _Grants] = {}
         self._compiled: dict[tuple[str, str, str], list[tuple[Rule, RawRule]]] = {}
-        """Rules of roles that were looked up, by table, namespace and name."""
+        """Compiled rules of roles by table, namespace and name."""
         for key in TABLES:
             self._table(key).listen(self._forget)
 
@@ -102,33 +102,33 @@ class RbacAuthorizer:
         self._grants.clear()
         self._compiled.clear()
 
-    def decide(self, identity: Identity, asked: Attributes) -> Decision:
-        """Whether a user may do something. A namespace's own roles count inside it only."""
+    def decide(self, identity: Identity, attributes: Attributes) -> Decision:
+        """Decide a request. The roles of a namespace count inside it only."""
         if is_master(identity):
             return ALLOWED
-        return self._grants_of(identity, asked.namespace).decide(asked)
+        return self._grants_of(identity, attributes.namespace).decide(attributes)
 
     def rules(self, identity: Identity, namespace: str) -> Held:
         grants = self._grants_of(identity, namespace)
         return Held([source.raw for source in grants.sources], grants.errors)
 
     def referenced(self, reference: Obj, namespace: str) -> Sequence[RawRule]:
-        """The rules of the role that a binding names. Raises StatusError (404) if there is no such role."""
+        """The rules of the role that a binding references. Raises StatusError (404) if the role does not exist."""
         return [raw for _, raw in self._rules_of(reference, namespace)]
 
     def _grants_of(self, identity: Identity, namespace: str) -> _Grants:
         key = (identity, namespace)
-        found = self._grants.get(key)
-        if found is None:
+        grants = self._grants.get(key)
+        if grants is None:
             if len(self._grants) >= USERS_KEPT:
                 self._grants.clear()
             errors: list[str] = []
             sources = list(self._sources(identity, namespace, errors))
-            found = self._grants[key] = _Grants(sources, errors)
-        return found
+            grants = self._grants[key] = _Grants(sources, errors)
+        return grants
 
     def _sources(self, identity: Identity, namespace: str, errors: list[str]) -> Iterator[Source]:
-        """Rules by bindings of the whole cluster, then by those of the namespace."""
+        """Rules from cluster-wide bindings, then from those of the namespace."""
         yield from self._bound(identity, self._objects(CLUSTER_BINDINGS, ""), "", errors)
         if namespace:
             yield from self._bound(identity, self._objects(BINDINGS, namespace), namespace, errors)
@@ -154,10 +154,10 @@ class RbacAuthorizer:
                 yield Source(rule, raw, reason)
 
     def _rules_of(self, reference: Obj, namespace: str) -> list[tuple[Rule, RawRule]]:
-        found = self._find_rules(reference, namespace)
-        if found is None:
+        rules = self._find_rules(reference, namespace)
+        if rules is None:
             raise _missing(reference)
-        return found
+        return rules
 
     def _find_rules(self, reference: Obj, namespace: str) -> list[tuple[Rule, RawRule]] | None:
         key = ROLES if reference["kind"] == "Role" else CLUSTER_ROLES
@@ -176,18 +176,18 @@ class RbacAuthorizer:
 
 
 def _missing(reference: Obj) -> StatusError:
-    """404 as the real server words it, which names the kind in the singular here."""
+    """404 with the real server's message, which has the kind in the singular here."""
     return not_found(str(reference["kind"]).lower(), GROUP, reference["name"])
 
 
 def aggregated(errors: Sequence[str]) -> str:
-    """Several errors as one text: each once, in brackets if there are more than one."""
+    """Several errors as one text: each once, in brackets if there is more than one."""
     texts = list(dict.fromkeys(errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _applies(identity: Identity, subjects: Sequence[Obj], namespace: str) -> Obj | None:
-    """The first subject of a binding that is the user."""
+    """The first subject of a binding that includes the user."""
     for subject in subjects:
         kind, name = subject.get("kind"), subject.get("name", "")
         if kind == "User":
@@ -203,7 +203,7 @@ def _applies(identity: Identity, subjects: Sequence[Obj], namespace: str) -> Obj
 
 
 def _reason(binding: Obj, subject: Obj, namespace: str) -> str:
-    """``RBAC: allowed by RoleBinding "b/ns" of Role "r" to User "bob"``."""
+    """The reason in the real server's words: ``RBAC: allowed by RoleBinding "b/ns" of Role "r" to User "bob"``."""
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     name = binding["metadata"]["name"]
     named = f"{name}/{namespace}" if namespace else name

@@ -1,6 +1,6 @@
-"""RBAC rules: what one rule allows, what a set of rules covers, and how messages write a rule.
+"""RBAC rules: matching, coverage and formatting.
 
-Pure functions on rules as they are in Roles and ClusterRoles.
+Pure functions on the rules of Roles and ClusterRoles.
 """
 
 import json
@@ -17,7 +17,7 @@ RawRule = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a role, compiled. Empty ``names`` mean every name, also none."""
+    """A compiled rule of a role. Empty ``names`` match every name."""
 
     verbs: frozenset[str]
     groups: frozenset[str] = frozenset()
@@ -26,7 +26,7 @@ class Rule:
     urls: tuple[str, ...] = ()
 
     def about(self, resource: str, subresource: str) -> bool:
-        """Whether the rule is about a resource, or one of its subresources."""
+        """Whether the rule applies to a resource or to one of its subresources."""
         resources = self.resources
         if not subresource:
             return resource in resources or ALL in resources
@@ -34,7 +34,7 @@ class Rule:
         return combined in resources or ALL in resources or f"*/{subresource}" in resources
 
     def allows(self, verb: str, group: str, name: str) -> bool:
-        """Whether the rule allows this for a resource that it is about."""
+        """Whether the rule allows this verb, group and name, for a resource that it applies to."""
         return (
             (verb in self.verbs or ALL in self.verbs)
             and (group in self.groups or ALL in self.groups)
@@ -42,12 +42,12 @@ class Rule:
         )
 
     def allows_path(self, verb: str, path: str) -> bool:
-        """Whether the rule allows this for a path that is no resource."""
+        """Whether the rule allows a verb on a non-resource URL."""
         return (verb in self.verbs or ALL in self.verbs) and any(_matches(url, path) for url in self.urls)
 
 
 def compiled(raw: RawRule) -> Rule:
-    """A rule ready for questions."""
+    """Compile a rule."""
     return Rule(
         frozenset(raw.get("verbs") or ()),
         frozenset(raw.get("apiGroups") or ()),
@@ -57,24 +57,26 @@ def compiled(raw: RawRule) -> Rule:
     )
 
 
-def allows(rule: Rule, asked: Attributes) -> bool:
-    """Whether a rule answers a question with yes."""
-    if asked.path:
-        return rule.allows_path(asked.verb, asked.path)
-    return rule.about(asked.resource, asked.subresource) and rule.allows(asked.verb, asked.group, asked.name)
+def allows(rule: Rule, attributes: Attributes) -> bool:
+    """Whether a rule allows a request."""
+    if attributes.path:
+        return rule.allows_path(attributes.verb, attributes.path)
+    return rule.about(attributes.resource, attributes.subresource) and rule.allows(
+        attributes.verb, attributes.group, attributes.name
+    )
 
 
 def _matches(url: str, path: str) -> bool:
-    """Whether a URL of a rule is or, with a star at its end, begins a path (or another such URL)."""
+    """Whether a rule's URL equals a path (or another such URL) or, with a star at its end, is a prefix of it."""
     return url == path or (url.endswith(ALL) and path.startswith(url.rstrip(ALL)))
 
 
-# Escalation: whoever writes a role must hold all that it grants.
+# Escalation: the writer of a role must hold everything that it grants.
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The smallest part of a rule: one verb on one resource (perhaps of one name) or on one URL."""
+    """The smallest part of a rule: one verb on one resource (possibly with one name) or one URL."""
 
     verb: str
     group: str = ""
@@ -110,13 +112,13 @@ def _covers(rule: Rule, grant: Grant) -> bool:
 
 
 def described(grants: Sequence[Grant]) -> str:
-    """Grants as messages list them: verbs on the same thing together, in the order of the text."""
+    """The grants as messages list them: verbs on the same resource together, sorted by text."""
     verbs: dict[Grant, list[str]] = {}
     for grant in grants:
-        # Verbs on URLs stay apart, as in the real server's messages.
+        # Verbs on URLs are listed separately, as in the real server's messages.
         key = grant if grant.url else Grant("", grant.group, grant.resource, grant.name)
         verbs.setdefault(key, []).append(grant.verb)
-    return "\n".join(sorted({_text(grant, said) for grant, said in verbs.items()}))
+    return "\n".join(sorted({_text(grant, verbs_on) for grant, verbs_on in verbs.items()}))
 
 
 def _text(grant: Grant, verbs: Sequence[str]) -> str:

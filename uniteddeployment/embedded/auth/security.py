@@ -1,4 +1,4 @@
-"""The way of every request through authentication, impersonation and authorization."""
+"""The security checks of every request: authentication, impersonation and authorization."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,7 +19,7 @@ from uniteddeployment.embedded.storage.state import Core
 
 
 class Security:
-    """Who may do what in one cluster. ``tokens`` are the bearer tokens that it was given."""
+    """Authentication and authorization of one cluster. ``tokens`` are the configured bearer tokens."""
 
     def __init__(self, core: Core, tokens: Mapping[str, Identity]) -> None:
         self.accounts = ServiceAccountTokens(core)
@@ -29,7 +29,7 @@ class Security:
 
 
 class Accessed:
-    """One request on its way. ``address`` is None when its path is not that of a resource."""
+    """The checks of one request. ``address`` is None if the path is not that of a resource."""
 
     __slots__ = (
         "_asked", "_decision", "_identified", "_impersonator", "_security", "_watch", "address", "identity", "query",
@@ -55,11 +55,11 @@ class Accessed:
         self.address = address
         self.query = query
         self.identity: Identity = ANONYMOUS
-        """Whom the request is answered for, once it is checked."""
+        """The effective user; None until :meth:`check`."""
 
     @property
-    def asked(self) -> Attributes:
-        """What the request is about."""
+    def attributes(self) -> Attributes:
+        """The attributes of the request."""
         if self._asked is None:
             request = self.request
             self._asked = attributes.of_request(
@@ -68,36 +68,36 @@ class Accessed:
         return self._asked
 
     def check(self) -> None:
-        """Find out who asks, and refuse what they may not do. Raises StatusError."""
+        """Authenticate and authorize the request. Raises StatusError."""
         security, headers = self._security, self.request.headers
         self.identity = security.authenticator.identify(self.request)
         self._identified = True
         wanted = impersonation.wanted(headers)
         if wanted is not None:
             asking = self.identity
-            self.identity = security.impersonation.impersonate(asking, wanted, self.asked)
+            self.identity = security.impersonation.impersonate(asking, wanted, self.attributes)
             self._impersonator = asking
         if is_master(self.identity):
             self._decision = ALLOWED
             return
-        decision = self._decision = security.authorizer.decide(self.identity, self.asked)
+        decision = self._decision = security.authorizer.decide(self.identity, self.attributes)
         if not decision.allowed:
-            raise forbidden(self.identity, self.asked, decision.reason)
+            raise forbidden(self.identity, self.attributes, decision.reason)
 
     def gate(self) -> Gate | None:
-        """What writes of this request must pass; None for who may do everything."""
+        """The checks for writes of this request; None for members of ``system:masters``."""
         if is_master(self.identity):
             return None
-        return Gate(self._security.authorizer, self.identity, self.asked)
+        return Gate(self._security.authorizer, self.identity, self.attributes)
 
     def event(self, at: datetime, response: Response) -> AuditEvent:
-        """What the audit is told when the answer is known."""
+        """The audit event of the request and its response."""
         request, decision = self.request, self._decision
         return AuditEvent(
             at,
             request.method,
             f"{request.path}?{urlencode(request.query)}" if request.query else request.path,
-            self.asked,
+            self.attributes,
             response.status,
             self.identity if self._identified else None,
             self._impersonator,

@@ -1,9 +1,9 @@
-"""Tokens of ServiceAccounts: issued for a time, bound to objects, and invalid once these are gone.
+"""Tokens of ServiceAccounts: time-limited, bound to objects, and invalid once these are gone.
 
-Contract: a token is valid while its ServiceAccount and the object that it is bound to exist with the uids that it
-names, until it expires. The token of a Secret of type ``kubernetes.io/service-account-token`` does not expire, and is
-valid while the Secret holds it. As on a real server, a token that was accepted is accepted again without a look for
-:data:`REMEMBERED` seconds, so that it outlives its objects by as much.
+Contract: a token is valid until it expires, while its ServiceAccount and the object that it is bound to exist with the
+uids in the token. The token of a Secret of type ``kubernetes.io/service-account-token`` does not expire and is valid
+while the Secret holds it. As on a real server, an accepted token is not checked again for :data:`CACHE_SECONDS`, so it
+can outlive its objects by that time.
 """
 
 import base64
@@ -23,16 +23,16 @@ from uniteddeployment.embedded.storage.state import Core
 
 ISSUER: Final = "https://kubernetes.default.svc"
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
-"""Who issues the tokens that Secrets hold."""
+"""The issuer of the tokens in Secrets."""
 
 AUDIENCES: Final = (ISSUER,)
-"""Whom a token is for if nobody says; the only audience that this server is."""
+"""The default audience of a token, and the only audience that this server accepts."""
 
-REMEMBERED: Final = 10.0
-"""Seconds for which an accepted token is not looked at again."""
+CACHE_SECONDS: Final = 10.0
+"""Seconds for which an accepted token is not checked again."""
 
 LEEWAY: Final = timedelta(minutes=1)
-"""How much clocks may differ; also how long an object that is being deleted still counts."""
+"""Allowed clock difference in seconds; also the time for which an object that is being deleted still counts."""
 
 TOKENS_REMEMBERED: Final = 4096
 EXTRA: Final = "authentication.kubernetes.io"
@@ -42,7 +42,7 @@ _INVALIDATED: Final = "service account token has been invalidated"
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a token is bound to: the object, and for a pod the node that it runs on. Each is a name and a uid."""
+    """The object that a token is bound to and, for a pod, its node. Each is a name and a uid."""
 
     kind: str = ""
     name: str = ""
@@ -52,27 +52,27 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
-    """Whom a token stands for, and for which of the audiences in question it is valid."""
+    """The user of a token, and the requested audiences for which the token is valid."""
 
     identity: Identity
     audiences: tuple[str, ...]
 
 
 class ServiceAccountTokens:
-    """Issues tokens and recognises them."""
+    """Issues and verifies tokens."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._accepted: dict[tuple[str, tuple[str, ...]], tuple[float, Authenticated]] = {}
-        """Tokens that were accepted, for which audiences, and until when that counts."""
+        """Accepted tokens by token and audiences, with the time until which they are cached."""
 
     @cached_property
     def key(self) -> SigningKey:
-        """Made when the first token is: most clusters of tests never issue one."""
+        """Created with the first token: most test clusters never issue one."""
         return SigningKey()
 
     def issue(self, account: Obj, seconds: int, audiences: Sequence[str], binding: Binding) -> str:
-        """A token for a ServiceAccount that expires in ``seconds``."""
+        """A token for a ServiceAccount that expires after ``seconds``."""
         metadata, now = account["metadata"], int(self._core.clock.now().timestamp())
         private: Obj = {"namespace": metadata["namespace"]}
         if binding.node is not None:
@@ -94,7 +94,7 @@ class ServiceAccountTokens:
         )
 
     def issue_lasting(self, account: Obj, secret: str) -> str:
-        """The token of a ServiceAccount that a Secret holds: it does not expire."""
+        """The token of a ServiceAccount for a Secret; it does not expire."""
         metadata = account["metadata"]
         return self.key.sign(
             {
@@ -108,28 +108,28 @@ class ServiceAccountTokens:
         )
 
     def recognise(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
-        """Whom a token stands for. Raises InvalidTokenError, with a reason that holds nothing of the token."""
-        known = self._accepted.get((token, audiences))
+        """The user of a token. Raises InvalidTokenError, whose reason quotes nothing of the token."""
+        cached = self._accepted.get((token, audiences))
         now = self._core.clock.monotonic()
-        if known is not None and now < known[0]:
-            return known[1]
+        if cached is not None and now < cached[0]:
+            return cached[1]
         if "key" not in self.__dict__:
             raise InvalidTokenError(UNKNOWN)
         claims = self.key.verify(token)
         meant = claims.get("aud", AUDIENCES)
         shared = tuple(audience for audience in audiences if audience in meant)
         if not shared:
-            said, wanted = quoted(meant), quoted(audiences)
-            raise InvalidTokenError(f"token audiences {said} is invalid for the target audiences {wanted}")
+            own, wanted = quoted(meant), quoted(audiences)
+            raise InvalidTokenError(f"token audiences {own} is invalid for the target audiences {wanted}")
         if claims["iss"] == LEGACY_ISSUER:
-            found = Authenticated(self._lasting_identity(claims, token), shared)
+            authenticated = Authenticated(self._lasting_identity(claims, token), shared)
         else:
             self._check_time(claims)
-            found = Authenticated(self._identity(claims), shared)
+            authenticated = Authenticated(self._identity(claims), shared)
         if len(self._accepted) >= TOKENS_REMEMBERED:
             self._accepted.clear()
-        self._accepted[token, audiences] = (now + REMEMBERED, found)
-        return found
+        self._accepted[token, audiences] = (now + CACHE_SECONDS, authenticated)
+        return authenticated
 
     def _check_time(self, claims: Mapping[str, Any]) -> None:
         now, leeway = self._core.clock.now().timestamp(), LEEWAY.total_seconds()
@@ -159,15 +159,15 @@ class ServiceAccountTokens:
         )
 
     def _lasting_identity(self, claims: Mapping[str, Any], token: str) -> Identity:
-        """Whom the token of a Secret stands for, as long as the Secret holds it."""
+        """The user of a Secret's token, while the Secret holds it."""
         name, uid, namespace, secret = (
             claims[f"{LEGACY_ISSUER}/{claim}"]
             for claim in ("service-account.name", "service-account.uid", "namespace", "secret.name")
         )
-        found = self._find("secrets", namespace, secret)
-        if found is None or found["metadata"].get("deletionTimestamp"):
+        stored = self._find("secrets", namespace, secret)
+        if stored is None or stored["metadata"].get("deletionTimestamp"):
             raise InvalidTokenError("Token has been invalidated")
-        held = (found.get("data") or {}).get("token", "")
+        held = (stored.get("data") or {}).get("token", "")
         if held != base64.b64encode(token.encode()).decode():
             raise InvalidTokenError("Token does not match server's copy")
         account = {"name": name, "uid": uid}
@@ -175,18 +175,18 @@ class ServiceAccountTokens:
         return _account_identity(namespace, account)
 
     def _check_account(self, namespace: str, account: Obj) -> None:
-        found = self._find("serviceaccounts", namespace, account["name"])
-        if found is None:
+        stored = self._find("serviceaccounts", namespace, account["name"])
+        if stored is None:
             raise InvalidTokenError(f'serviceaccounts "{account["name"]}" not found')
-        uid = found["metadata"]["uid"]
+        uid = stored["metadata"]["uid"]
         if uid != account["uid"]:
             raise InvalidTokenError(f"service account UID ({uid}) does not match claim ({account['uid']})")
-        if self._gone(found):
+        if self._gone(stored):
             raise InvalidTokenError(f"service account {namespace}/{account['name']} has been deleted")
 
     def _check_bound(self, key: str, namespace: str, reference: Obj) -> None:
-        found = self._find(key, namespace, reference["name"])
-        if found is None or found["metadata"]["uid"] != reference["uid"] or self._gone(found):
+        stored = self._find(key, namespace, reference["name"])
+        if stored is None or stored["metadata"]["uid"] != reference["uid"] or self._gone(stored):
             raise InvalidTokenError(_INVALIDATED)
 
     def _find(self, key: str, namespace: str, name: str) -> Obj | None:
@@ -196,13 +196,13 @@ class ServiceAccountTokens:
         return None if entry is None else self._core.store.obj(table, entry)
 
     def _gone(self, obj: Obj) -> bool:
-        """Whether an object is being deleted, and its time is up."""
+        """Whether an object is being deleted and its grace period is over."""
         due = obj["metadata"].get("deletionTimestamp")
         return due is not None and meta.parse_timestamp(due) < self._core.clock.now() - LEEWAY
 
 
 def _account_identity(namespace: str, account: Obj, extra: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Identity:
-    """The user that a ServiceAccount is."""
+    """The user of a ServiceAccount."""
     groups = (*service_account_groups(namespace), AUTHENTICATED)
     return Identity(service_account_name(namespace, account["name"]), groups, account["uid"], extra)
 

@@ -1,4 +1,4 @@
-"""Users and groups: the well-known names, and which groups a user is in."""
+"""Well-known users and groups, and the groups that a user name implies."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 ANONYMOUS: Final = Identity("system:anonymous", (UNAUTHENTICATED,))
 MASTERS: Final = "system:masters"
-"""Members of this group may do everything; no role is looked at."""
+"""Members of this group may do everything, without any role."""
 
 NODES: Final = "system:nodes"
 NODE_PREFIX: Final = "system:node:"
@@ -17,7 +17,7 @@ SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 
 
 def authenticated(identity: Identity) -> Identity:
-    """The identity as a member of ``system:authenticated``, which every authenticated user is."""
+    """The identity with the group ``system:authenticated``."""
     if AUTHENTICATED in identity.groups:
         return identity
     return Identity(identity.name, (*identity.groups, AUTHENTICATED), identity.uid, identity.extra)
@@ -34,12 +34,12 @@ def service_account_name(namespace: str, name: str) -> str:
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """The groups of every ServiceAccount of a namespace, ``system:authenticated`` left out."""
+    """The groups of every ServiceAccount of a namespace, without ``system:authenticated``."""
     return (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}")
 
 
 def split_service_account(username: str) -> tuple[str, str] | None:
-    """Namespace and name of the ServiceAccount that a user name stands for; None if it is another user."""
+    """Namespace and name of the ServiceAccount of a user name; None for other users."""
     if not username.startswith(SERVICE_ACCOUNT_PREFIX):
         return None
     namespace, _, name = username.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
@@ -47,5 +47,5 @@ def split_service_account(username: str) -> tuple[str, str] | None:
 
 
 def node_name(username: str) -> str:
-    """The name of the node that a user name stands for; empty if it is another user."""
+    """The node of a user name; empty for other users."""
     return username.removeprefix(NODE_PREFIX) if username.startswith(NODE_PREFIX) else ""

@@ -1,1 +1,1 @@
-"""What is served, and at which paths: routes, discovery documents, OpenAPI and custom resources."""
+"""Served resources and their paths: routes, discovery documents, OpenAPI and custom resources."""

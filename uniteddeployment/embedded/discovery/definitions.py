@@ -1,7 +1,7 @@
-"""Serving what CustomResourceDefinitions define: their resources come, change and go with them.
+"""Registers the resources that CustomResourceDefinitions define.
 
-Contract: follows the commits of definitions in the same turn and writes nothing. Accepting names, establishing and
-emptying are the work of a controller (``controllers.definitions``); here its results take effect.
+Contract: follows the commits of definitions synchronously and writes nothing. A controller
+(``controllers.definitions``) accepts names, establishes definitions and deletes their objects.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ KEY: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 class Definitions:
-    """Keeps the registry as the stored definitions say."""
+    """Keeps the registry in step with the stored definitions."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -51,7 +51,7 @@ class Definitions:
 
 
 def _says(crd: Obj) -> tuple[Obj, Obj, list[tuple[str, str]]]:
-    """What of a definition decides what is served."""
+    """The parts of a definition that determine what is served."""
     status = crd.get("status") or {}
     conditions = [(condition["type"], condition["status"]) for condition in status.get("conditions") or ()]
     return crd["spec"], status.get("acceptedNames") or {}, conditions

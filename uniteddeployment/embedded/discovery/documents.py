@@ -1,6 +1,6 @@
-"""OpenAPI over HTTP: the index of version 3, its document for each group version, and what is left of version 2.
+"""OpenAPI over HTTP: the index and the documents of version 3, and a minimal version 2.
 
-Contract: documents are encoded when they are first asked for, and kept until something else is served.
+Contract: documents are encoded on first use and cached until the served resources change.
 """
 
 from collections.abc import Callable, Mapping

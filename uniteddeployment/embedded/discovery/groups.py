@@ -1,6 +1,6 @@
-"""Discovery: what is served, group by group (plain), or all at once (aggregated).
+"""Discovery documents: per group (unaggregated), or all groups at once (aggregated).
 
-Contract: computed from the registry and the kinds that are not stored, and kept until the registry changes.
+Contract: computed from the registry and the kinds that are not stored, and cached until the registry changes.
 """
 
 import base64
@@ -17,7 +17,7 @@ _SCALE: Final = ("autoscaling", "v1", "Scale")
 
 Gvk = tuple[str, str, str]
 Sub = tuple[str, Gvk, Sequence[str]]
-"""Name, kind of the answer, verbs."""
+"""Name, kind of the response, verbs."""
 
 _PARTICULAR: Final[dict[str, tuple[Sub, ...]]] = {
     "namespaces": (("finalize", ("", "", "Namespace"), ("update",)),),
@@ -30,22 +30,22 @@ _PARTICULAR: Final[dict[str, tuple[Sub, ...]]] = {
     ),
     "serviceaccounts": (("token", ("authentication.k8s.io", "v1", "TokenRequest"), ("create",)),),
 }
-"""Subresources beside status and scale."""
+"""Subresources other than status and scale."""
 
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
 def version_order(version: str) -> tuple[int, int, int, str]:
-    """Sorts versions as Kubernetes prefers them: v2, v1, v1beta1, v1alpha1, then the rest by name."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    """Sort key for Kubernetes' order of versions: v2, v1, v1beta1, v1alpha1, then others by name."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
         return (3, 0, 0, version)
-    level = {None: 0, "beta": 1, "alpha": 2}[found[2]]
-    return (level, -int(found[1]), -int(found[3] or 0), "")
+    level = {None: 0, "beta": 1, "alpha": 2}[match[2]]
+    return (level, -int(match[1]), -int(match[3] or 0), "")
 
 
 class _Entry:
-    """One resource as discovery shows it."""
+    """One resource in discovery."""
 
     __slots__ = (
         "categories",
@@ -86,7 +86,7 @@ class _Entry:
         self.stored = stored
 
     def plain(self) -> list[Obj]:
-        """Its lines in an APIResourceList."""
+        """Its entries in an APIResourceList."""
         own: Obj = {
             "name": self.plural,
             "singularName": self.singular,
@@ -135,7 +135,7 @@ def _kind(gvk: Gvk) -> Obj:
 
 
 def _entry(resource: Resource) -> _Entry:
-    # Built-in kinds leave group and version to the list that they stand in.
+    # Built-in kinds take group and version from the surrounding list.
     gvk = (resource.group, resource.version, resource.kind) if resource.custom else ("", "", resource.kind)
     subs = list(_PARTICULAR.get(resource.key, ()))
     if resource.scale is not None:
@@ -241,8 +241,8 @@ class Discovery:
         self._refresh()
         if key not in self._known:
             self._known[key] = make()
-        found: Obj = self._known[key]
-        return found
+        document: Obj = self._known[key]
+        return document
 
     def _refresh(self) -> None:
         if self._generation == self._registry.generation:

@@ -1,9 +1,8 @@
-"""OpenAPI v3 of what the cluster serves: an index of group versions, and one document for each.
+"""OpenAPI v3 documents of the served resources: an index of group versions, and one document for each.
 
-The documents say what kubectl asks them: the fields of a kind and their descriptions (``explain``), which patch types
-and query parameters an endpoint takes (``apply``, ``--validate``, ``--dry-run=server``), and by which keys lists are
-merged. Both functions are pure; documents are kept by what they are made of, so that clusters that serve the same share
-them. The caller must not change what it is given.
+The documents contain what kubectl reads: the fields of a kind and their descriptions (``explain``), patch types and
+query parameters (``apply``, ``--validate``, ``--dry-run=server``), and list keys. Functions are pure. Documents are
+cached by their content, so that clusters that serve the same resources share them; callers must not change them.
 """
 
 import hashlib
@@ -59,7 +58,7 @@ _SPECIAL: Final[Mapping[str, Json]] = {
         },
     },
 }
-"""Schemas whose form on the wire is not that of their definition."""
+"""Schemas whose wire format differs from their definition."""
 
 _PATCH_TYPES: Final = (
     "application/apply-patch+yaml",
@@ -72,7 +71,7 @@ _cache: LRUCache[str, Json] = LRUCache(maxsize=128)
 
 
 def index(resources: Iterable[Resource]) -> Json:
-    """The answer of ``/openapi/v3``: where the document of each group version is."""
+    """The body of ``/openapi/v3``: the location of each group version's document."""
     paths: Json = {}
     for (group, version), members in sorted(_by_version(resources).items()):
         path = f"apis/{group}/{version}" if group else f"api/{version}"
@@ -81,37 +80,37 @@ def index(resources: Iterable[Resource]) -> Json:
 
 
 def document(group: str, version: str, resources: Iterable[Resource]) -> Json | None:
-    """The document of one group version; None if nothing of it is served."""
+    """The document of one group version; None if it is not served."""
     members = _by_version(resources).get((group, version))
     if not members:
         return None
     key = _fingerprint(members)
-    found = _cache.get(key)
-    if found is None:
-        found = _cache[key] = _build(members)
-    return found
+    cached = _cache.get(key)
+    if cached is None:
+        cached = _cache[key] = _build(members)
+    return cached
 
 
 def legacy() -> Json:
-    """The answer of ``/openapi/v2`` in JSON: nothing but that it is there."""
+    """The body of ``/openapi/v2`` in JSON, which has no paths and no definitions."""
     return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.0"}, "paths": {}, "definitions": {}}
 
 
 def legacy_protobuf() -> bytes:
-    """The same as the message that kubectl asks for: a document with its ``swagger`` field only."""
+    """``/openapi/v2`` in protobuf: a document with its ``swagger`` field only."""
     version = b"2.0"
     return bytes([0x0A, len(version)]) + version
 
 
 def _by_version(resources: Iterable[Resource]) -> dict[tuple[str, str], list[Resource]]:
-    found: dict[tuple[str, str], list[Resource]] = {}
+    versions: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
-        found.setdefault((resource.group, resource.version), []).append(resource)
-    return found
+        versions.setdefault((resource.group, resource.version), []).append(resource)
+    return versions
 
 
 def _fingerprint(members: list[Resource]) -> str:
-    """What tells one set of resources from another; built-in kinds are told by their names."""
+    """The identity of a set of resources; built-in kinds count by name."""
     digest = hashlib.sha512()
     for resource in sorted(members, key=lambda member: member.plural):
         schema = resource.schema if resource.custom else None
@@ -156,7 +155,7 @@ def _names() -> dict[tuple[str, str, str], str]:
 
 
 class _Components:
-    """The schemas of a document: what is asked for, and what that refers to."""
+    """The schemas of a document: those requested and those that they refer to."""
 
     def __init__(self) -> None:
         self.schemas: Json = {}
@@ -206,7 +205,7 @@ class _Components:
         return name
 
     def reference(self, name: str) -> Json:
-        """A reference to a schema that the document has, or gets now."""
+        """A reference to a schema, which is added to the document if it is missing."""
         self._add(name)
         return {"allOf": [{"$ref": f"{SCHEMAS}{name}"}]}
 
@@ -221,20 +220,20 @@ class _Components:
         self.schemas[name] = self._expanded(definitions()[name])
 
     def _expanded(self, schema: Mapping[str, Any]) -> Json:
-        """A definition with its references as a document writes them."""
-        made: Json = {}
+        """A definition with its references in the form of a document."""
+        expanded: Json = {}
         for key, value in schema.items():
             if key == "$ref":
-                made.update(self.reference(value))
+                expanded.update(self.reference(value))
                 if value not in _SPECIAL:
-                    made["default"] = {}
+                    expanded["default"] = {}
             elif key == "properties":
-                made[key] = {name: self._expanded(sub) for name, sub in value.items()}
+                expanded[key] = {name: self._expanded(sub) for name, sub in value.items()}
             elif key in {"items", "additionalProperties"} and isinstance(value, Mapping):
-                made[key] = self._expanded(value)
+                expanded[key] = self._expanded(value)
             else:
-                made[key] = value
-        return made
+                expanded[key] = value
+        return expanded
 
 
 # Paths
@@ -310,30 +309,30 @@ class _Operations:
         self._gvk = _gvk(resource)
 
     def collection(self, parameters: list[Json]) -> Json:
-        made: Json = {"parameters": parameters}
+        path: Json = {"parameters": parameters}
         verbs = self._resource.verbs
         if "list" in verbs:
-            made["get"] = self.list(parameters=_LIST)
+            path["get"] = self.list(parameters=_LIST)
         if "create" in verbs:
-            made["post"] = self._operation("post", self._kind, body=self._kind, parameters=_WRITE)
+            path["post"] = self._operation("post", self._kind, body=self._kind, parameters=_WRITE)
         if "deletecollection" in verbs:
             status = self._components.built_in(("", "v1", "Status"))
-            made["delete"] = self._operation("deletecollection", status, parameters=(*_DELETE, *_LIST))
-        return made
+            path["delete"] = self._operation("deletecollection", status, parameters=(*_DELETE, *_LIST))
+        return path
 
     def item(self, parameters: list[Json]) -> Json:
-        made: Json = {"parameters": parameters}
+        path: Json = {"parameters": parameters}
         verbs, kind = self._resource.verbs, self._kind
         if "get" in verbs:
-            made["get"] = self._operation("get", kind)
+            path["get"] = self._operation("get", kind)
         if "update" in verbs:
-            made["put"] = self._operation("put", kind, body=kind, parameters=_WRITE)
+            path["put"] = self._operation("put", kind, body=kind, parameters=_WRITE)
         if "patch" in verbs:
-            made["patch"] = self._patch(kind, self._gvk)
+            path["patch"] = self._patch(kind, self._gvk)
         if "delete" in verbs:
             status = self._components.built_in(("", "v1", "Status"))
-            made["delete"] = self._operation("delete", status, parameters=_DELETE)
-        return made
+            path["delete"] = self._operation("delete", status, parameters=_DELETE)
+        return path
 
     def subresource(self, kind: str, gvk: Json, parameters: list[Json]) -> Json:
         return {
@@ -349,15 +348,15 @@ class _Operations:
     def _patch(self, kind: str, gvk: Json) -> Json:
         types = _PATCH_TYPES if self._resource.custom else (*_PATCH_TYPES, _STRATEGIC)
         schema = {"$ref": self._components.reference(f"{_META}Patch")["allOf"][0]["$ref"]}
-        made = self._operation("patch", kind, gvk=gvk, parameters=(*_WRITE, _FORCE))
-        made["requestBody"] = {"required": True, "content": {type_: {"schema": schema} for type_ in types}}
-        return made
+        operation = self._operation("patch", kind, gvk=gvk, parameters=(*_WRITE, _FORCE))
+        operation["requestBody"] = {"required": True, "content": {type_: {"schema": schema} for type_ in types}}
+        return operation
 
     def _operation(
         self, action: str, answer: str, *, body: str = "", gvk: Json | None = None, parameters: tuple[Json, ...] = ()
     ) -> Json:
         content = {"application/json": {"schema": {"$ref": f"{SCHEMAS}{answer}"}}}
-        made: Json = {
+        operation: Json = {
             "tags": [f"{self._resource.group or 'core'}_{self._resource.version}"],
             "description": f"{action} {self._resource.kind}",
             "responses": {"200": {"description": "OK", "content": content}},
@@ -365,10 +364,10 @@ class _Operations:
             "x-kubernetes-group-version-kind": gvk or self._gvk,
         }
         if parameters:
-            made["parameters"] = list(parameters)
+            operation["parameters"] = list(parameters)
         if body:
-            made["requestBody"] = {
+            operation["requestBody"] = {
                 "required": True,
                 "content": {"*/*": {"schema": {"$ref": f"{SCHEMAS}{body}"}}},
             }
-        return made
+        return operation

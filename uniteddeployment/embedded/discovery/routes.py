@@ -1,4 +1,4 @@
-"""Where a path leads: to which resource, namespace, name and subresource, and which verb a method means there."""
+"""Routes: the resource, namespace, name and subresource that a path addresses, and the verb of a method."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A path under /api or /apis/<group>, taken apart without asking whether it is served."""
+    """A parsed path under /api or /apis/<group>, whether or not it is served."""
 
     group: str
     version: str
@@ -25,10 +25,10 @@ class Address:
     name: str = ""
     subresource: str = ""
     watched: bool = False
-    """A path below ``watch/``: deprecated, but every client of the time before ``?watch=true`` uses it."""
+    """A path below ``watch/``: deprecated in favour of ``?watch=true``, but still used by old clients."""
 
     def verb(self, method: str, *, watch: bool) -> str:
-        """What authorization calls this request; empty for a method that means nothing here."""
+        """The verb for authorization; empty for a method that is not supported."""
         if self.watched:
             return "watch"
         verb = _AUTHORIZED.get(method, "")
@@ -50,7 +50,7 @@ class Route:
 
 
 def address(path: str) -> Address | None:
-    """Take a path apart; None for what cannot be the path of a resource."""
+    """Parse a path; None if it cannot be the path of a resource."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) >= 3:
         group, version, rest = "", parts[1], parts[2:]
@@ -70,15 +70,15 @@ def address(path: str) -> Address | None:
     return Address(group, version, plural, rest[1], name, subresource, watched)
 
 
-def find(registry: Registry, found: Address) -> Route | None:
-    """The route of an address; None if nothing is served there."""
-    resource = registry.find(found.group, found.version, found.plural)
+def find(registry: Registry, address: Address) -> Route | None:
+    """The route of an address; None if it is not served."""
+    resource = registry.find(address.group, address.version, address.plural)
     if resource is None:
         return None
-    if found.namespace and not resource.namespaced:
+    if address.namespace and not resource.namespaced:
         return None
-    if found.name and resource.namespaced and not found.namespace:
+    if address.name and resource.namespaced and not address.namespace:
         return None
-    if found.watched and (found.subresource or WATCH not in resource.verbs):
+    if address.watched and (address.subresource or WATCH not in resource.verbs):
         return None
-    return Route(found, resource)
+    return Route(address, resource)

@@ -1,4 +1,4 @@
-"""The two halves of applying a value to another: merge it in by the schema, take paths out of it."""
+"""The two steps of an apply: merge a value into another by the schema, and remove paths from a value."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from uniteddeployment.embedded.schema.node import ANY, Kind, Node
 
 
 def merge(node: Node, live: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]:
-    """``live`` with everything that ``applied`` says. Shares what it can with both."""
+    """Merge ``applied`` into ``live``. The result shares parts with both."""
     result = dict(live)
     for name, value in applied.items():
         if name in live:
@@ -34,7 +34,7 @@ def _merge(node: Node, live: Any, applied: Any) -> Any:
 
 
 def _merge_lists(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
-    """Applied items in their order; items of ``live`` alone stay in front of the shared item that they preceded."""
+    """Applied items in their order; items only in ``live`` stay before the shared item that they preceded."""
     theirs, ours = elements(node, live), elements(node, applied)
     counts: dict[str, int] = {}
     for name in theirs:
@@ -59,9 +59,9 @@ def _merge_lists(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
 
 
 def remove(node: Node, value: dict[str, Any], fields: Fields) -> dict[str, Any] | None:
-    """``value`` without the members of a set and all that is below them; None if nothing is left.
+    """Remove the members of a set and everything below them from ``value``; None if nothing is left.
 
-    What has become empty on the way goes too, except where the schema lets it be null.
+    Containers that become empty are removed too, unless the schema allows them to be null.
     """
     result: dict[str, Any] = {}
     for name, item in value.items():

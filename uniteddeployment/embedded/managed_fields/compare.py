@@ -1,4 +1,4 @@
-"""What changed between two values, as three sets of paths."""
+"""The differences between two values, as three sets of paths."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from uniteddeployment.embedded.schema.node import Kind, Node
 
 
 class _Missing:
-    """Not there, which is not the same as null."""
+    """Marks an absent value, as opposed to null."""
 
 
 _MISSING = _Missing()
@@ -18,19 +18,19 @@ _MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Paths that are new, changed, and gone."""
+    """Paths that were added, modified and removed."""
 
     added: Fields
     modified: Fields
     removed: Fields
 
     def touched(self) -> Fields:
-        """What is new or changed."""
+        """Paths that were added or modified."""
         return fieldset.union(self.added, self.modified)
 
 
 class _Side:
-    """The three sets of one place while they are made; filled in by the places below."""
+    """The three sets of one place while they are collected from the places below."""
 
     __slots__ = ("added", "modified", "removed")
 
@@ -48,7 +48,7 @@ class _Side:
             self.modified[name] = LEAF
 
     def graft(self, name: str, below: "_Side", old: Any, new: Any) -> None:
-        """Put what was found below ``name`` in its place; a container that came or went is a member itself."""
+        """Attach the sets of the place ``name``; a container that was added or removed is a member itself."""
         if old is _MISSING:
             self.added[name] = {SELF: LEAF, **below.added} if below.added else LEAF
         elif below.added:
@@ -62,7 +62,7 @@ class _Side:
 
 
 def compare(node: Node, old: dict[str, Any], new: dict[str, Any]) -> Comparison:
-    """Compare two objects. Equal parts are not walked through."""
+    """Compare two objects. Equal parts are not walked."""
     top = _Side()
     _maps(node, old, new, top)
     return Comparison(top.added, top.modified, top.removed)
@@ -86,25 +86,25 @@ def _maps(node: Node, old: dict[str, Any], new: dict[str, Any], into: _Side) -> 
     for name, was in old.items():
         if name in new:
             continue
-        gone = implied[name] if name in implied and new is not _NOTHING else _MISSING
-        if was != gone:
-            _values(declared.get(name, fallback), fieldset.field(name), was, gone, into)
+        now = implied[name] if name in implied and new is not _NOTHING else _MISSING
+        if was != now:
+            _values(declared.get(name, fallback), fieldset.field(name), was, now, into)
 
 
 _NOTHING: dict[str, Any] = {}
-"""Stands for a container that is not there; told from an empty one by identity."""
+"""Marks an absent container; compared by identity, so that it differs from an empty one."""
 
 
 def _values(node: Node, name: str, old: Any, new: Any, into: _Side) -> None:
-    """One place whose values differ (or one of which is missing)."""
+    """Compare one place whose values differ, or of which one is missing."""
     old_shape, new_shape = _shape(node, old), _shape(node, new)
     if old_shape is not None and new_shape is not None and old_shape is not new_shape:
-        # A free-form value turned from a map into something else: what was below it goes, itself it changes.
-        gone, come = _below(node, old, _MISSING).removed, _below(node, _MISSING, new).added
-        if old_shape is not str and gone:
-            into.removed[name] = gone
-        if new_shape is not str and come:
-            into.added[name] = come
+        # A free-form map became another type: the paths below it are removed, and the place itself is modified.
+        removed, added = _below(node, old, _MISSING).removed, _below(node, _MISSING, new).added
+        if old_shape is not str and removed:
+            into.removed[name] = removed
+        if new_shape is not str and added:
+            into.added[name] = added
         into.modified[name] = LEAF
         return
     shape = old_shape or new_shape
@@ -115,7 +115,7 @@ def _values(node: Node, name: str, old: Any, new: Any, into: _Side) -> None:
 
 
 def _below(node: Node, old: Any, new: Any) -> _Side:
-    """The sets below a place whose values are maps, or lists, or one of them is missing or null."""
+    """The sets below a place whose values are maps or lists, or of which one is missing or null."""
     below = _Side()
     if isinstance(old, list) or isinstance(new, list):
         _lists(node, old if isinstance(old, list) else [], new if isinstance(new, list) else [], below)
@@ -125,7 +125,7 @@ def _below(node: Node, old: Any, new: Any) -> _Side:
 
 
 def _shape(node: Node, value: Any) -> type | None:
-    """How a value is walked: as a map, as a list, as one (str), or as the other side says (None)."""
+    """The shape by which a value is walked: map, list, atomic (str), or that of the other side (None)."""
     if value is _MISSING or value is None:
         return None
     if isinstance(value, dict) and node.kind is not Kind.SCALAR and not node.atomic:
@@ -136,7 +136,7 @@ def _shape(node: Node, value: Any) -> type | None:
 
 
 def _full(old: Any, new: Any) -> bool:
-    """Containers that are both empty (or null, or absent) are compared as one value."""
+    """Replace an empty or missing container by _NOTHING if both are, so that they compare as one value."""
     return (isinstance(old, dict | list) and bool(old)) or (isinstance(new, dict | list) and bool(new))
 
 
@@ -152,7 +152,7 @@ def _lists(node: Node, old: list[Any], new: list[Any], into: _Side) -> None:
 
 
 def _items(node: Node, name: str, old: Any, new: Any, into: _Side) -> None:
-    """The items with one path. Several of them are one value, owned under that path alone."""
+    """The items at one path. Several items are one value, owned under that path."""
     if isinstance(old, _Twins) and isinstance(new, _Twins):
         into.modified[name] = LEAF
     elif isinstance(old, _Twins):

@@ -1,4 +1,4 @@
-"""``metadata.managedFields`` read and written: who owns which paths, since when, by which operation."""
+"""Reading and writing ``metadata.managedFields``: which paths each manager owns, since when and by which operation."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ MAX_UPDATERS: Final = 10
 
 @dataclass(frozen=True, slots=True, order=True)
 class Manager:
-    """What tells one owner from another: appliers are the same in all versions of the API, updaters are not."""
+    """The identity of an owner. Appliers are the same in all API versions, updaters are not."""
 
     name: str
     operation: str
@@ -24,7 +24,7 @@ class Manager:
     subresource: str = ""
 
     def described(self) -> str:
-        """As conflict messages name it."""
+        """The manager's name in conflict messages."""
         text = f'"{self.name}"'
         if self.subresource:
             text += f' with subresource "{self.subresource}"'
@@ -33,7 +33,7 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one manager owns. ``raw`` is the form it was read from, used again while nothing of it changed."""
+    """The fields of one manager. ``raw`` is the form that it was read from, reused while nothing changes."""
 
     manager: Manager
     api_version: str
@@ -42,11 +42,11 @@ class Entry:
     raw: dict[str, Any] | None = None
 
     def owning(self, fields: Fields) -> "Entry":
-        """The same with other fields."""
+        """The entry with other fields."""
         return self if fields is self.fields else replace(self, fields=fields, raw=None)
 
     def at(self, time: str | None) -> "Entry":
-        """The same with another time."""
+        """The entry with another time."""
         return self if time == self.time else replace(self, time=time, raw=None)
 
 
@@ -59,12 +59,12 @@ def manager_of(name: str, operation: str, api_version: str, subresource: str) ->
 
 
 def timestamp(now: datetime) -> str:
-    """A time as objects carry it."""
+    """A time in the format of objects."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read(stored: Sequence[dict[str, Any]] | None) -> Entries:
-    """Entries that we wrote ourselves: taken as they are."""
+    """Read entries that this cluster wrote, without checking them."""
     entries: Entries = {}
     for raw in stored or ():
         entry = _entry(raw, raw.get("fieldsV1") or {})
@@ -73,7 +73,7 @@ def read(stored: Sequence[dict[str, Any]] | None) -> Entries:
 
 
 def read_foreign(given: object) -> Entries:
-    """Entries that a client sends, checked. Raises FieldsError."""
+    """Read and check entries from a client. Raises FieldsError."""
     if not isinstance(given, list):
         raise FieldsError("managedFields must be a list")
     entries: Entries = {}
@@ -92,12 +92,12 @@ def _entry(raw: dict[str, Any], fields: Fields) -> Entry:
 
 
 def is_reset(given: object) -> bool:
-    """A list of one empty entry is how a client asks to forget all owners."""
+    """Whether a client asks to reset all owners: a list with one empty entry."""
     return isinstance(given, list) and len(given) == 1 and given[0] == {}
 
 
 def write(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """The entries as objects carry them, in the real server's order; those without fields are left out."""
+    """Encode the entries in the real server's order; entries without fields are left out."""
     kept = [entry for entry in entries if entry.fields]
     kept.sort(key=lambda e: (e.manager.operation, e.time or "", e.manager.name, e.api_version, e.manager.subresource))
     return [entry.raw if entry.raw is not None else _written(entry) for entry in kept]
@@ -119,7 +119,7 @@ def _written(entry: Entry) -> dict[str, Any]:
 
 
 def cap(entries: Entries) -> Entries:
-    """Fold the oldest updaters of a version into one, so that there are never many of them."""
+    """Merge the oldest updaters of a version into one, so that their number stays bounded."""
     updaters = [entry for entry in entries.values() if entry.manager.operation == UPDATE]
     surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
@@ -143,7 +143,7 @@ def cap(entries: Entries) -> Entries:
 
 
 def same_but_time(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> bool:
-    """Whether two lists of entries differ in nothing but times."""
+    """Whether two lists of entries differ in times only."""
     if len(old) != len(new):
         return False
     ours = sorted(((_entry(raw, {}).manager, raw) for raw in old), key=lambda pair: pair[0])

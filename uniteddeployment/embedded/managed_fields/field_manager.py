@@ -1,12 +1,12 @@
-"""Who owns which fields: the managedFields of updates, and server-side apply.
+"""Field ownership: the managedFields of updates, and server-side apply.
 
-Both functions are to be called where the real server does it: on the decoded and defaulted object, before the kind's
-strategy resets, allocates or counts anything (those values belong to nobody). ``live`` is the object as stored, or None
-when it is created; it is never changed. What is written into ``new`` may share parts with ``live``.
+Both functions must be called where the real server does it: on the decoded and defaulted object, before the kind's
+strategy resets, allocates or counts anything (those values get no owner). ``live`` is the stored object, or None on
+creation; it is never changed. ``new`` may share parts with ``live`` afterwards.
 
-``status`` says whether the kind has a status subresource: then writes of the object never own ``status``. Writes of
-``/status`` never own ``spec`` (those of custom resources own nothing else than ``status``). Owners under other versions
-of a kind are taken to use the same paths.
+``status`` is true if the kind has a status subresource: writes of the object then never own ``status``. Writes of
+``/status`` never own ``spec`` (for custom resources they own ``status`` only). Owners under other versions of a kind
+are assumed to use the same paths.
 """
 
 from dataclasses import dataclass
@@ -44,10 +44,10 @@ _STATUS_KEEPS: Final = {
     "Deployment": frozenset({"labels"}),
     "Pod": frozenset({"ownerReferences", "deletionTimestamp"}),
 }
-"""Metadata that a write of the status of a built-in kind does not change, whatever it brings."""
+"""Metadata that a write of a built-in kind's status does not change."""
 
 _RESETS_NOTHING: Final = frozenset({"ephemeralcontainers", "resize"})
-"""Subresources whose writers come to own also what their write does not change."""
+"""Subresources whose writers also own fields that their write does not change."""
 
 _UNTRACKED: Final[Fields] = {
     "f:apiVersion": LEAF,
@@ -58,7 +58,7 @@ _UNTRACKED: Final[Fields] = {
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One kind of write: where it goes and when."""
+    """One kind of write, at one time."""
 
     node: Node
     api_version: str
@@ -70,13 +70,13 @@ class _Write:
         return entries.manager_of(name, operation, self.api_version, self.subresource)
 
     def owned(self, fields: Fields) -> Fields:
-        """The part of a set that this kind of write may own."""
+        """The part of a set that this kind of write can own."""
         if self.subresource == "status" and not self.node.definition:
             return {name: below for name, below in fields.items() if name == "f:status"}
         return fieldset.without(fields, {fieldset.field(self._reset): LEAF})
 
     def compare(self, old: Obj | None, new: Obj) -> Comparison:
-        """What differs in the parts that this kind of write may own."""
+        """The differences in the parts that this kind of write can own."""
         return compare(self.node, self._tracked(old), self._tracked(new))
 
     @property
@@ -113,10 +113,10 @@ def update(
     node: Node,
     status: bool = True,
 ) -> None:
-    """Write ``new.metadata.managedFields`` after a create, an update or a patch that is not an apply.
+    """Set ``new.metadata.managedFields`` after a create, an update or a patch other than apply.
 
-    Fields that differ between ``live`` and ``new`` go from their owners to ``manager``. A client may replace the
-    entries (not through a subresource), or forget them all with ``[{}]``; an object without entries stays without.
+    ``manager`` takes over the fields that differ between ``live`` and ``new``. A client may replace the entries (but
+    not through a subresource), or reset them with ``[{}]``. An object without entries stays without.
     """
     metadata: dict[str, Any] = new.setdefault("metadata", {})
     given = metadata.pop("managedFields", None)
@@ -149,14 +149,14 @@ def _starting_point(stored: list[dict[str, Any]], given: Any, subresource: str) 
 
 
 def _reconciled(owners: Entries, node: Node) -> Entries:
-    """The entries as the schema of a custom resource reads today; it may have made a list or a map atomic since."""
+    """The entries under the current schema of a custom resource, which may have made a list or a map atomic."""
     if node.definition:
         return owners
     return {who: entry.owning(typed.reconciled(entry.fields, node)) for who, entry in owners.items()}
 
 
 def _taken_from(owners: Entries, touched: Fields, removed: Fields) -> Entries:
-    """What is left to everybody after somebody changed or removed fields."""
+    """The fields that each manager keeps after another one changed or removed fields."""
     if not touched and not removed:
         return dict(owners)
     result: Entries = {}
@@ -168,7 +168,7 @@ def _taken_from(owners: Entries, touched: Fields, removed: Fields) -> Entries:
 
 
 def _finish(live: Obj | None, new: Obj, owners: Entries) -> None:
-    """Write the entries, keeping those of ``live`` where nothing but times would change."""
+    """Write the entries; keep those of ``live`` if only times would change."""
     written = entries.write(entries.cap(owners).values())
     if written:
         new["metadata"]["managedFields"] = written
@@ -179,7 +179,7 @@ def _finish(live: Obj | None, new: Obj, owners: Entries) -> None:
 
 
 def settle(live: Obj, new: Obj) -> None:
-    """Put the stored managedFields back into ``new`` if the objects differ in nothing but the times of entries."""
+    """Restore the stored managedFields in ``new`` if the objects differ in the times of entries only."""
     stored = live.get("metadata", {}).get("managedFields")
     written = new.get("metadata", {}).get("managedFields")
     if not stored or not written or stored is written or not entries.same_but_time(stored, written):
@@ -202,10 +202,10 @@ def apply(
     node: Node,
     status: bool = True,
 ) -> Obj:
-    """Server-side apply: the object as ``manager`` wants it, with its new managedFields.
+    """Server-side apply: the object with the configuration of ``manager`` and its new managedFields.
 
-    Raises StatusError: 400 for a patch that is not for this version or brings managedFields, 500 for one that does not
-    fit the schema, 409 for fields of others that it would change, unless ``force`` takes them.
+    Raises StatusError: 400 for a configuration that is for another version or has managedFields, 500 if it does not fit
+    the schema, 409 if it would change fields of other managers, unless ``force`` takes them over.
     """
     _check_patch(patch, api_version, node.kind_name or (live or {}).get("kind"), node)
     write = _Write(node, api_version, subresource, status, entries.timestamp(now))
@@ -215,14 +215,14 @@ def apply(
     owners = _reconciled(owners, node)
     mine = write.manager(manager, APPLY)
     base = _without_managed_fields(live)
-    said = typed.field_set(node, patch)
-    applied = write.owned(fieldset.difference(said, _UNTRACKED))
+    configured = typed.field_set(node, patch)
+    applied = write.owned(fieldset.difference(configured, _UNTRACKED))
     last = owners.get(mine)
     held = Entry(mine, api_version, applied, last.time if last else None)
     if last is not None and last.fields == applied and last.api_version == api_version:
         held = last
     merged = combine.merge(node, base, patch)
-    merged = _prune(node, merged, [said, *(entry.fields for entry in owners.values() if entry is not last)], last)
+    merged = _prune(node, merged, [configured, *(entry.fields for entry in owners.values() if entry is not last)], last)
     comparison = write.compare(live, merged)
     others = {who: entry for who, entry in owners.items() if who != mine}
     conflicts = conflicting(others, comparison.touched())
@@ -240,9 +240,9 @@ def apply(
 
 def _check_patch(patch: Obj, api_version: str, kind: str | None, node: Node) -> None:
     metadata = patch.get("metadata")
-    said = patch.get("apiVersion") or ""
-    if said != api_version or (kind and patch.get("kind") != kind):
-        group = said if "/" in said else f"/{said}"
+    version = patch.get("apiVersion") or ""
+    if version != api_version or (kind and patch.get("kind") != kind):
+        group = version if "/" in version else f"/{version}"
         raise bad_request(f"invalid object type: {group}, Kind={patch.get('kind') or ''}")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
@@ -250,7 +250,7 @@ def _check_patch(patch: Obj, api_version: str, kind: str | None, node: Node) -> 
         typed.validate(node, patch)
     except typed.TypedError as error:
         place = metadata if isinstance(metadata, dict) else {}
-        group = said if "/" in said else f"/{said}"
+        group = version if "/" in version else f"/{version}"
         subject = f"{place.get('namespace') or ''}/{place.get('name') or ''}; {group}, Kind={patch.get('kind') or ''}"
         raise StatusError(500, "", f"failed to create typed patch object ({subject}): {error}") from error
 
@@ -263,7 +263,7 @@ def _without_managed_fields(obj: Obj | None) -> Obj:
 
 
 def _before_first_apply(live: Obj, write: _Write) -> Entries:
-    """The owner of everything that was there before an object without owners is applied to."""
+    """The owner of all fields of an object that had no owners before its first apply."""
     everything = write.compare(None, live).touched()
     if not everything:
         return {}
@@ -272,9 +272,9 @@ def _before_first_apply(live: Obj, write: _Write) -> Entries:
 
 
 def _prune(node: Node, merged: Obj, owners: list[Fields], last: Entry | None) -> Obj:
-    """``merged`` without what its applier applied last time, does not apply now, and nobody else owns.
+    """Remove from ``merged`` what its applier applied last time, does not apply now, and no other manager owns.
 
-    What never had an owner stays as long as its container has one, and goes with it otherwise.
+    Fields without an owner stay as long as their container has one, and go with it otherwise.
     """
     owned: Fields = {}
     for fields in owners:
@@ -295,7 +295,7 @@ def _members(node: Node, obj: Obj) -> Fields:
 
 
 def _expected(manager: str, conflicts: dict[Manager, Fields], live: Obj, node: Node) -> bool:
-    """Whether all conflicts are with what kubectl itself applied on the client's side before."""
+    """Whether kubectl itself owns all conflicting fields through a client-side apply."""
     if manager != KUBECTL:
         return False
     allowed = lastapplied.owned(live, node)

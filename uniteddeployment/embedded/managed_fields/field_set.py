@@ -1,11 +1,11 @@
-"""Sets of field paths, in the very form in which objects carry them (FieldsV1).
+"""Sets of field paths, in the form in which objects hold them (FieldsV1).
 
-A set is a trie of nested dicts, as in ``managedFields``: the keys are path elements (``f:name`` a field, ``k:{...}``
-the item of a list with these keys, ``v:...`` the item of a set, ``i:0`` an index), and a node without children is a
-member. A node with children is a member itself only if it has the key ``.``. So what is stored needs no decoding, and
-what is computed no encoding, but for the order of keys.
+A set is a trie of nested dicts, as in ``managedFields``. Keys are path elements: ``f:name`` is a field, ``k:{...}`` the
+list item with these keys, ``v:...`` the item of a set, ``i:0`` an index. A node without children is a member; a node
+with children is a member only if it has the key ``.``. Stored sets therefore need no decoding, and results no encoding
+except for the order of keys.
 
-Sets are values: no function here changes its arguments, and results share subtrees with them.
+Sets are values: no function changes its arguments, and results share subtrees with them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _KINDS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
 class FieldsError(ValueError):
-    """Text that is no FieldsV1."""
+    """The text is not FieldsV1."""
 
 
 def is_member(node: Mapping[str, Any]) -> bool:
@@ -36,7 +36,7 @@ def is_member(node: Mapping[str, Any]) -> bool:
 
 
 def make(member: bool, children: Fields) -> Fields | None:
-    """A node below the top, or None for what is not there at all."""
+    """A node below the top, or None if it is not a member and has no children."""
     if not children:
         return LEAF if member else None
     return {SELF: LEAF, **children} if member else children
@@ -59,7 +59,7 @@ def value(item: Any) -> str:
 
 
 def union(a: Fields, b: Fields) -> Fields:
-    """What is in either."""
+    """The union of two sets."""
     if not a or a is b:
         return b
     if not b:
@@ -84,7 +84,7 @@ def _union(a: Fields, b: Fields) -> Fields:
 
 
 def difference(a: Fields, b: Fields) -> Fields:
-    """What is in ``a`` and not in ``b``: exactly these paths, not what is below them."""
+    """The members of ``a`` that are not in ``b``; members below those of ``b`` stay."""
     if not a or not b:
         return a
     return _difference(a, b, top=True) or {}
@@ -107,7 +107,7 @@ def _difference(a: Fields, b: Fields, *, top: bool = False) -> Fields | None:
 
 
 def without(a: Fields, b: Fields) -> Fields:
-    """What is in ``a`` and neither in ``b`` nor below a member of ``b``."""
+    """The members of ``a`` that are neither in ``b`` nor below a member of ``b``."""
     result: Fields = {}
     for element, node in a.items():
         other = b.get(element) if element != SELF else None
@@ -121,7 +121,7 @@ def without(a: Fields, b: Fields) -> Fields:
 
 
 def intersection(a: Fields, b: Fields) -> Fields:
-    """What is in both."""
+    """The intersection of two sets."""
     if not a or not b:
         return {}
     return _intersection(a, b, top=True) or {}
@@ -146,10 +146,10 @@ def has(a: Fields, path: Sequence[str]) -> bool:
     """Whether a path is in the set."""
     node = a
     for element in path:
-        found = node.get(element)
-        if found is None:
+        child = node.get(element)
+        if child is None:
             return False
-        node = found
+        node = child
     return bool(path) and is_member(node)
 
 
@@ -173,7 +173,7 @@ def paths(a: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
 
 
 def canonical(a: Fields) -> Fields:
-    """The set with its keys in the order in which the real server writes them (the same one if it is so already)."""
+    """The set with its keys in the order of the real server; the same set if they are in order."""
     changed = False
     children: Fields = {}
     for element, node in a.items():
@@ -202,7 +202,7 @@ def _order(element: str) -> tuple[int, Any]:
 
 
 def _rank(item: Any) -> tuple[int, Any]:
-    """Numbers before strings before booleans before the rest."""
+    """Sort key: numbers, then strings, then booleans, then the rest."""
     if isinstance(item, bool):
         return (2, item)
     if isinstance(item, int | float):
@@ -213,7 +213,7 @@ def _rank(item: Any) -> tuple[int, Any]:
 
 
 def parse(raw: object) -> Fields:
-    """FieldsV1 that somebody else wrote, checked and in canonical form. Raises FieldsError."""
+    """Check FieldsV1 from a client and return it in canonical form. Raises FieldsError."""
     if not isinstance(raw, dict):
         raise FieldsError("FieldsV1 must be an object")
     return canonical(_parse(raw))
@@ -253,12 +253,12 @@ def _element(text: str) -> str:
 
 
 def show(path: Sequence[str]) -> str:
-    """A path as messages print it: ``.spec.containers[name="a"].image``."""
+    """A path in messages: ``.spec.containers[name="a"].image``."""
     return "".join(show_element(element) for element in path)
 
 
 def show_element(element: str) -> str:
-    """One element as messages print it: ``.spec``, ``[name="a",port=80]``, ``[="x"]``, ``[0]``."""
+    """A path element in messages: ``.spec``, ``[name="a",port=80]``, ``[="x"]``, ``[0]``."""
     kind, text = element[0], element[2:]
     if kind == "f":
         return f".{text}"
@@ -271,5 +271,5 @@ def show_element(element: str) -> str:
 
 
 def show_value(item: Any) -> str:
-    """A scalar as messages print it."""
+    """A scalar in messages."""
     return msgspec.json.encode(item).decode()

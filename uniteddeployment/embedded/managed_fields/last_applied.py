@@ -1,7 +1,7 @@
-"""The annotation of client-side ``kubectl apply``, where server-side apply by kubectl has to do with it.
+"""The annotation of client-side ``kubectl apply`` in server-side apply by kubectl.
 
-An object that kubectl applied on the client's side is taken over by ``kubectl apply --server-side`` without conflicts,
-and the annotation is kept in step so that a user may go back.
+``kubectl apply --server-side`` takes over an object from client-side apply without conflicts, and the annotation is
+kept up to date so that a user can go back.
 """
 
 from typing import Any, Final
@@ -20,7 +20,7 @@ ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def owned(live: Obj, node: Node) -> Fields:
-    """What the annotation says was applied and is still as it says. Empty if there is no such annotation."""
+    """The fields that the annotation applied and that still have its values. Empty without the annotation."""
     text = ((live.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION)
     if not text:
         return {}
@@ -34,13 +34,13 @@ def owned(live: Obj, node: Node) -> Fields:
         return {}
     difference = compare(node, applied, live)
     fields = typed.field_set(node, applied)
-    for gone in (difference.modified, difference.added, difference.removed):
-        fields = fieldset.difference(fields, gone)
+    for changed in (difference.modified, difference.added, difference.removed):
+        fields = fieldset.difference(fields, changed)
     return fields
 
 
 def refresh(merged: Obj, patch: Obj) -> Obj:
-    """``merged`` with the annotation, if it has one, saying what was applied now."""
+    """``merged`` with the annotation updated to the applied configuration, if the annotation exists."""
     metadata: dict[str, Any] = merged.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     if ANNOTATION not in annotations:

@@ -1,7 +1,7 @@
-"""managedFields of the scale subresource: a Scale has the owners of one field of its object, under another name.
+"""managedFields of the scale subresource: a Scale shows the owners of one field of its object under another path.
 
-A write of a Scale is tracked on the Scale (:func:`of_scale`, then ``managed``), and what came out of it goes back to
-the object (:func:`of_object`). New owners have no time: the real server does not note it here.
+A write of a Scale is tracked on the Scale (:func:`of_scale`, then ``field_manager``), and the result is transferred to
+the object (:func:`of_object`). New entries have no time, as on the real server.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ def _elements(path: str) -> tuple[str, ...]:
 
 
 def of_scale(stored: Sequence[dict[str, Any]] | None, path: str) -> list[dict[str, Any]]:
-    """The managedFields of a Scale: those entries of the object that own ``path`` (``.spec.replicas``)."""
+    """The managedFields of a Scale: the object's entries that own ``path`` (``.spec.replicas``)."""
     elements = _elements(path)
-    found = []
+    owners = []
     for entry in entries.read(stored).values():
         if fieldset.has(entry.fields, elements):
             who = replace(entry.manager, api_version=API_VERSION if entry.manager.api_version else "")
-            found.append(Entry(who, API_VERSION, fieldset.insert({}, _IN_SCALE), entry.time))
-    return entries.write(found)
+            owners.append(Entry(who, API_VERSION, fieldset.insert({}, _IN_SCALE), entry.time))
+    return entries.write(owners)
 
 
 def of_object(
@@ -36,9 +36,9 @@ def of_object(
 ) -> list[dict[str, Any]]:
     """The managedFields of an object after a write of its Scale, whose managedFields are ``scale``.
 
-    Who owns the replicas of the Scale owns ``path``; everybody else does so no longer. Whoever owned it by an update is
-    not recognised, since an updater is known by its version too, and that of a Scale is another: as with the real
-    server, the owner gets a second entry, so the object changes even when its replicas do not.
+    Owners of the Scale's replicas own ``path``; all others lose it. An owner by update is not recognised, because the
+    identity of an updater includes the version, and a Scale has another one. As on the real server that owner gets a
+    second entry, so the object changes even if its replicas do not.
     """
     replicas = fieldset.insert({}, _elements(path))
     owners = dict(entries.read(scale))

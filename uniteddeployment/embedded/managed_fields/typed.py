@@ -1,6 +1,6 @@
-"""Values read by a schema: which path names the item of a list, whether a value fits, which paths it has.
+"""Values read by a schema: paths of list items, validation, and the set of paths of a value.
 
-The rules are those of server-side apply, with the texts of its errors.
+The rules and error messages are those of server-side apply.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from uniteddeployment.embedded.schema.node import ANY, Kind, Node
 
 
 class TypedError(Exception):
-    """A value that does not fit its schema; ``errors`` are complete sentences with paths."""
+    """A value that does not fit its schema; ``errors`` are complete messages with paths."""
 
     def __init__(self, errors: list[str]) -> None:
         super().__init__(errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors]))
@@ -53,18 +53,18 @@ def element(node: Node, item: Any) -> str:
 
 
 def elements(node: Node, items: list[Any]) -> list[str]:
-    """The path elements of a stored list. Items without a path (old data) go by their index."""
-    found = []
+    """The path elements of a stored list. Items without a path (old data) get their index."""
+    path_elements = []
     for index, item in enumerate(items):
         try:
-            found.append(element(node, item))
+            path_elements.append(element(node, item))
         except ItemError:
-            found.append(f"i:{index}")
-    return found
+            path_elements.append(f"i:{index}")
+    return path_elements
 
 
 def validate(node: Node, value: Any) -> None:
-    """Raise TypedError unless the value fits: types, declared fields, items with unique keys."""
+    """Check types, declared fields and the uniqueness of keys. Raises TypedError."""
     errors: list[str] = []
     _validate(node, value, "", errors)
     if errors:
@@ -74,14 +74,14 @@ def validate(node: Node, value: Any) -> None:
 def _validate(node: Node, value: Any, path: str, errors: list[str]) -> None:
     if value is None or node is ANY:
         return
-    wrong = ""
+    mismatch = ""
     if node.kind is Kind.SCALAR:
-        wrong = _wrong_scalar(node, value)
+        mismatch = _wrong_scalar(node, value)
     elif node.kind is Kind.LIST:
         if isinstance(value, list):
             _validate_list(node, value, path, errors)
             return
-        wrong = f"expected list, got {go_value(value)}"
+        mismatch = f"expected list, got {go_value(value)}"
     elif isinstance(value, dict):
         for name, item in value.items():
             child = node.child(name)
@@ -91,9 +91,9 @@ def _validate(node: Node, value: Any, path: str, errors: list[str]) -> None:
             _validate(child, item, f"{path}.{name}", errors)
         return
     elif node.kind is not Kind.ANY:
-        wrong = f"expected map, got {go_value(value)}"
-    if wrong:
-        errors.append(f"{path}: {wrong}" if path else wrong)
+        mismatch = f"expected map, got {go_value(value)}"
+    if mismatch:
+        errors.append(f"{path}: {mismatch}" if path else mismatch)
 
 
 def _wrong_scalar(node: Node, value: Any) -> str:
@@ -115,24 +115,24 @@ def _validate_list(node: Node, items: list[Any], path: str, errors: list[str]) -
             _validate(node.items, item, f"{path}[{index}]", errors)
             continue
         try:
-            found = element(node, item)
+            path_element = element(node, item)
         except ItemError as error:
             errors.append(f"{path}: element {index}: {error}")
             return
-        shown = fieldset.show_element(found)
-        if found in seen:
+        shown = fieldset.show_element(path_element)
+        if path_element in seen:
             errors.append(f"{path}: duplicate entries for key {shown}")
-        seen.add(found)
+        seen.add(path_element)
         _validate(node.items, item, path + shown, errors)
 
 
 def field_set(node: Node, value: Any) -> Fields:
-    """The paths that somebody who applies this value owns."""
+    """The paths that a manager who applies this value owns."""
     return _map_fields(node, value) if isinstance(value, dict) else {}
 
 
 def _fields(node: Node, value: Any) -> Fields | None:
-    """The node of a value below the top; None if there is nothing to own."""
+    """The node of a value below the top; None if it has nothing to own."""
     if isinstance(value, dict) and node.kind in (Kind.OBJECT, Kind.MAP, Kind.ANY):
         return LEAF if node.atomic else (_map_fields(node, value) or None)
     if isinstance(value, list) and node.kind is Kind.LIST:
@@ -159,17 +159,17 @@ def _map_fields(node: Node, value: dict[str, Any]) -> Fields:
 
 def _list_fields(node: Node, items: list[Any]) -> Fields:
     result: Fields = {}
-    for found, item in zip(elements(node, items), items, strict=True):
-        if found in result:
-            result[found] = LEAF
+    for path_element, item in zip(elements(node, items), items, strict=True):
+        if path_element in result:
+            result[path_element] = LEAF
             continue
         below = _fields(node.items, item)
-        result[found] = {SELF: LEAF, **below} if below and SELF not in below else below or LEAF
+        result[path_element] = {SELF: LEAF, **below} if below and SELF not in below else below or LEAF
     return result
 
 
 def named_members(fields: Fields, node: Node) -> Fields:
-    """The set with each declared field of an object that has members below it made a member."""
+    """The set, with every declared field of an object that has members below it made a member."""
     result: Fields = {}
     for name, below in fields.items():
         if not below:
@@ -182,7 +182,7 @@ def named_members(fields: Fields, node: Node) -> Fields:
 
 
 def reconciled(fields: Fields, node: Node) -> Fields:
-    """The set with paths below what the schema has made atomic folded into one (the same set if there are none)."""
+    """The set with paths below an atomic value merged into one; the same set if there are none."""
     result = fields
     for name, below in fields.items():
         if not below or name == SELF:
@@ -196,7 +196,7 @@ def reconciled(fields: Fields, node: Node) -> Fields:
 
 
 def descend(node: Node, name: str) -> tuple[Node, bool]:
-    """The schema below a path element, and whether that element is a declared field."""
+    """The schema below a path element, and whether the element is a declared field."""
     if name[0] == "f":
         child = node.fields.get(name[2:])
         if child is not None:
