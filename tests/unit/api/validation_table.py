@@ -1,4 +1,7 @@
-"""The table of docs/validation.md, made of the rules. ``python -m tests.unit.api.validation_table`` writes it."""
+"""The table of docs/validation.md, generated from the rules.
+
+``python -m tests.unit.api.validation_table`` updates the page.
+"""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +16,12 @@ TEMPLATES = re.compile(r"(statefulSet|advancedStatefulSet|cloneSet|deployment)Te
 
 
 def table() -> str:
-    """All forms and rules, one row each."""
+    """Return the table, with one row for each form and rule."""
     return "\n".join([HEAD, "|---|---|---|---|---|---|---|", *_rows()])
 
 
 def written() -> str:
-    """The table as the page has it."""
+    """Return the table that the page contains."""
     lines = PAGE.read_text().splitlines()
     start = lines.index(HEAD)
     end = next((i for i in range(start, len(lines)) if not lines[i].startswith("|")), len(lines))
@@ -50,7 +53,7 @@ def _rows() -> Iterator[str]:
 def _controller(rule: Rule) -> str:
     if rule.kind == "Cluster" or rule.change or rule.at == "metadata":
         return ""
-    return "serves" if rule.feasibility else "Stalled"
+    return "continues" if rule.feasibility else "Stalled"
 
 
 def _row(name: str, *cells: str) -> str:
