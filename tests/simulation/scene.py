@@ -14,7 +14,7 @@ class Scene:
 
     def __init__(
         self,
-        w: World,
+        world: World,
         kind: str,
         subsets: Mapping[str, Any],
         *,
@@ -22,7 +22,7 @@ class Scene:
         name: str = "web",
         **spec: Any,
     ) -> None:
-        self.w = w
+        self.world = world
         self.kind, self.name = kind, name
         self.subsets = dict(subsets)
         self.spec = spec
@@ -32,7 +32,7 @@ class Scene:
         self.image = "app:1"
         self.lowest = 0
         self._homes: dict[str, str] = {}
-        for member in w.members.values():
+        for member in world.members.values():
             member.access.subscribe("pods", lambda _: self._note())
 
     def _note(self) -> None:
@@ -55,36 +55,36 @@ class Scene:
 
     def ask(self, total: int | None = None) -> None:
         """Write the application as it is to be now, and start to watch how few of its pods are ready."""
-        self.w.apply(self.document(total))
+        self.world.apply(self.document(total))
         self.lowest = self.ready()
 
     def scale(self, total: int) -> None:
         """As an autoscaler does."""
         path = f"{names.API_PATH}/namespaces/default/{names.UNITED_DEPLOYMENT_PLURAL}/{self.name}/scale"
-        scale = self.w.request(self.w.host, "GET", path)
-        self.w.request(self.w.host, "PUT", path, {**scale, "spec": {"replicas": total}})
+        scale = self.world.request(self.world.host, "GET", path)
+        self.world.request(self.world.host, "PUT", path, {**scale, "spec": {"replicas": total}})
         self.lowest = self.ready()
 
     def cordon(self, *subsets: str, on: bool = True) -> None:
         """Make the nodes of subsets unschedulable, or schedulable again."""
         for subset in subsets:
-            access = self.w.members[self.home(subset)].access
+            access = self.world.members[self.home(subset)].access
             for node in access.list("nodes"):
                 access.update("nodes", {**node, "spec": {**node["spec"], "unschedulable": on}}, manager="test")
 
     def pods(self, subset: str) -> list[Any]:
         """Those that are not going away."""
-        return [pod for pod in self.w.pods(self.home(subset)) if "deletionTimestamp" not in pod["metadata"]]
+        return [pod for pod in self.world.pods(self.home(subset)) if "deletionTimestamp" not in pod["metadata"]]
 
     def ready(self) -> int:
-        pods = [pod for member in self.w.members for pod in self.w.pods(member)]
+        pods = [pod for member in self.world.members for pod in self.world.pods(member)]
         return sum("deletionTimestamp" not in pod["metadata"] and is_ready(pod) for pod in pods)
 
     def images(self, subset: str) -> dict[str, int]:
-        return self.w.images(self.home(subset))
+        return self.world.images(self.home(subset))
 
     def status(self) -> Any:
-        return self.w.status(self.name)
+        return self.world.status(self.name)
 
     def entry(self, subset: str) -> Any:
         found = [one for one in self.status().get("subsetStatuses", ()) if one["name"] == subset]
@@ -108,13 +108,13 @@ class Scene:
         """The application's own revisions on the host, oldest first."""
         found = [
             one
-            for one in self.w.host.access.list("controllerrevisions.apps", "default")
+            for one in self.world.host.access.list("controllerrevisions.apps", "default")
             if one["metadata"]["labels"].get(names.LABEL_NAME) == names.label_value(self.name)
         ]
         return sorted(found, key=lambda one: int(one["revision"]))
 
     async def settles(self) -> None:
-        await self.w.until(lambda: self.w.settled(self.name), what="an application that is as asked for")
+        await self.world.until(lambda: self.world.settled(self.name), what="an application that is as asked for")
 
     async def comes_to(
         self,
@@ -135,7 +135,7 @@ class Scene:
 
         what = f"{pods}, marked {marked}, reserved {reserved}"
         for _ in range(20):
-            await self.w.until(there, seconds, what=what)
+            await self.world.until(there, seconds, what=what)
             await asyncio.sleep(2)
             if there():
                 return

@@ -11,7 +11,6 @@ import pytest
 
 from tests.simulation.scene import Scene, is_ready
 from tests.support.kruise import ALL_KINDS, RESOURCES, world_for
-from tests.support.world import simulate
 
 KINDS = ALL_KINDS
 UNORDERED = ["deploymentTemplate", "cloneSetTemplate"]
@@ -26,172 +25,147 @@ def adaptive(critical=10, duration=10, **more):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounds_are_filled_in_the_order_of_the_list(kind):
+async def test_bounds_are_filled_in_the_order_of_the_list(world, kind):
     """Scenario 37."""
-
-    async def story():
-        async with world_for(kind) as w:
-            limited = {"minReplicas": 1, "maxReplicas": 2}
-            scene = Scene(w, kind, {"a": limited, "b": limited, "c": {"minReplicas": 1}})
-            scene.ask(3)
-            await scene.comes_to(1, 1, 1)
-            scene.ask(7)
-            await scene.comes_to(2, 2, 3)
-            scene.ask(1)
-            await scene.comes_to(1, 0, 0)
-
-    simulate(story)
+    limited = {"minReplicas": 1, "maxReplicas": 2}
+    scene = Scene(world, kind, {"a": limited, "b": limited, "c": {"minReplicas": 1}})
+    scene.ask(3)
+    await scene.comes_to(1, 1, 1)
+    scene.ask(7)
+    await scene.comes_to(2, 2, 3)
+    scene.ask(1)
+    await scene.comes_to(1, 0, 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_percentages_are_rounded_and_the_rest_is_for_the_last(kind):
+async def test_percentages_are_rounded_and_the_rest_is_for_the_last(world, kind):
     """Scenario 38."""
-
-    async def story():
-        async with world_for(kind) as w:
-            scene = Scene(w, kind, {"a": "25%", "b": "25%", "c": None})
-            scene.ask(3)
-            await scene.comes_to(1, 1, 1)
-            scene.ask(4)
-            await scene.comes_to(1, 1, 2)
-            scene.ask(1)
-            await scene.comes_to(0, 0, 1)
-
-    simulate(story)
+    scene = Scene(world, kind, {"a": "25%", "b": "25%", "c": None})
+    scene.ask(3)
+    await scene.comes_to(1, 1, 1)
+    scene.ask(4)
+    await scene.comes_to(1, 1, 2)
+    scene.ask(1)
+    await scene.comes_to(0, 0, 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pods_move_away_from_a_subset_without_nodes_and_new_ones_are_tried_there_later(kind):
+@pytest.mark.fleet(members=4)
+async def test_pods_move_away_from_a_subset_without_nodes_and_new_ones_are_tried_there_later(world, kind):
     """Scenario 39; on the way no ready pod ever goes but those that are too many (I7)."""
-
-    async def story():
-        async with world_for(kind, members=4) as w:
-            scene = Scene(w, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive())
-            scene.cordon("b")
-            scene.ask(3)
-            await scene.comes_to(2, 0, 1, marked=["b"])
-            scene.ask(5)
-            await scene.comes_to(2, 0, 3, marked=["b"])
-            scene.ask(4)
-            await scene.comes_to(2, 0, 2)
-            await scene.comes_to(2, 0, 2, marked=[])
-            scene.ask(5)
-            await scene.comes_to(2, 1, 2, seconds=5)
-            scene.ask(4)
-            await scene.comes_to(2, 0, 2)
-            assert scene.lowest == 4
-            scene.ask(3)
-            await scene.comes_to(2, 0, 1)
-            scene.subsets["d"] = {"minReplicas": 2}
-            scene.ask(6)
-            await scene.comes_to(2, 0, 2, 2)
-            scene.cordon("b", on=False)
-            await scene.comes_to(2, 0, 2, 2, marked=[])
-            del scene.subsets["d"]
-            scene.ask(6)
-            await scene.comes_to(2, 2, 2)
-            await w.until(lambda: not w.pods("member-4"), what="the removed subset is gone")
-            scene.ask(3)
-            await scene.comes_to(2, 1, 0)
-            scene.ask(5)
-            await scene.comes_to(2, 2, 1)
-
-    simulate(story)
+    scene = Scene(world, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive())
+    scene.cordon("b")
+    scene.ask(3)
+    await scene.comes_to(2, 0, 1, marked=["b"])
+    scene.ask(5)
+    await scene.comes_to(2, 0, 3, marked=["b"])
+    scene.ask(4)
+    await scene.comes_to(2, 0, 2)
+    await scene.comes_to(2, 0, 2, marked=[])
+    scene.ask(5)
+    await scene.comes_to(2, 1, 2, seconds=5)
+    scene.ask(4)
+    await scene.comes_to(2, 0, 2)
+    assert scene.lowest == 4
+    scene.ask(3)
+    await scene.comes_to(2, 0, 1)
+    scene.subsets["d"] = {"minReplicas": 2}
+    scene.ask(6)
+    await scene.comes_to(2, 0, 2, 2)
+    scene.cordon("b", on=False)
+    await scene.comes_to(2, 0, 2, 2, marked=[])
+    del scene.subsets["d"]
+    scene.ask(6)
+    await scene.comes_to(2, 2, 2)
+    await world.until(lambda: not world.pods("member-4"), what="the removed subset is gone")
+    scene.ask(3)
+    await scene.comes_to(2, 1, 0)
+    scene.ask(5)
+    await scene.comes_to(2, 2, 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_minimum_waits_where_it_was_asked_for_and_the_mark_lasts_as_long(kind):
+async def test_a_minimum_waits_where_it_was_asked_for_and_the_mark_lasts_as_long(world, kind):
     """Scenario 40."""
-
-    async def story():
-        async with world_for(kind) as w:
-            scene = Scene(w, kind, {"a": {"minReplicas": 1, "maxReplicas": 2}, "b": {}}, strategy=adaptive())
-            scene.cordon("a")
-            scene.ask(3)
-            await scene.comes_to(1, 2, marked=["a"])
-            scene.ask(4)
-            await scene.comes_to(1, 3)
-            scene.ask(3)
-            await scene.comes_to(1, 2)
-            await asyncio.sleep(60)
-            assert scene.unschedulable() == ["a"]
-            scene.cordon("a", on=False)
-            await scene.comes_to(1, 2, marked=[])
-            scene.ask(5)
-            await scene.comes_to(2, 3)
-            scene.ask(4)
-            await scene.comes_to(2, 2)
-            scene.ask(3)
-            await scene.comes_to(2, 1)
-            scene.ask(1)
-            await scene.comes_to(1, 0)
-
-    simulate(story)
+    scene = Scene(world, kind, {"a": {"minReplicas": 1, "maxReplicas": 2}, "b": {}}, strategy=adaptive())
+    scene.cordon("a")
+    scene.ask(3)
+    await scene.comes_to(1, 2, marked=["a"])
+    scene.ask(4)
+    await scene.comes_to(1, 3)
+    scene.ask(3)
+    await scene.comes_to(1, 2)
+    await asyncio.sleep(60)
+    assert scene.unschedulable() == ["a"]
+    scene.cordon("a", on=False)
+    await scene.comes_to(1, 2, marked=[])
+    scene.ask(5)
+    await scene.comes_to(2, 3)
+    scene.ask(4)
+    await scene.comes_to(2, 2)
+    scene.ask(3)
+    await scene.comes_to(2, 1)
+    scene.ask(1)
+    await scene.comes_to(1, 0)
 
 
 @pytest.mark.parametrize("kind", UNORDERED)
-def test_stand_ins_run_while_pods_wait_and_go_when_those_are_ready(kind):
+async def test_stand_ins_run_while_pods_wait_and_go_when_those_are_ready(world, kind):
     """Scenario 41: the pods that wait stay where they are, and the total serves all the time (I7)."""
-
-    async def story():
-        async with world_for(kind) as w:
-            scene = Scene(w, kind, {"a": {}, "b": {}, "c": {}}, strategy=adaptive(20, 1, reserveUnschedulablePods=True))
-            scene.cordon("a", "b")
-            scene.ask(2)
-            await scene.comes_to(2, 2, 2, reserved=[2, 2, 0])
-            assert w.status()["replicas"] == w.status()["readyReplicas"] == 2
-            await w.until(w.settled, what="an application that has what it needs")
-            scene.ask(4)
-            await scene.comes_to(2, 2, 4, reserved=[2, 2, 0])
-            scene.ask(2)
-            await scene.comes_to(2, 2, 2, reserved=[2, 2, 0])
-            scene.ask(4)
-            await scene.comes_to(2, 2, 4, reserved=[2, 2, 0])
-            scene.image = "app:2"
-            scene.ask(4)
-            await w.until(lambda: all(set(w.images(member)) == {"app:2"} for member in w.members), what="the update")
-            await scene.comes_to(2, 2, 4, reserved=[2, 2, 0])
-            assert scene.lowest >= 3, "maxUnavailable and maxSurge of the template are kept"
-            await w.until(lambda: w.status()["currentRevision"] == w.status()["updatedRevision"])
-            scene.lowest = 4
-            scene.cordon("a", on=False)
-            await scene.comes_to(4, 0, 0, reserved=[0, 0, 0])
-            assert scene.lowest == 4
-            scene.ask(5)
-            await scene.comes_to(5, 0, 0, reserved=[0, 0, 0])
-
-    simulate(story)
+    scene = Scene(world, kind, {"a": {}, "b": {}, "c": {}}, strategy=adaptive(20, 1, reserveUnschedulablePods=True))
+    scene.cordon("a", "b")
+    scene.ask(2)
+    await scene.comes_to(2, 2, 2, reserved=[2, 2, 0])
+    assert world.status()["replicas"] == world.status()["readyReplicas"] == 2
+    await world.until(world.settled, what="an application that has what it needs")
+    scene.ask(4)
+    await scene.comes_to(2, 2, 4, reserved=[2, 2, 0])
+    scene.ask(2)
+    await scene.comes_to(2, 2, 2, reserved=[2, 2, 0])
+    scene.ask(4)
+    await scene.comes_to(2, 2, 4, reserved=[2, 2, 0])
+    scene.image = "app:2"
+    scene.ask(4)
+    await world.until(
+        lambda: all(set(world.images(member)) == {"app:2"} for member in world.members), what="the update"
+    )
+    await scene.comes_to(2, 2, 4, reserved=[2, 2, 0])
+    assert scene.lowest >= 3, "maxUnavailable and maxSurge of the template are kept"
+    await world.until(lambda: world.status()["currentRevision"] == world.status()["updatedRevision"])
+    scene.lowest = 4
+    scene.cordon("a", on=False)
+    await scene.comes_to(4, 0, 0, reserved=[0, 0, 0])
+    assert scene.lowest == 4
+    scene.ask(5)
+    await scene.comes_to(5, 0, 0, reserved=[0, 0, 0])
 
 
 @pytest.mark.parametrize("kind", UNORDERED)
-def test_minimums_wait_with_stand_ins(kind):
+async def test_minimums_wait_with_stand_ins(world, kind):
     """Scenario 42."""
-
-    async def story():
-        async with world_for(kind) as w:
-            bounds = {"a": {"minReplicas": 1}, "b": {"minReplicas": 1}, "c": {}}
-            scene = Scene(w, kind, bounds, strategy=adaptive(20, 1, reserveUnschedulablePods=True))
-            scene.cordon("a", "b")
-            scene.ask(2)
-            await scene.comes_to(1, 1, 2, reserved=[1, 1, 0])
-            scene.ask(4)
-            await scene.comes_to(1, 1, 4, reserved=[1, 1, 0])
-            scene.ask(2)
-            await scene.comes_to(1, 1, 2, reserved=[1, 1, 0])
-            scene.ask(4)
-            await scene.comes_to(1, 1, 4, reserved=[1, 1, 0])
-            scene.image = "app:2"
-            scene.ask(4)
-            await w.until(lambda: all(set(w.images(member)) == {"app:2"} for member in w.members), what="the update")
-            await scene.comes_to(1, 1, 4, reserved=[1, 1, 0])
-            scene.lowest = 4
-            scene.cordon("a", on=False)
-            await scene.comes_to(4, 1, 0, reserved=[0, 1, 0])
-            assert scene.lowest == 4
-            scene.ask(5)
-            await scene.comes_to(5, 1, 0, reserved=[0, 1, 0])
-
-    simulate(story)
+    bounds = {"a": {"minReplicas": 1}, "b": {"minReplicas": 1}, "c": {}}
+    scene = Scene(world, kind, bounds, strategy=adaptive(20, 1, reserveUnschedulablePods=True))
+    scene.cordon("a", "b")
+    scene.ask(2)
+    await scene.comes_to(1, 1, 2, reserved=[1, 1, 0])
+    scene.ask(4)
+    await scene.comes_to(1, 1, 4, reserved=[1, 1, 0])
+    scene.ask(2)
+    await scene.comes_to(1, 1, 2, reserved=[1, 1, 0])
+    scene.ask(4)
+    await scene.comes_to(1, 1, 4, reserved=[1, 1, 0])
+    scene.image = "app:2"
+    scene.ask(4)
+    await world.until(
+        lambda: all(set(world.images(member)) == {"app:2"} for member in world.members), what="the update"
+    )
+    await scene.comes_to(1, 1, 4, reserved=[1, 1, 0])
+    scene.lowest = 4
+    scene.cordon("a", on=False)
+    await scene.comes_to(4, 1, 0, reserved=[0, 1, 0])
+    assert scene.lowest == 4
+    scene.ask(5)
+    await scene.comes_to(5, 1, 0, reserved=[0, 1, 0])
 
 
 class Guard:
@@ -204,13 +178,13 @@ class Guard:
         self.scene, self.enough = scene, enough
         self.broken = []
         self.expected = set()
-        for name, member in scene.w.members.items():
+        for name, member in scene.world.members.items():
             member.access.subscribe("pods", lambda change, name=name: self._look(name, change))
             member.access.subscribe(RESOURCES[scene.kind], lambda change, name=name: self._scaled(name, change))
 
     def _scaled(self, member, change):
         if change.type == "MODIFIED" and change.obj["spec"]["replicas"] < change.old["spec"]["replicas"]:
-            self.expected |= {pod["metadata"]["uid"] for pod in self.scene.w.pods(member) if not is_ready(pod)}
+            self.expected |= {pod["metadata"]["uid"] for pod in self.scene.world.pods(member) if not is_ready(pod)}
 
     def _look(self, member, change):
         if change.old is None or "deletionTimestamp" in change.old["metadata"] or not is_ready(change.old):
@@ -223,80 +197,64 @@ class Guard:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("writes", range(1, 5))
-def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(kind, writes):
+async def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(world, kind, writes):
     """I9, I7: that a subset is unschedulable is stored before anything is done about it."""
+    scene = Scene(world, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive(10, 60))
+    scene.cordon("b")
+    scene.ask(5)
+    await asyncio.sleep(9.5)
+    guard = Guard(scene)
+    before = {name: len(transport.sent) for name, transport in world.transports.items()}
 
-    async def story():
-        async with world_for(kind) as w:
-            scene = Scene(
-                w, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive(10, 60)
-            )
-            scene.cordon("b")
-            scene.ask(5)
-            await asyncio.sleep(9.5)
-            guard = Guard(scene)
-            before = {name: len(transport.sent) for name, transport in w.transports.items()}
+    def written():
+        sent = [one for name, t in world.transports.items() for one in t.sent[before[name] :]]
+        return sum(1 for one in sent if one.method != "GET") >= writes
 
-            def written():
-                sent = [one for name, t in w.transports.items() for one in t.sent[before[name] :]]
-                return sum(1 for one in sent if one.method != "GET") >= writes
-
-            await w.until(written, 5, what="the writes of the move", every=0.002)
-            w.kill_controller()
-            await asyncio.sleep(1)
-            w.start_controller()
-            await scene.comes_to(2, 0, 3, marked=["b"])
-            await scene.comes_to(2, 0, 3, marked=[])
-            assert not guard.broken
-
-    simulate(story)
+    await world.until(written, 5, what="the writes of the move", every=0.002)
+    world.kill_controller()
+    await asyncio.sleep(1)
+    world.start_controller()
+    await scene.comes_to(2, 0, 3, marked=["b"])
+    await scene.comes_to(2, 0, 3, marked=[])
+    assert not guard.broken
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_last(kind):
+async def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_last(world, kind):
     """I8: neither is it marked, nor does its mark end."""
-
-    async def story():
-        async with world_for(kind) as w:
-            scene = Scene(w, kind, {"a": {"maxReplicas": 2}, "b": {}}, strategy=adaptive(60, 300))
-            scene.cordon("a")
-            scene.ask(3)
-            await asyncio.sleep(10)
-            # It takes up to 26 s to see that it is lost, and its pods are unschedulable for 60 s before they move.
-            w.members["member-1"].faults.set(cut_off=True)
-            await w.until(lambda: w.condition("Ready") == "Unknown", what="the member is seen as lost")
-            await asyncio.sleep(120)
-            assert [scene.entry(name)["replicas"] for name in "ab"] == [2, 1]
-            assert not scene.unschedulable()
-            w.members["member-1"].faults.clear()
-            await scene.comes_to(0, 3, marked=["a"])
-
-    simulate(story)
+    scene = Scene(world, kind, {"a": {"maxReplicas": 2}, "b": {}}, strategy=adaptive(60, 300))
+    scene.cordon("a")
+    scene.ask(3)
+    await asyncio.sleep(10)
+    # It takes up to 26 s to see that it is lost, and its pods are unschedulable for 60 s before they move.
+    world.members["member-1"].faults.set(cut_off=True)
+    await world.until(lambda: world.condition("Ready") == "Unknown", what="the member is seen as lost")
+    await asyncio.sleep(120)
+    assert [scene.entry(name)["replicas"] for name in "ab"] == [2, 1]
+    assert not scene.unschedulable()
+    world.members["member-1"].faults.clear()
+    await scene.comes_to(0, 3, marked=["a"])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_where_no_member_has_room_what_runs_goes_on_and_the_rest_waits(kind):
+@pytest.mark.fleet(nodes=1, cpu="2")
+async def test_where_no_member_has_room_what_runs_goes_on_and_the_rest_waits(world, kind):
     """I4, I7: the pods that are too many are tried here and there, a few times in five minutes."""
-
-    async def story():
-        async with world_for(kind, nodes=1, cpu="2") as w:
-            scene = Scene(w, kind, {"a": {"maxReplicas": 6}, "b": {}}, strategy=adaptive(30, 300))
-            scene.workload = {"template": with_requests(scene, "1")}
-            scene.ask(4)
-            await asyncio.sleep(120)
-            guard = Guard(scene)
-            scene.ask(6)
-            await asyncio.sleep(600)
-            before = sum(w.requests().values())
-            await asyncio.sleep(3600)
-            assert scene.ready() == 4
-            assert sum(scene.entry(name)["replicas"] for name in "ab") == 6
-            assert sum(w.requests().values()) - before < 12 * 40
-            scene.ask(4)
-            await scene.comes_to(2, 2)
-            assert not guard.broken
-
-    simulate(story)
+    scene = Scene(world, kind, {"a": {"maxReplicas": 6}, "b": {}}, strategy=adaptive(30, 300))
+    scene.workload = {"template": with_requests(scene, "1")}
+    scene.ask(4)
+    await asyncio.sleep(120)
+    guard = Guard(scene)
+    scene.ask(6)
+    await asyncio.sleep(600)
+    before = sum(world.requests().values())
+    await asyncio.sleep(3600)
+    assert scene.ready() == 4
+    assert sum(scene.entry(name)["replicas"] for name in "ab") == 6
+    assert sum(world.requests().values()) - before < 12 * 40
+    scene.ask(4)
+    await scene.comes_to(2, 2)
+    assert not guard.broken
 
 
 def with_requests(scene, cpu):
@@ -308,7 +266,7 @@ def with_requests(scene, cpu):
 
 async def trouble(scene, guard, seed):
     """Nodes are closed and opened, pods are lost, the controller dies: all by chance, and all is well at the end."""
-    w, random = scene.w, Random(seed)
+    world, random = scene.world, Random(seed)
     for _ in range(30):
         subset = random.choice("abc")
         match random.choice(["close", "open", "lose", "lose", "die", "wait"]):
@@ -319,10 +277,10 @@ async def trouble(scene, guard, seed):
             case "lose" if scene.pods(subset):
                 lost = random.choice(scene.pods(subset))
                 guard.expected.add(lost["metadata"]["uid"])
-                w.members[scene.home(subset)].access.delete("pods", "default", lost["metadata"]["name"])
+                world.members[scene.home(subset)].access.delete("pods", "default", lost["metadata"]["name"])
             case "die":
-                w.kill_controller()
-                w.start_controller()
+                world.kill_controller()
+                world.start_controller()
             case _:
                 await asyncio.sleep(random.choice([3, 12, 30]))
         await asyncio.sleep(random.random() * 4)
@@ -331,41 +289,33 @@ async def trouble(scene, guard, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_nodes_do_no_ready_pod_goes_for_another_that_has_no_node(kind, seed):
+async def test_whatever_nodes_do_no_ready_pod_goes_for_another_that_has_no_node(kind, seed):
     """I4, I7, I9"""
-
-    async def story():
-        async with world_for(kind, seed) as w:
-            scene = Scene(
-                w, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=adaptive(5, 20)
-            )
-            scene.ask(9)
-            await scene.comes_to(4, 4, 1)
-            guard = Guard(scene)
-            await trouble(scene, guard, seed)
-            await w.until(lambda: scene.ready() == 9 and not scene.unschedulable(), what="the end")
-            await scene.settles()
-            assert sum(len(scene.pods(name)) for name in "abc") == 9
-            assert not guard.broken
-
-    simulate(story)
+    async with world_for(kind, seed) as world:
+        scene = Scene(
+            world, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=adaptive(5, 20)
+        )
+        scene.ask(9)
+        await scene.comes_to(4, 4, 1)
+        guard = Guard(scene)
+        await trouble(scene, guard, seed)
+        await world.until(lambda: scene.ready() == 9 and not scene.unschedulable(), what="the end")
+        await scene.settles()
+        assert sum(len(scene.pods(name)) for name in "abc") == 9
+        assert not guard.broken
 
 
 @pytest.mark.parametrize("kind", UNORDERED)
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_nodes_do_stand_ins_go_only_when_the_others_are_ready(kind, seed):
+async def test_whatever_nodes_do_stand_ins_go_only_when_the_others_are_ready(kind, seed):
     """I4, I7, I9"""
     strategy = adaptive(5, 20, reserveUnschedulablePods=True)
-
-    async def story():
-        async with world_for(kind, seed) as w:
-            scene = Scene(w, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=strategy)
-            scene.ask(9)
-            await scene.comes_to(4, 4, 1)
-            guard = Guard(scene, enough=9)
-            await trouble(scene, guard, seed)
-            await scene.comes_to(4, 4, 1, marked=[], reserved=[0, 0, 0])
-            await scene.settles()
-            assert not guard.broken
-
-    simulate(story)
+    async with world_for(kind, seed) as world:
+        scene = Scene(world, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=strategy)
+        scene.ask(9)
+        await scene.comes_to(4, 4, 1)
+        guard = Guard(scene, enough=9)
+        await trouble(scene, guard, seed)
+        await scene.comes_to(4, 4, 1, marked=[], reserved=[0, 0, 0])
+        await scene.settles()
+        assert not guard.broken

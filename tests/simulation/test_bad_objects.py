@@ -5,12 +5,11 @@ import base64
 import json
 
 import pytest
-import structlog
 
 from tests.support.inprocess import InProcessTransport
 from tests.support.planning import manifest
-from tests.support.world import UDS, simulate, world
-from uniteddeployment.controller import controller as controller_module
+from tests.support.world import UDS
+from uniteddeployment.controller import planner as planner_module
 from uniteddeployment.kube.client import Client
 from uniteddeployment_api import names
 
@@ -18,22 +17,22 @@ CLUSTERS = f"{names.API_PATH}/namespaces/default/clusters"
 SECRETS = "/api/v1/namespaces/default/secrets"
 
 
-def cluster(w, name, *, server=None, data=None, **spec):
+def cluster(world, name, *, server=None, data=None, **spec):
     """A Cluster object with a Secret of its own."""
     if data is not None:
         secret = {"metadata": {"name": name}, "data": {k: base64.b64encode(v).decode() for k, v in data.items()}}
-        w.request(w.host, "POST", SECRETS, secret)
+        world.request(world.host, "POST", SECRETS, secret)
     body = {
         "apiVersion": names.API_VERSION,
         "kind": "Cluster",
         "metadata": {"name": name},
         "spec": {"credentials": {"secretRef": {"name": name}}, **({"server": server} if server else {}), **spec},
     }
-    w.request(w.host, "POST", CLUSTERS, body)
+    world.request(world.host, "POST", CLUSTERS, body)
 
 
-def ready_condition(w, name):
-    found = w.host.access.get("clusters.uniteddeployment.io", "default", name)
+def ready_condition(world, name):
+    found = world.host.access.get("clusters.uniteddeployment.io", "default", name)
     return next(iter((found.get("status") or {}).get("conditions", ())), {})
 
 
@@ -67,28 +66,23 @@ BAD_CLUSTERS = {
 }
 
 
-def test_clusters_and_secrets_that_cannot_be_used_say_why_and_stop_nobody():
+async def test_clusters_and_secrets_that_cannot_be_used_say_why_and_stop_nobody(world):
     """I10, I12: each ended the controller for all. They are tried again, and one that is corrected is taken up."""
-
-    async def story():
-        async with world() as w:
-            for name, (options, _) in BAD_CLUSTERS.items():
-                cluster(w, name, **options)
-            w.apply(manifest())
-            await w.until(w.settled, 60, what="the application")
-            for name, (_, complaint) in BAD_CLUSTERS.items():
-                await w.until(lambda name=name: w.phase(name) == "Pending", 60, what=name)
-                assert complaint in ready_condition(w, name)["message"], name
-            await asyncio.sleep(300)
-            w.apply(manifest(image="app:2"))
-            await w.until(w.settled, what="the new image")
-            token = {"stringData": {"token": "x"}, "data": None}
-            w.request(w.host, "PATCH", f"{SECRETS}/port", token, content_type="application/merge-patch+json")
-            right = {"spec": {"server": "https://member-1.test:6443"}}
-            w.request(w.host, "PATCH", f"{CLUSTERS}/port", right, content_type="application/merge-patch+json")
-            await w.until(lambda: "refuses our credentials" in ready_condition(w, "port")["message"], what="an answer")
-
-    simulate(story)
+    for name, (options, _) in BAD_CLUSTERS.items():
+        cluster(world, name, **options)
+    world.apply(manifest())
+    await world.until(world.settled, 60, what="the application")
+    for name, (_, complaint) in BAD_CLUSTERS.items():
+        await world.until(lambda name=name: world.phase(name) == "Pending", 60, what=name)
+        assert complaint in ready_condition(world, name)["message"], name
+    await asyncio.sleep(300)
+    world.apply(manifest(image="app:2"))
+    await world.until(world.settled, what="the new image")
+    token = {"stringData": {"token": "x"}, "data": None}
+    world.request(world.host, "PATCH", f"{SECRETS}/port", token, content_type="application/merge-patch+json")
+    right = {"spec": {"server": "https://member-1.test:6443"}}
+    world.request(world.host, "PATCH", f"{CLUSTERS}/port", right, content_type="application/merge-patch+json")
+    await world.until(lambda: "refuses our credentials" in ready_condition(world, "port")["message"], what="an answer")
 
 
 class Injecting(InProcessTransport):
@@ -122,46 +116,38 @@ DEEP = b'{"a":' * 3000 + b"1" + b"}" * 3000
     ],
     ids=range(9),
 )
-def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(poison):
-    async def story():
-        async with world(controller=False) as w:
+@pytest.mark.fleet(controller=False)
+async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(world, poison):
 
-            def client(where, token=None):
-                made = type("Made", (Injecting,), {"objects": (poison,)}) if where is w.host else InProcessTransport
-                transport = made(where, token or "admin-token", where.name)
-                w.transports[where.name] = transport
-                return Client(transport, where.name, field_manager=names.FIELD_MANAGER)
+    def client(where, token=None):
+        made = type("Made", (Injecting,), {"objects": (poison,)}) if where is world.host else InProcessTransport
+        transport = made(where, token or "admin-token", where.name)
+        world.transports[where.name] = transport
+        return Client(transport, where.name, field_manager=names.FIELD_MANAGER)
 
-            w.client = client
-            w.start_controller()
-            await asyncio.sleep(5)
-            w.apply(manifest())
-            await w.until(w.settled, 60, what="the application")
-            w.apply(manifest(image="app:2"))
-            await w.until(w.settled, 120, what="the new image")
-
-    simulate(story)
+    world.client = client
+    world.start_controller()
+    await asyncio.sleep(5)
+    world.apply(manifest())
+    await world.until(world.settled, 60, what="the application")
+    world.apply(manifest(image="app:2"))
+    await world.until(world.settled, 120, what="the new image")
 
 
-def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on():
+async def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on(world):
     """I11: an API server takes ten thousand levels."""
-
-    async def story():
-        async with world() as w:
-            document = manifest()
-            document["spec"]["template"]["statefulSetTemplate"]["spec"]["x"] = nested(65)
-            w.apply(document)
-            other = manifest()
-            other["metadata"]["name"] = "other"
-            w.apply(other)
-            await w.until(lambda: w.settled("other"), 60, what="the other application")
-            await w.until(lambda: w.condition("Stalled") == "True", 60, what="the condition")
-            message = next(one["message"] for one in w.status()["conditions"] if one["type"] == "Stalled")
-            assert "spec.template.statefulSetTemplate.spec: must not be nested" in message
-            w.apply(manifest())
-            await w.until(w.settled, 60, what="the corrected one")
-
-    simulate(story)
+    document = manifest()
+    document["spec"]["template"]["statefulSetTemplate"]["spec"]["x"] = nested(65)
+    world.apply(document)
+    other = manifest()
+    other["metadata"]["name"] = "other"
+    world.apply(other)
+    await world.until(lambda: world.settled("other"), 60, what="the other application")
+    await world.until(lambda: world.condition("Stalled") == "True", 60, what="the condition")
+    message = next(one["message"] for one in world.status()["conditions"] if one["type"] == "Stalled")
+    assert "spec.template.statefulSetTemplate.spec: must not be nested" in message
+    world.apply(manifest())
+    await world.until(world.settled, 60, what="the corrected one")
 
 
 def nested(levels):
@@ -171,56 +157,46 @@ def nested(levels):
     return value
 
 
-def test_an_application_that_makes_the_planner_fail_says_so_and_the_others_go_on(monkeypatch):
-    async def story():
-        async with world() as w:
-            plan = controller_module.plan
-            broken = {"web"}
+async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others_go_on(world, monkeypatch):
+    plan = planner_module.plan
+    broken = {"web"}
 
-            def fails(subject, observed):
-                if subject.name in broken:
-                    raise ZeroDivisionError("what it was about")
-                return plan(subject, observed)
+    def fails(subject, observed):
+        if subject.name in broken:
+            raise ZeroDivisionError("what it was about")
+        return plan(subject, observed)
 
-            monkeypatch.setattr(controller_module, "plan", fails)
-            w.apply(manifest())
-            other = manifest()
-            other["metadata"]["name"] = "other"
-            w.apply(other)
-            await w.until(lambda: w.settled("other"), 60, what="the other application")
-            await w.until(lambda: w.condition("Stalled") == "True", 60, what="the condition")
-            messages = [one["message"] for one in w.status()["conditions"]]
-            assert any("internal error: ZeroDivisionError" in one for one in messages)
-            assert "what it was about" not in str(w.ud())
-            version = w.host.access.get(UDS, "default", "web")["metadata"]["resourceVersion"]
-            await asyncio.sleep(600)
-            assert w.host.access.get(UDS, "default", "web")["metadata"]["resourceVersion"] == version
-            broken.clear()
-            await w.until(w.settled, 120, what="the application")
-
-    with structlog.testing.capture_logs():  # to print that many tracebacks takes a minute
-        simulate(story)
+    monkeypatch.setattr(planner_module, "plan", fails)
+    world.apply(manifest())
+    other = manifest()
+    other["metadata"]["name"] = "other"
+    world.apply(other)
+    await world.until(lambda: world.settled("other"), 60, what="the other application")
+    await world.until(lambda: world.condition("Stalled") == "True", 60, what="the condition")
+    messages = [one["message"] for one in world.status()["conditions"]]
+    assert any("internal error: ZeroDivisionError" in one for one in messages)
+    assert "what it was about" not in str(world.ud())
+    version = world.host.access.get(UDS, "default", "web")["metadata"]["resourceVersion"]
+    await asyncio.sleep(600)
+    assert world.host.access.get(UDS, "default", "web")["metadata"]["resourceVersion"] == version
+    broken.clear()
+    await world.until(world.settled, 120, what="the application")
 
 
-def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused():
+async def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused(world):
     """24 copies of a list to its own end."""
-
-    async def story():
-        async with world() as w:
-            document = manifest()
-            first = {"op": "add", "path": "/metadata/annotations/x", "value": {"l": ["x" * 100]}}
-            again = {"op": "copy", "from": "/metadata/annotations/x/l", "path": "/metadata/annotations/x/l/-"}
-            document["spec"]["topology"]["subsets"][0]["overrides"] = [first, *[again] * 24]
-            w.apply(document)
-            other = manifest()
-            other["metadata"]["name"] = "other"
-            w.apply(other)
-            await w.until(lambda: w.settled("other"), 60, what="the other application")
-            await w.until(lambda: w.condition("Stalled") == "True", 60, what="the condition")
-            message = next(one["message"] for one in w.status()["conditions"] if one["type"] == "Stalled")
-            assert "spec.topology.subsets[0].overrides[12].from" in message
-            assert "must not copy more than 256 KiB in total" in message
-            w.apply(manifest())
-            await w.until(w.settled, 60, what="the corrected one")
-
-    simulate(story)
+    document = manifest()
+    first = {"op": "add", "path": "/metadata/annotations/x", "value": {"l": ["x" * 100]}}
+    again = {"op": "copy", "from": "/metadata/annotations/x/l", "path": "/metadata/annotations/x/l/-"}
+    document["spec"]["topology"]["subsets"][0]["overrides"] = [first, *[again] * 24]
+    world.apply(document)
+    other = manifest()
+    other["metadata"]["name"] = "other"
+    world.apply(other)
+    await world.until(lambda: world.settled("other"), 60, what="the other application")
+    await world.until(lambda: world.condition("Stalled") == "True", 60, what="the condition")
+    message = next(one["message"] for one in world.status()["conditions"] if one["type"] == "Stalled")
+    assert "spec.topology.subsets[0].overrides[12].from" in message
+    assert "copy more than 256 KiB together" in message
+    world.apply(manifest())
+    await world.until(world.settled, 60, what="the corrected one")

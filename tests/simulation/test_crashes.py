@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.kruise import ALL_KINDS, kruise_world
+from tests.support.kruise import ALL_KINDS
 from tests.support.planning import manifest
 from tests.support.watchdog import Watchdog, workloads
-from tests.support.world import World, simulate
+from tests.support.world import World
 from uniteddeployment_api import names
 
 MOST_WRITES = {
@@ -85,8 +85,8 @@ STORY = (
 class Story:
     """The story in a world, with a kill at the same write of each of its steps."""
 
-    def __init__(self, w: World, kind: str, write: int | None = None, *, reached: bool = False) -> None:
-        self._w = w
+    def __init__(self, world: World, kind: str, write: int | None = None, *, reached: bool = False) -> None:
+        self._w = world
         self._kind = kind
         self._write, self._reached = write, reached
         self.most = 0
@@ -138,51 +138,39 @@ class Story:
     ("kind", "write"), [(kind, write) for kind, most in MOST_WRITES.items() for write in range(1, most + 1)]
 )
 @pytest.mark.parametrize("reached", [False, True], ids=["before-the-server-has-it", "before-the-answer"])
-def test_a_kill_at_any_write_of_any_step_ends_in_the_same_state(kind, write, reached):
+@pytest.mark.fleet(openkruise=True, members=2)
+async def test_a_kill_at_any_write_of_any_step_ends_in_the_same_state(world, kind, write, reached):
     """I9, I6: no second workload, nothing left over, and never more updated pods than the partitions allow."""
-
-    async def story():
-        async with kruise_world(members=2) as w:
-            await Story(w, kind, write, reached=reached).tell()
-
-    simulate(story)
+    await Story(world, kind, write, reached=reached).tell()
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_there_is_a_kill_for_every_write_of_every_step(kind):
+@pytest.mark.fleet(openkruise=True, members=2)
+async def test_there_is_a_kill_for_every_write_of_every_step(world, kind):
     """Otherwise the test above would miss the last writes of a step."""
-
-    async def story():
-        async with kruise_world(members=2) as w:
-            told = Story(w, kind)
-            await told.tell()
-            assert told.most == MOST_WRITES[kind]
-
-    simulate(story)
+    told = Story(world, kind)
+    await told.tell()
+    assert told.most == MOST_WRITES[kind]
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "stopped"])
-def test_a_killed_controller_writes_nothing_more_and_a_stopped_one_finishes_its_pass(kind, killed):
+@pytest.mark.fleet(openkruise=True, members=2)
+async def test_a_killed_controller_writes_nothing_more_and_a_stopped_one_finishes_its_pass(world, kind, killed):
     """I9: a stop does not stand for a crash, for it leaves nothing half done."""
-
-    async def story():
-        async with kruise_world(members=2) as w:
-            await w.controller.synced.wait()
-            for member in w.members.values():
-                member.faults.set(latency=0.5)
-            w.apply(STORY[0].document(kind))
-            await asyncio.sleep(0.4)  # the writes in the members are on their way
-            before = w.ud()
-            assert before["metadata"]["finalizers"]
-            if killed:
-                w.kill_controller()
-                await asyncio.sleep(120)
-                assert w.ud() == before
-                assert not any(workloads(w, member) for member in w.members)
-            else:
-                await w.stop_controller()
-                assert all(workloads(w, member) for member in w.members)
-                assert w.status()["observedGeneration"] == 1
-
-    simulate(story)
+    await world.controller.synced.wait()
+    for member in world.members.values():
+        member.faults.set(latency=0.5)
+    world.apply(STORY[0].document(kind))
+    await asyncio.sleep(0.4)  # the writes in the members are on their way
+    before = world.ud()
+    assert before["metadata"]["finalizers"]
+    if killed:
+        world.kill_controller()
+        await asyncio.sleep(120)
+        assert world.ud() == before
+        assert not any(workloads(world, member) for member in world.members)
+    else:
+        await world.stop_controller()
+        assert all(workloads(world, member) for member in world.members)
+        assert world.status()["observedGeneration"] == 1

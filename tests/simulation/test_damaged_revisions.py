@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.planning import manifest
 from tests.support.watchdog import Watchdog
-from tests.support.world import simulate, world
 from uniteddeployment_api import names
 
 REVISIONS = "controllerrevisions.apps"
@@ -32,63 +31,58 @@ DATA = {
 }
 
 
-def damage(w, name, **changes):
+def damage(world, name, **changes):
     """Put another ControllerRevision in the place of one, as somebody who may delete and create them can."""
-    access = w.host.access
+    access = world.host.access
     found = access.get(REVISIONS, "default", name)
     access.delete(REVISIONS, "default", name)
     metadata = {key: value for key, value in found["metadata"].items() if key not in ("uid", "resourceVersion")}
     access.create(REVISIONS, {**found, "metadata": metadata, **changes}, manager="somebody")
 
 
-async def quiet(w):
+async def quiet(world):
     """Nothing is asked of any server for half an hour."""
     await asyncio.sleep(90)
-    before = w.requests()
+    before = world.requests()
     await asyncio.sleep(1800)
-    assert w.requests() == before
+    assert world.requests() == before
 
 
-async def canary(w, kind):
-    w.apply(manifest(kind=kind))
-    await w.until(w.settled, what="creation")
-    w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
-    await w.until(w.settled, what="the canary")
-    return w.status()["currentRevision"]
+async def canary(world, kind):
+    world.apply(manifest(kind=kind))
+    await world.until(world.settled, what="creation")
+    world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+    await world.until(world.settled, what="the canary")
+    return world.status()["currentRevision"]
 
 
 @pytest.mark.parametrize(
     ("kind", "data"), [*(("statefulSetTemplate", one) for one in DATA), ("deploymentTemplate", "another template")]
 )
-def test_a_stable_template_that_was_damaged_is_never_used_and_stalls_what_needs_it(kind, data):
+async def test_a_stable_template_that_was_damaged_is_never_used_and_stalls_what_needs_it(world, kind, data):
     """I6, I16: the message names the revision and the way out, and that works."""
-
-    async def story():
-        async with world() as w:
-            stable = await canary(w, kind)
-            damage(w, stable, data=DATA[data])
-            await asyncio.sleep(60)
-            assert w.settled(), "nothing has to be created as yet"
-            w.apply(manifest(kind=kind, image="app:2", replicas=0, partitions=HALF))
-            await w.until(lambda: not any(map(w.pods, w.members)), what="zero")
-            dog = Watchdog(w)
-            dog.allow("app:2", {"member-1": 2, "member-2": 1, "member-3": 1})
-            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
-            await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
-            reason = w.status()["subsetStatuses"][0]["reason"]
-            assert f"ControllerRevision {stable} of the stable version cannot be used" in reason
-            assert len(reason) < 600
-            await quiet(w)
-            assert not any("evil:1" in w.images(member) for member in w.members)
-            assert not dog.broken
-            w.apply(manifest(kind=kind, partitions=HALF))
-            await w.until(w.settled, what="the earlier template")
-            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
-            await w.until(w.settled, what="the canary again")
-            assert w.images("member-1") == {"app:1": 2, "app:2": 2}
-            assert not dog.broken
-
-    simulate(story)
+    stable = await canary(world, kind)
+    damage(world, stable, data=DATA[data])
+    await asyncio.sleep(60)
+    assert world.settled(), "nothing has to be created as yet"
+    world.apply(manifest(kind=kind, image="app:2", replicas=0, partitions=HALF))
+    await world.until(lambda: not any(map(world.pods, world.members)), what="zero")
+    dog = Watchdog(world)
+    dog.allow("app:2", {"member-1": 2, "member-2": 1, "member-3": 1})
+    world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+    await world.until(lambda: world.condition("Stalled") == "True", what="the condition")
+    reason = world.status()["subsetStatuses"][0]["reason"]
+    assert f"ControllerRevision {stable} of the stable version cannot be used" in reason
+    assert len(reason) < 600
+    await quiet(world)
+    assert not any("evil:1" in world.images(member) for member in world.members)
+    assert not dog.broken
+    world.apply(manifest(kind=kind, partitions=HALF))
+    await world.until(world.settled, what="the earlier template")
+    world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+    await world.until(world.settled, what="the canary again")
+    assert world.images("member-1") == {"app:1": 2, "app:2": 2}
+    assert not dog.broken
 
 
 ANNOTATIONS = ["{", '["a"]', '{"member-1": 5}', "[" * 5000, '{"member-1": "garbage"}']
@@ -96,25 +90,20 @@ ANNOTATIONS = ["{", '["a"]', '{"member-1": 5}', "[" * 5000, '{"member-1": "garba
 
 @pytest.mark.parametrize("annotation", ANNOTATIONS)
 @pytest.mark.parametrize("of", ["currentRevision", "updatedRevision"])
-def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(annotation, of):
+async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(world, annotation, of):
     """I3, I16: the revision of the template as it is is written anew; the other one is not used."""
-
-    async def story():
-        async with world() as w:
-            await canary(w, "statefulSetTemplate")
-            before = {pod["metadata"]["uid"] for member in w.members for pod in w.pods(member)}
-            name = w.status()[of]
-            found = w.host.access.get(REVISIONS, "default", name)
-            annotations = {**found["metadata"]["annotations"], names.ANNOTATION_SUBSET_REVISIONS: annotation}
-            w.host.access.update(
-                REVISIONS, {**found, "metadata": {**found["metadata"], "annotations": annotations}}, manager="somebody"
-            )
-            await quiet(w)
-            assert {pod["metadata"]["uid"] for member in w.members for pod in w.pods(member)} == before
-            now = w.host.access.get(REVISIONS, "default", name)["metadata"]["annotations"]
-            repaired = names.ANNOTATION_SUBSET_REVISIONS not in now
-            assert repaired == (of == "updatedRevision")
-            w.apply(manifest(image="app:3", partitions=HALF))
-            await w.until(lambda: all("app:3" in w.images(member) for member in w.members), what="another version")
-
-    simulate(story)
+    await canary(world, "statefulSetTemplate")
+    before = {pod["metadata"]["uid"] for member in world.members for pod in world.pods(member)}
+    name = world.status()[of]
+    found = world.host.access.get(REVISIONS, "default", name)
+    annotations = {**found["metadata"]["annotations"], names.ANNOTATION_SUBSET_REVISIONS: annotation}
+    world.host.access.update(
+        REVISIONS, {**found, "metadata": {**found["metadata"], "annotations": annotations}}, manager="somebody"
+    )
+    await quiet(world)
+    assert {pod["metadata"]["uid"] for member in world.members for pod in world.pods(member)} == before
+    now = world.host.access.get(REVISIONS, "default", name)["metadata"]["annotations"]
+    repaired = names.ANNOTATION_SUBSET_REVISIONS not in now
+    assert repaired == (of == "updatedRevision")
+    world.apply(manifest(image="app:3", partitions=HALF))
+    await world.until(lambda: all("app:3" in world.images(member) for member in world.members), what="another version")

@@ -1,8 +1,9 @@
 """Disjoint ordinals end to end."""
 
+import pytest
+
 from tests.support.planning import manifest
 from tests.support.templates import applied, done, entries, ordinals, uids
-from tests.support.world import simulate, world
 
 
 def disjoint(*shares, total, block=10, **more):
@@ -11,60 +12,49 @@ def disjoint(*shares, total, block=10, **more):
     return doc
 
 
-def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go():
-    async def story():
-        async with world(members=3) as w:
-            await done(w, disjoint(("member-1", 2), ("member-2", 2), total=4))
-            assert [ordinals(w, one) for one in w.members] == [[0, 1], [10, 11], []]
-            before = uids(w, "member-2")
-            # A new one before the others, and the order turned round.
-            await done(w, disjoint(("member-3", 2), ("member-2", 2), ("member-1", 2), total=6))
-            assert [ordinals(w, one) for one in w.members] == [[0, 1], [10, 11], [20, 21]]
-            assert {name: one["ordinalsStart"] for name, one in entries(w).items()} == {
-                "member-3": 20,
-                "member-2": 10,
-                "member-1": 0,
-            }
-            assert uids(w, "member-2") == before
-            await done(w, disjoint(("member-3", 2), ("member-2", 2), total=4))
-            await w.until(lambda: not w.pods("member-1"), what="removal")
-            await done(w, disjoint(("member-3", 2), ("member-1", 2), ("member-2", 2), total=6))
-            assert [ordinals(w, one) for one in w.members] == [[0, 1], [10, 11], [20, 21]]
-            assert uids(w, "member-2") == before
-
-    simulate(story)
+@pytest.mark.fleet(members=3)
+async def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go(world):
+    await done(world, disjoint(("member-1", 2), ("member-2", 2), total=4))
+    assert [ordinals(world, one) for one in world.members] == [[0, 1], [10, 11], []]
+    before = uids(world, "member-2")
+    # A new one before the others, and the order turned round.
+    await done(world, disjoint(("member-3", 2), ("member-2", 2), ("member-1", 2), total=6))
+    assert [ordinals(world, one) for one in world.members] == [[0, 1], [10, 11], [20, 21]]
+    assert {name: one["ordinalsStart"] for name, one in entries(world).items()} == {
+        "member-3": 20,
+        "member-2": 10,
+        "member-1": 0,
+    }
+    assert uids(world, "member-2") == before
+    await done(world, disjoint(("member-3", 2), ("member-2", 2), total=4))
+    await world.until(lambda: not world.pods("member-1"), what="removal")
+    await done(world, disjoint(("member-3", 2), ("member-1", 2), ("member-2", 2), total=6))
+    assert [ordinals(world, one) for one in world.members] == [[0, 1], [10, 11], [20, 21]]
+    assert uids(world, "member-2") == before
 
 
-def test_the_partition_counts_from_the_first_ordinal():
+@pytest.mark.fleet(members=2)
+async def test_the_partition_counts_from_the_first_ordinal(world):
     """I6"""
-
-    async def story():
-        async with world(members=2) as w:
-            shares = ("member-1", 2), ("member-2", 3)
-            await done(w, disjoint(*shares, total=5))
-            await applied(w, disjoint(*shares, total=5, image="app:2", partitions={"member-1": 1, "member-2": 1}))
-            assert w.images("member-2") == {"app:1": 1, "app:2": 2}
-            old = [pod for pod in w.pods("member-2") if pod["spec"]["containers"][0]["image"] == "app:1"]
-            assert old[0]["metadata"]["name"] == "web-member-2-10"
-            more = ("member-1", 2), ("member-2", 4)
-            await applied(w, disjoint(*more, total=6, image="app:2", partitions={"member-1": 1, "member-2": 2}))
-            await w.until(lambda: len(w.pods("member-2")) == 4 and w.settled())
-            assert w.images("member-2")["app:2"] <= 2
-
-    simulate(story)
+    shares = ("member-1", 2), ("member-2", 3)
+    await done(world, disjoint(*shares, total=5))
+    await applied(world, disjoint(*shares, total=5, image="app:2", partitions={"member-1": 1, "member-2": 1}))
+    assert world.images("member-2") == {"app:1": 1, "app:2": 2}
+    old = [pod for pod in world.pods("member-2") if pod["spec"]["containers"][0]["image"] == "app:1"]
+    assert old[0]["metadata"]["name"] == "web-member-2-10"
+    more = ("member-1", 2), ("member-2", 4)
+    await applied(world, disjoint(*more, total=6, image="app:2", partitions={"member-1": 1, "member-2": 2}))
+    await world.until(lambda: len(world.pods("member-2")) == 4 and world.settled())
+    assert world.images("member-2")["app:2"] <= 2
 
 
-def test_more_pods_than_ordinals_find_no_place_and_the_reason_is_told():
+@pytest.mark.fleet(members=2)
+async def test_more_pods_than_ordinals_find_no_place_and_the_reason_is_told(world):
     """I4"""
-
-    async def story():
-        async with world(members=2) as w:
-            doc = disjoint(("member-1", {"weight": 1}), ("member-2", {"weight": 1}), total=4, block=2)
-            await done(w, doc)
-            doc["spec"]["replicas"] = 6
-            w.apply(doc)
-            await w.until(lambda: w.status()["unplacedReplicas"] == 2)
-            assert "its ordinals are 0 to 1" in w.status()["subsetStatuses"][0]["reason"]
-            assert [ordinals(w, one) for one in w.members] == [[0, 1], [2, 3]]
-
-    simulate(story)
+    doc = disjoint(("member-1", {"weight": 1}), ("member-2", {"weight": 1}), total=4, block=2)
+    await done(world, doc)
+    doc["spec"]["replicas"] = 6
+    world.apply(doc)
+    await world.until(lambda: world.status()["unplacedReplicas"] == 2)
+    assert "its ordinals are 0 to 1" in world.status()["subsetStatuses"][0]["reason"]
+    assert [ordinals(world, one) for one in world.members] == [[0, 1], [2, 3]]

@@ -7,7 +7,6 @@ import pytest
 from tests.support.planning import manifest
 from tests.support.templates import PATH, done
 from tests.support.watchdog import workloads
-from tests.support.world import simulate, world
 from uniteddeployment_api import names
 
 
@@ -15,63 +14,51 @@ def document(**more):
     return manifest(shares={"member-1": 2}, replicas=2, **more)
 
 
-def take_away(w):
+def take_away(world):
     """As somebody does who believes that it is in the way."""
     patch = {"metadata": {"finalizers": None}}
-    w.request(w.host, "PATCH", f"{PATH}/web", patch, content_type="application/merge-patch+json")
+    world.request(world.host, "PATCH", f"{PATH}/web", patch, content_type="application/merge-patch+json")
 
 
-def guarded(w):
-    return names.FINALIZER in w.ud()["metadata"].get("finalizers", ())
+def guarded(world):
+    return names.FINALIZER in world.ud()["metadata"].get("finalizers", ())
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_finalizer_that_somebody_removes_is_put_back_at_once(paused):
+@pytest.mark.fleet(members=1)
+async def test_a_finalizer_that_somebody_removes_is_put_back_at_once(world, paused):
     """I9: with the event that shows it missing, not with the next write; a pause does not concern it."""
-
-    async def story():
-        async with world(members=1) as w:
-            await done(w, document())
-            if paused:
-                w.apply(document(paused=True))
-                await asyncio.sleep(5)
-            written = {name: len(one.sent) for name, one in w.transports.items()}
-            take_away(w)
-            await asyncio.sleep(1)
-            assert guarded(w)
-            sent = [one for name, t in w.transports.items() for one in t.sent[written[name] :]]
-            assert [(one.verb, one.resource) for one in sent] == [("patch", "uniteddeployments")]
-            w.delete()
-            await w.until(lambda: w.ud() is None and not workloads(w, "member-1"), what="the deletion")
-
-    simulate(story)
+    await done(world, document())
+    if paused:
+        world.apply(document(paused=True))
+        await asyncio.sleep(5)
+    written = {name: len(one.sent) for name, one in world.transports.items()}
+    take_away(world)
+    await asyncio.sleep(1)
+    assert guarded(world)
+    sent = [one for name, t in world.transports.items() for one in t.sent[written[name] :]]
+    assert [(one.verb, one.resource) for one in sent] == [("patch", "uniteddeployments")]
+    world.delete()
+    await world.until(lambda: world.ud() is None and not workloads(world, "member-1"), what="the deletion")
 
 
-def test_a_finalizer_that_was_removed_while_the_controller_was_down_is_put_back():
+@pytest.mark.fleet(members=1)
+async def test_a_finalizer_that_was_removed_while_the_controller_was_down_is_put_back(world):
     """I9: it is looked at with each plan, also when nothing else is to be done."""
-
-    async def story():
-        async with world(members=1) as w:
-            await done(w, document())
-            await w.stop_controller()
-            take_away(w)
-            w.start_controller()
-            await w.until(lambda: guarded(w), seconds=10, what="the finalizer")
-
-    simulate(story)
+    await done(world, document())
+    await world.stop_controller()
+    take_away(world)
+    world.start_controller()
+    await world.until(lambda: guarded(world), seconds=10, what="the finalizer")
 
 
-def test_an_application_without_workloads_needs_no_finalizer():
+@pytest.mark.fleet(members=1)
+async def test_an_application_without_workloads_needs_no_finalizer(world):
     """I3: nothing is written for an application that has nothing anywhere."""
-
-    async def story():
-        async with world(members=1) as w:
-            document_ = document()
-            document_["spec"]["topology"]["subsets"] = []
-            document_["spec"]["replicas"] = 0
-            w.apply(document_)
-            await w.until(lambda: w.status().get("observedGeneration") == 1, what="a status")
-            await asyncio.sleep(5)
-            assert not guarded(w)
-
-    simulate(story)
+    document_ = document()
+    document_["spec"]["topology"]["subsets"] = []
+    document_["spec"]["replicas"] = 0
+    world.apply(document_)
+    await world.until(lambda: world.status().get("observedGeneration") == 1, what="a status")
+    await asyncio.sleep(5)
+    assert not guarded(world)

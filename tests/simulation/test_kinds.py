@@ -14,12 +14,10 @@ from tests.support.kruise import (
     RESOURCES,
     definitions,
     install,
-    kruise_world,
-    world_for,
 )
 from tests.support.planning import manifest
 from tests.support.watchdog import Watchdog, workloads
-from tests.support.world import TOKEN, simulate
+from tests.support.world import TOKEN
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.client import Client
 from uniteddeployment_api import names
@@ -31,227 +29,188 @@ def on(kind, shares, **more):
     return manifest(kind=kind, shares=shares, **more)
 
 
-def entry(w, subset):
-    return next(one for one in w.status()["subsetStatuses"] if one["name"] == subset)
+def entry(world, subset):
+    return next(one for one in world.status()["subsetStatuses"] if one["name"] == subset)
 
 
-def template_of(w, member):
+def template_of(world, member):
     """The pod template of the newest workload in a member."""
-    found = sorted(workloads(w, member).values(), key=lambda one: int(one["metadata"]["resourceVersion"]))
+    found = sorted(workloads(world, member).values(), key=lambda one: int(one["metadata"]["resourceVersion"]))
     return found[-1]["spec"]["template"]
 
 
-def sizes(w, *members):
-    return [len([pod for pod in w.pods(member) if "deletionTimestamp" not in pod["metadata"]]) for member in members]
+def sizes(world, *members):
+    return [
+        len([pod for pod in world.pods(member) if "deletionTimestamp" not in pod["metadata"]]) for member in members
+    ]
 
 
-async def applied(w, document, what=""):
-    w.apply(document)
-    await w.until(w.settled, what=what)
-
-
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_workload_says_whose_it_is_and_carries_what_the_template_and_the_subset_say(kind):
-    async def story():
-        async with world_for(kind, members=2) as w:
-            document = on(kind, {"member-1": 1, "member-2": 1}, replicas=2)
-            document["spec"]["template"][kind]["metadata"] = {"annotations": {"team": "blue"}}
-            document["spec"]["topology"]["subsets"][0]["patch"] = {"metadata": {"annotations": {"zone": "one"}}}
-            await applied(w, document, "creation")
-            (child,) = workloads(w, "member-1").values()
-            assert child["metadata"]["namespace"] == "default"
-            assert child["metadata"]["annotations"]["team"] == "blue"
-            expected = {names.LABEL_NAME: "web", names.LABEL_SUBSET: "member-1"}
-            assert expected.items() <= child["metadata"]["labels"].items()
-            assert ({"app": "web"} | expected).items() <= child["spec"]["template"]["metadata"]["labels"].items()
-            assert {"app": "web", names.LABEL_SUBSET: "member-1"}.items() <= child["spec"]["selector"][
-                "matchLabels"
-            ].items()
-            (pod,) = w.pods("member-1")
-            assert pod["metadata"]["annotations"]["zone"] == "one"
-            assert pod["metadata"]["labels"][names.LABEL_REVISION] == child["metadata"]["labels"][names.LABEL_REVISION]
-            assert "zone" not in w.pods("member-2")[0]["metadata"].get("annotations", {})
-
-    simulate(story)
+async def applied(world, document, what=""):
+    world.apply(document)
+    await world.until(world.settled, what=what)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_nodes_and_tolerations_of_a_subset_reach_its_pods_beside_those_of_the_template(kind):
+@pytest.mark.fleet(members=2)
+async def test_a_workload_says_whose_it_is_and_carries_what_the_template_and_the_subset_say(world, kind):
+    document = on(kind, {"member-1": 1, "member-2": 1}, replicas=2)
+    document["spec"]["template"][kind]["metadata"] = {"annotations": {"team": "blue"}}
+    document["spec"]["topology"]["subsets"][0]["patch"] = {"metadata": {"annotations": {"zone": "one"}}}
+    await applied(world, document, "creation")
+    (child,) = workloads(world, "member-1").values()
+    assert child["metadata"]["namespace"] == "default"
+    assert child["metadata"]["annotations"]["team"] == "blue"
+    expected = {names.LABEL_NAME: "web", names.LABEL_SUBSET: "member-1"}
+    assert expected.items() <= child["metadata"]["labels"].items()
+    assert ({"app": "web"} | expected).items() <= child["spec"]["template"]["metadata"]["labels"].items()
+    assert {"app": "web", names.LABEL_SUBSET: "member-1"}.items() <= child["spec"]["selector"]["matchLabels"].items()
+    (pod,) = world.pods("member-1")
+    assert pod["metadata"]["annotations"]["zone"] == "one"
+    assert pod["metadata"]["labels"][names.LABEL_REVISION] == child["metadata"]["labels"][names.LABEL_REVISION]
+    assert "zone" not in world.pods("member-2")[0]["metadata"].get("annotations", {})
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+@pytest.mark.fleet(members=1)
+async def test_nodes_and_tolerations_of_a_subset_reach_its_pods_beside_those_of_the_template(world, kind):
     zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z1"]}
     term = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "NotIn", "values": ["plan9"]}]}
-
-    async def story():
-        async with world_for(kind, members=1) as w:
-            document = on(kind, {"member-1": 1}, replicas=1)
-            (subset,) = document["spec"]["topology"]["subsets"]
-            subset["nodeSelectorTerm"] = {"matchExpressions": [zone]}
-            subset["tolerations"] = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}]
-            pod = document["spec"]["template"][kind]["spec"]["template"]["spec"]
-            pod["tolerations"] = [{"key": "c", "operator": "Exists"}]
-            affinity = {
-                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-            }
-            pod["affinity"] = affinity
-            await applied(w, document, "creation")
-            spec = template_of(w, "member-1")["spec"]
-            required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-            assert required["nodeSelectorTerms"] == [{"matchExpressions": [*term["matchExpressions"], zone]}]
-            assert [one["key"] for one in spec["tolerations"]] == ["c", "a", "b"]
-
-    simulate(story)
+    document = on(kind, {"member-1": 1}, replicas=1)
+    (subset,) = document["spec"]["topology"]["subsets"]
+    subset["nodeSelectorTerm"] = {"matchExpressions": [zone]}
+    subset["tolerations"] = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}]
+    pod = document["spec"]["template"][kind]["spec"]["template"]["spec"]
+    pod["tolerations"] = [{"key": "c", "operator": "Exists"}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    pod["affinity"] = affinity
+    await applied(world, document, "creation")
+    spec = template_of(world, "member-1")["spec"]
+    required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert required["nodeSelectorTerms"] == [{"matchExpressions": [*term["matchExpressions"], zone]}]
+    assert [one["key"] for one in spec["tolerations"]] == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_subsets_come_and_go(kind):
-    async def story():
-        async with world_for(kind) as w:
-            await applied(w, on(kind, {"member-1": None}, replicas=2), "one subset")
-            assert sizes(w, *w.members) == [2, 0, 0]
-            await applied(w, on(kind, {"member-1": None, "member-2": None}, replicas=2), "two subsets")
-            assert sizes(w, *w.members) == [1, 1, 0]
-            await applied(w, on(kind, {"member-2": None}, replicas=2), "the other subset")
-            await w.until(lambda: sizes(w, *w.members) == [0, 2, 0], what="the removal")
-            assert not workloads(w, "member-1")
-
-    simulate(story)
+async def test_subsets_come_and_go(world, kind):
+    await applied(world, on(kind, {"member-1": None}, replicas=2), "one subset")
+    assert sizes(world, *world.members) == [2, 0, 0]
+    await applied(world, on(kind, {"member-1": None, "member-2": None}, replicas=2), "two subsets")
+    assert sizes(world, *world.members) == [1, 1, 0]
+    await applied(world, on(kind, {"member-2": None}, replicas=2), "the other subset")
+    await world.until(lambda: sizes(world, *world.members) == [0, 2, 0], what="the removal")
+    assert not workloads(world, "member-1")
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "advancedStatefulSetTemplate"])
-def test_on_delete_is_kept_and_gets_no_partition(kind):
-    async def story():
-        async with world_for(kind, members=1) as w:
-            document = on(kind, {"member-1": None}, replicas=5, partitions={"member-1": 4})
-            document["spec"]["template"][kind]["spec"]["updateStrategy"] = {"type": "OnDelete"}
-            await applied(w, document, "creation")
-            (child,) = workloads(w, "member-1").values()
-            strategy = child["spec"]["updateStrategy"]
-            assert strategy["type"] == "OnDelete"
-            assert not (strategy.get("rollingUpdate") or {}).get("partition")
-            assert entry(w, "member-1")["partition"] == 4
-
-    simulate(story)
+@pytest.mark.fleet(members=1)
+async def test_on_delete_is_kept_and_gets_no_partition(world, kind):
+    document = on(kind, {"member-1": None}, replicas=5, partitions={"member-1": 4})
+    document["spec"]["template"][kind]["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    await applied(world, document, "creation")
+    (child,) = workloads(world, "member-1").values()
+    strategy = child["spec"]["updateStrategy"]
+    assert strategy["type"] == "OnDelete"
+    assert not (strategy.get("rollingUpdate") or {}).get("partition")
+    assert entry(world, "member-1")["partition"] == 4
 
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.permutations(ALL_KINDS, 2)))
-def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(before, after):
+@pytest.mark.fleet(openkruise=True, members=2)
+async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(world, before, after):
     """I7: with no pod to spare, the old go when the new are ready, and then all of them do."""
+    shares = {"member-1": 3, "member-2": None}
+    document = on(before, shares, replicas=5)
+    document["spec"]["topology"]["maxUnavailable"] = 0
+    await applied(world, document, "creation")
+    lowest = 5
 
-    async def story():
-        async with kruise_world(members=2) as w:
-            shares = {"member-1": 3, "member-2": None}
-            document = on(before, shares, replicas=5)
-            document["spec"]["topology"]["maxUnavailable"] = 0
-            await applied(w, document, "creation")
-            lowest = 5
+    def look(_):
+        nonlocal lowest
+        pods = [pod for member in world.members for pod in world.pods(member)]
+        lowest = min(lowest, sum(ready(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"]))
 
-            def look(_):
-                nonlocal lowest
-                pods = [pod for member in w.members for pod in w.pods(member)]
-                lowest = min(lowest, sum(ready(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"]))
-
-            for member in w.members.values():
-                member.access.subscribe("pods", look)
-            other = on(after, shares, replicas=5)
-            other["spec"]["topology"]["maxUnavailable"] = 0
-            w.apply(other)
-            await w.until(lambda: w.settled() and sizes(w, *w.members) == [3, 2], what="the other kind")
-            assert lowest == 5
-            for member in w.members.values():
-                assert not member.access.list(RESOURCES[before])
-                assert len(member.access.list(RESOURCES[after])) == 1
-
-    simulate(story)
+    for member in world.members.values():
+        member.access.subscribe("pods", look)
+    other = on(after, shares, replicas=5)
+    other["spec"]["topology"]["maxUnavailable"] = 0
+    world.apply(other)
+    await world.until(lambda: world.settled() and sizes(world, *world.members) == [3, 2], what="the other kind")
+    assert lowest == 5
+    for member in world.members.values():
+        assert not member.access.list(RESOURCES[before])
+        assert len(member.access.list(RESOURCES[after])) == 1
 
 
 @pytest.mark.parametrize("after", [kind for kind in ALL_KINDS if kind != "statefulSetTemplate"])
-def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(after):
+@pytest.mark.fleet(openkruise=True, members=1)
+async def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(world, after):
     """I6: the new kind runs no more updated pods than the partition lets it, at no moment."""
-
-    async def story():
-        async with kruise_world(members=1) as w:
-            one = {"member-1": None}
-            held = {"member-1": 3}
-            await applied(w, on("statefulSetTemplate", one, replicas=4), "creation")
-            await applied(w, on("statefulSetTemplate", one, replicas=4, image="app:2", partitions=held), "the canary")
-            dog = Watchdog(w)
-            dog.allow("app:2", {"member-1": 2})  # one in each kind
-            w.apply(on(after, one, replicas=4, image="app:2", partitions=held))
-            await w.until(lambda: w.settled() and sizes(w, "member-1") == [4], what="the other kind")
-            assert w.images("member-1") == {"app:1": 3, "app:2": 1}
-            assert not dog.broken
-
-    simulate(story)
+    one = {"member-1": None}
+    held = {"member-1": 3}
+    await applied(world, on("statefulSetTemplate", one, replicas=4), "creation")
+    await applied(world, on("statefulSetTemplate", one, replicas=4, image="app:2", partitions=held), "the canary")
+    dog = Watchdog(world)
+    dog.allow("app:2", {"member-1": 2})  # one in each kind
+    world.apply(on(after, one, replicas=4, image="app:2", partitions=held))
+    await world.until(lambda: world.settled() and sizes(world, "member-1") == [4], what="the other kind")
+    assert world.images("member-1") == {"app:1": 3, "app:2": 1}
+    assert not dog.broken
 
 
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
-def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(kind):
+@pytest.mark.fleet(without=["member-1", "member-2", "member-3"])
+async def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(world, kind):
     """I7: its member does not serve it."""
-
-    async def story():
-        async with kruise_world(without=["member-1", "member-2", "member-3"]) as w:
-            await applied(w, manifest(), "creation")
-            w.apply(manifest(kind=kind))
-            await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
-            await asyncio.sleep(600)
-            assert sizes(w, *w.members) == [4, 2, 2]
-
-    simulate(story)
+    await applied(world, manifest(), "creation")
+    world.apply(manifest(kind=kind))
+    await world.until(lambda: world.condition("Stalled") == "True", what="the condition")
+    await asyncio.sleep(600)
+    assert sizes(world, *world.members) == [4, 2, 2]
 
 
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
-def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_others_go_on(kind):
+@pytest.mark.fleet(without=["member-2"])
+async def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_others_go_on(world, kind):
     """I10, I3: nothing is asked of it but the watch, every few minutes; once it serves the kind, the subset comes."""
-
-    async def story():
-        async with kruise_world(without=["member-2"]) as w:
-            w.apply(manifest(kind=kind))
-            await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
-            await w.until(lambda: sizes(w, "member-1", "member-3") == [4, 2], what="the others")
-            reason = entry(w, "member-2")["reason"]
-            version = "v1alpha1" if kind == "cloneSetTemplate" else "v1beta1"
-            served = f"does not serve {KINDS_HERE[kind]} apps.kruise.io/{version}: install OpenKruise there"
-            assert reason == f"default/member-2 {served}"
-            cluster = w.host.access.get("clusters.uniteddeployment.io", "default", "member-2")
-            assert cluster["status"]["phase"] == "Running"
-            await asyncio.sleep(10)
-            before, asked = w.requests(), len(w.transports["member-2"].sent) - w.probes()["member-2"]
-            await asyncio.sleep(3600)
-            assert w.requests() == before
-            assert len(w.transports["member-2"].sent) - w.probes()["member-2"] - asked < 80
-            install(w, w.members["member-2"])
-            await w.until(w.settled, what="the subset")
-            assert sizes(w, *w.members) == [4, 2, 2]
-
-    simulate(story)
+    world.apply(manifest(kind=kind))
+    await world.until(lambda: world.condition("Stalled") == "True", what="the condition")
+    await world.until(lambda: sizes(world, "member-1", "member-3") == [4, 2], what="the others")
+    reason = entry(world, "member-2")["reason"]
+    version = "v1alpha1" if kind == "cloneSetTemplate" else "v1beta1"
+    served = f"does not serve {KINDS_HERE[kind]} apps.kruise.io/{version}: install OpenKruise there"
+    assert reason == f"default/member-2 {served}"
+    cluster = world.host.access.get("clusters.uniteddeployment.io", "default", "member-2")
+    assert cluster["status"]["phase"] == "Running"
+    await asyncio.sleep(10)
+    before, asked = world.requests(), len(world.transports["member-2"].sent) - world.probes()["member-2"]
+    await asyncio.sleep(3600)
+    assert world.requests() == before
+    assert len(world.transports["member-2"].sent) - world.probes()["member-2"] - asked < 80
+    install(world, world.members["member-2"])
+    await world.until(world.settled, what="the subset")
+    assert sizes(world, *world.members) == [4, 2, 2]
 
 
-def test_a_member_without_openkruise_runs_everything_else():
-    async def story():
-        async with kruise_world(without=["member-1", "member-2", "member-3"]) as w:
-            await applied(w, manifest(), "creation")
-            assert sizes(w, *w.members) == [4, 2, 2]
-
-    simulate(story)
+@pytest.mark.fleet(without=["member-1", "member-2", "member-3"])
+async def test_a_member_without_openkruise_runs_everything_else(world):
+    await applied(world, manifest(), "creation")
+    assert sizes(world, *world.members) == [4, 2, 2]
 
 
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
-def test_openkruise_that_is_removed_is_said_and_comes_back(kind):
+@pytest.mark.fleet(openkruise=True)
+async def test_openkruise_that_is_removed_is_said_and_comes_back(world, kind):
     """I8, I10"""
-
-    async def story():
-        async with kruise_world() as w:
-            await applied(w, manifest(kind=kind), "creation")
-            member = w.members["member-2"]
-            w.request(member, "DELETE", f"{DEFINITIONS}/{RESOURCES[kind]}")
-            await w.until(lambda: w.condition("Stalled") == "True", what="the condition")
-            assert "install OpenKruise" in entry(w, "member-2")["reason"]
-            assert sizes(w, "member-1", "member-3") == [4, 2]
-            definition = next(one for one in definitions() if one["metadata"]["name"] == RESOURCES[kind])
-            w.request(member, "POST", DEFINITIONS, definition)
-            await w.until(w.settled, what="the subset", seconds=900)
-            await w.until(lambda: sizes(w, "member-2") == [2], what="its pods")
-
-    simulate(story)
+    await applied(world, manifest(kind=kind), "creation")
+    member = world.members["member-2"]
+    world.request(member, "DELETE", f"{DEFINITIONS}/{RESOURCES[kind]}")
+    await world.until(lambda: world.condition("Stalled") == "True", what="the condition")
+    assert "install OpenKruise" in entry(world, "member-2")["reason"]
+    assert sizes(world, "member-1", "member-3") == [4, 2]
+    definition = next(one for one in definitions() if one["metadata"]["name"] == RESOURCES[kind])
+    world.request(member, "POST", DEFINITIONS, definition)
+    await world.until(world.settled, what="the subset", seconds=900)
+    await world.until(lambda: sizes(world, "member-2") == [2], what="its pods")
 
 
 class Denying(InProcessTransport):
@@ -266,30 +225,26 @@ class Denying(InProcessTransport):
 
 
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
-def test_credentials_without_the_right_to_openkruise_do_for_everything_else(kind):
+@pytest.mark.fleet(openkruise=True, controller=False)
+async def test_credentials_without_the_right_to_openkruise_do_for_everything_else(world, kind):
     """I8, I10: whether it is there cannot be told, and only those that want it wait."""
 
-    async def story():
-        async with kruise_world(controller=False) as w:
+    def client(cluster, token=TOKEN):
+        transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)
+        world.transports[cluster.name] = transport
+        return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
 
-            def client(cluster, token=TOKEN):
-                transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)
-                w.transports[cluster.name] = transport
-                return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
-
-            w.client = client
-            w.start_controller()
-            await applied(w, manifest(), "a StatefulSet")
-            w.delete()
-            await w.until(lambda: w.ud() is None, what="its deletion")
-            w.apply(manifest(kind=kind))
-            await w.until(lambda: w.condition("Ready") == "Unknown", what="the condition")
-            assert "apps.kruise.io cannot be read: no right" in entry(w, "member-1")["reason"]
-            before = w.requests()
-            await asyncio.sleep(3600)
-            assert w.requests() == before
-
-    simulate(story)
+    world.client = client
+    world.start_controller()
+    await applied(world, manifest(), "a StatefulSet")
+    world.delete()
+    await world.until(lambda: world.ud() is None, what="its deletion")
+    world.apply(manifest(kind=kind))
+    await world.until(lambda: world.condition("Ready") == "Unknown", what="the condition")
+    assert "apps.kruise.io cannot be read: no right" in entry(world, "member-1")["reason"]
+    before = world.requests()
+    await asyncio.sleep(3600)
+    assert world.requests() == before
 
 
 def ready(pod):

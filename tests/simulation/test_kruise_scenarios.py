@@ -9,9 +9,9 @@ import asyncio
 import pytest
 
 from tests.simulation.scene import Scene
-from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, kruise_world, world_for
+from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES
 from tests.support.watchdog import workloads
-from tests.support.world import UDS, simulate
+from tests.support.world import UDS
 from uniteddeployment_api import names
 
 KINDS = ALL_KINDS
@@ -29,395 +29,342 @@ SWITCHES = [
 ]
 
 
-def story(kind, subsets, **options):
-    """Run a coroutine of a scene under virtual time."""
-
-    def run(play):
-        async def told():
-            async with world_for(kind) as w:
-                await play(Scene(w, kind, subsets, **options))
-
-        simulate(told)
-
-    return run
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_subset_that_is_removed_leaves_nothing_behind(kind):
+async def test_a_subset_that_is_removed_leaves_nothing_behind(world, kind):
     """Scenario 3; and what remains has its ready total before anything goes (51, I7)."""
-
-    @story(kind, {"a": None, "b": None})
-    async def play(scene):
-        scene.ask(4)
-        await scene.comes_to(2, 2)
-        del scene.subsets["a"]
-        scene.ask(4)
-        await scene.comes_to(4)
-        await scene.w.until(lambda: not workloads(scene.w, scene.home("a")), what="the removal")
-        assert scene.lowest >= 3, "maxUnavailable is 25 %"
-        assert [one["name"] for one in scene.status()["subsetStatuses"]] == ["b"], "OpenKruise keeps it for ever"
+    scene = Scene(world, kind, {"a": None, "b": None})
+    scene.ask(4)
+    await scene.comes_to(2, 2)
+    del scene.subsets["a"]
+    scene.ask(4)
+    await scene.comes_to(4)
+    await world.until(lambda: not workloads(world, scene.home("a")), what="the removal")
+    assert scene.lowest >= 3, "maxUnavailable is 25 %"
+    assert [one["name"] for one in scene.status()["subsetStatuses"]] == ["b"], "OpenKruise keeps it for ever"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_total_is_shared_evenly(kind):
+async def test_the_total_is_shared_evenly(world, kind):
     """Scenario 8; of one pod OpenKruise gives it to the last name, ours to the first of the list."""
-
-    @story(kind, {"a": None, "b": None})
-    async def play(scene):
-        for total, pods in ((1, (1, 0)), (2, (1, 1)), (6, (3, 3)), (4, (2, 2))):
-            scene.ask(total)
-            await scene.comes_to(*pods)
-            assert [scene.entry(name)["replicas"] for name in "ab"] == list(pods)
+    scene = Scene(world, kind, {"a": None, "b": None})
+    for total, pods in ((1, (1, 0)), (2, (1, 1)), (6, (3, 3)), (4, (2, 2))):
+        scene.ask(total)
+        await scene.comes_to(*pods)
+        assert [scene.entry(name)["replicas"] for name in "ab"] == list(pods)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_image_reaches_every_subset_and_the_old_one_is_kept(kind):
+async def test_a_new_image_reaches_every_subset_and_the_old_one_is_kept(world, kind):
     """Scenario 9."""
-
-    @story(kind, {"a": None, "b": None})
-    async def play(scene):
-        scene.ask(4)
-        await scene.settles()
-        before = scene.status()["updatedRevision"]
-        scene.image = "app:2"
-        scene.ask(4)
-        await scene.w.until(lambda: scene.status()["currentRevision"] != before, what="the rollout")
-        assert scene.images("a") == scene.images("b") == {"app:2": 2}
-        assert [one["metadata"]["name"] for one in scene.revisions()] == [before, scene.status()["updatedRevision"]]
+    scene = Scene(world, kind, {"a": None, "b": None})
+    scene.ask(4)
+    await scene.settles()
+    before = scene.status()["updatedRevision"]
+    scene.image = "app:2"
+    scene.ask(4)
+    await world.until(lambda: scene.status()["currentRevision"] != before, what="the rollout")
+    assert scene.images("a") == scene.images("b") == {"app:2": 2}
+    assert [one["metadata"]["name"] for one in scene.revisions()] == [before, scene.status()["updatedRevision"]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_partitions_hold_pods_back_until_they_are_lowered(kind):
+async def test_partitions_hold_pods_back_until_they_are_lowered(world, kind):
     """Scenarios 10 and 52: for a Deployment, too, which OpenKruise updates at once."""
-
-    @story(kind, {"a": None, "b": None})
-    async def play(scene):
+    scene = Scene(world, kind, {"a": None, "b": None})
+    scene.ask(10)
+    await scene.settles()
+    scene.image, steps = "app:2", ({"a": 4, "b": 3}, {"a": 0, "b": 3}, {})
+    for held in steps:
+        scene.spec["updateStrategy"] = {"manualUpdate": {"partitions": held}}
         scene.ask(10)
         await scene.settles()
-        scene.image, steps = "app:2", ({"a": 4, "b": 3}, {"a": 0, "b": 3}, {})
-        for held in steps:
-            scene.spec["updateStrategy"] = {"manualUpdate": {"partitions": held}}
-            scene.ask(10)
-            await scene.settles()
-            assert scene.partitions() == [held.get("a", 0), held.get("b", 0)]
-            for name in "ab":
-                old = held.get(name, 0)
-                assert scene.images(name) == {"app:2": 5 - old} | ({"app:1": old} if old else {})
+        assert scene.partitions() == [held.get("a", 0), held.get("b", 0)]
+        for name in "ab":
+            old = held.get(name, 0)
+            assert scene.images(name) == {"app:2": 5 - old} | ({"app:1": old} if old else {})
 
 
-def test_pods_that_keep_a_statefulset_from_going_on_are_replaced_one_by_one():
+async def test_pods_that_keep_a_statefulset_from_going_on_are_replaced_one_by_one(world):
     """Scenario 11: ordinals 0-3 and 0-2 are held by their partitions and stay, although they are not ready either.
 
     OpenKruise deletes all pods above at once; ours one at a time, as each comes back at the wanted revision."""
-
-    @story("statefulSetTemplate", {"a": None, "b": None})
-    async def play(scene):
-        scene.ask(10)
-        await scene.settles()
-        for name in "ab":
-            access = scene.w.members[scene.home(name)].access
-            for node in access.list("nodes"):
-                annotations = {**node["metadata"]["annotations"], "embedded/ready-after": "100000"}
-                access.update(
-                    "nodes", {**node, "metadata": {**node["metadata"], "annotations": annotations}}, manager="t"
-                )
-        kept = {name: {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in scene.pods(name)} for name in "ab"}
-        scene.image = "app:2"
-        scene.spec["updateStrategy"] = {"manualUpdate": {"partitions": {"a": 4, "b": 3}}}
-        scene.ask(10)
-        await scene.w.until(
-            lambda: scene.images("a").get("app:2") == 1 and scene.images("b").get("app:2"), what="the update"
-        )
-        await asyncio.sleep(60)
-        for name, held in (("a", 4), ("b", 3)):
-            now = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in scene.pods(name)}
-            names_held = [f"web-{name}-{ordinal}" for ordinal in range(held)]
-            assert {one: now[one] for one in names_held} == {one: kept[name][one] for one in names_held}
+    scene = Scene(world, "statefulSetTemplate", {"a": None, "b": None})
+    scene.ask(10)
+    await scene.settles()
+    for name in "ab":
+        access = world.members[scene.home(name)].access
+        for node in access.list("nodes"):
+            annotations = {**node["metadata"]["annotations"], "embedded/ready-after": "100000"}
+            access.update("nodes", {**node, "metadata": {**node["metadata"], "annotations": annotations}}, manager="t")
+    kept = {name: {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in scene.pods(name)} for name in "ab"}
+    scene.image = "app:2"
+    scene.spec["updateStrategy"] = {"manualUpdate": {"partitions": {"a": 4, "b": 3}}}
+    scene.ask(10)
+    await world.until(lambda: scene.images("a").get("app:2") == 1 and scene.images("b").get("app:2"), what="the update")
+    await asyncio.sleep(60)
+    for name, held in (("a", 4), ("b", 3)):
+        now = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in scene.pods(name)}
+        names_held = [f"web-{name}-{ordinal}" for ordinal in range(held)]
+        assert {one: now[one] for one in names_held} == {one: kept[name][one] for one in names_held}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_shares_and_partitions_may_change_together(kind):
+async def test_shares_and_partitions_may_change_together(world, kind):
     """Scenario 13: a partition is never more than the subset has, and is as asked for again when it has more."""
+    scene = Scene(world, kind, {"a": None, "b": None})
 
-    @story(kind, {"a": None, "b": None})
-    async def play(scene):
-        async def change(total, shares, partition, pods, partitions):
-            scene.subsets = shares
-            held = {"partitions": dict.fromkeys(shares, partition)}
-            scene.spec["updateStrategy"] = {"manualUpdate": held}
-            scene.ask(total)
-            await scene.comes_to(*pods)
-            assert scene.partitions() == partitions
+    async def change(total, shares, partition, pods, partitions):
+        scene.subsets = shares
+        held = {"partitions": dict.fromkeys(shares, partition)}
+        scene.spec["updateStrategy"] = {"manualUpdate": held}
+        scene.ask(total)
+        await scene.comes_to(*pods)
+        assert scene.partitions() == partitions
 
-        await change(10, {"a": 9, "b": None}, 0, (9, 1), [0, 0])
-        await change(10, {"a": "40%", "b": None}, 0, (4, 6), [0, 0])
-        await change(10, {"a": "30%", "b": None}, 1, (3, 7), [1, 1])
-        await change(10, {"a": "20%", "b": None, "c": None}, 2, (2, 4, 4), [2, 2, 2])
-        await change(10, {"a": "10%", "b": None}, 2, (1, 9), [1, 2])
-        await change(10, {"a": "40%", "b": None}, 2, (4, 6), [2, 2])
+    await change(10, {"a": 9, "b": None}, 0, (9, 1), [0, 0])
+    await change(10, {"a": "40%", "b": None}, 0, (4, 6), [0, 0])
+    await change(10, {"a": "30%", "b": None}, 1, (3, 7), [1, 1])
+    await change(10, {"a": "20%", "b": None, "c": None}, 2, (2, 4, 4), [2, 2, 2])
+    await change(10, {"a": "10%", "b": None}, 2, (1, 9), [1, 2])
+    await change(10, {"a": "40%", "b": None}, 2, (4, 6), [2, 2])
 
 
 @pytest.mark.parametrize("kinds", SWITCHES)
-def test_another_kind_of_workload_takes_over_without_a_gap(kinds):
+@pytest.mark.fleet(openkruise=True)
+async def test_another_kind_of_workload_takes_over_without_a_gap(world, kinds):
     """Scenarios 14 and 51: OpenKruise deletes the old pods in the moment in which it makes the new ones (I7)."""
+    scene = Scene(world, kinds[0], {"a": None, "b": None})
+    scene.ask(4)
+    await scene.settles()
+    scene.kind = kinds[1]
+    scene.ask(4)
 
-    async def told():
-        async with kruise_world() as w:
-            scene = Scene(w, kinds[0], {"a": None, "b": None})
-            scene.ask(4)
-            await scene.settles()
-            scene.kind = kinds[1]
-            scene.ask(4)
+    def left():
+        accesses = [world.members[scene.home(name)].access for name in "ab"]
+        return [len(access.list(RESOURCES[kind], "default")) for kind in kinds for access in accesses]
 
-            def left():
-                accesses = [w.members[scene.home(name)].access for name in "ab"]
-                return [len(access.list(RESOURCES[kind], "default")) for kind in kinds for access in accesses]
-
-            await w.until(lambda: left() == [0, 0, 1, 1], what="the old kind to be gone")
-            await scene.comes_to(2, 2)
-            assert scene.lowest >= 3, "maxUnavailable is 25 %"
-
-    simulate(told)
+    await world.until(lambda: left() == [0, 0, 1, 1], what="the old kind to be gone")
+    await scene.comes_to(2, 2)
+    assert scene.lowest >= 3, "maxUnavailable is 25 %"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_history_keeps_as_many_old_revisions_as_it_is_told_to(kind):
+async def test_history_keeps_as_many_old_revisions_as_it_is_told_to(world, kind):
     """Scenarios 15 and 49. As in Kubernetes the limit counts old revisions, not the one that is live; OpenKruise's
     counts all, and with a CloneSet none."""
-
-    @story(kind, {"a": None, "b": None}, revisionHistoryLimit=1)
-    async def play(scene):
-        kept = []
-        for image in ("app:1", "app:2", "app:3", "app:4"):
-            scene.image = image
-            scene.ask(4)
-            await scene.settles()
-            await scene.w.until(lambda: scene.status()["currentRevision"] == scene.status()["updatedRevision"])
-            await asyncio.sleep(5)
-            kept.append(len(scene.revisions()))
-        assert kept == [1, 2, 2, 2]
-        assert scene.revisions()[-1]["metadata"]["name"] == scene.status()["currentRevision"]
+    scene = Scene(world, kind, {"a": None, "b": None}, revisionHistoryLimit=1)
+    kept = []
+    for image in ("app:1", "app:2", "app:3", "app:4"):
+        scene.image = image
+        scene.ask(4)
+        await scene.settles()
+        await world.until(lambda: scene.status()["currentRevision"] == scene.status()["updatedRevision"])
+        await asyncio.sleep(5)
+        kept.append(len(scene.revisions()))
+    assert kept == [1, 2, 2, 2]
+    assert scene.revisions()[-1]["metadata"]["name"] == scene.status()["currentRevision"]
 
 
 # --- What OpenKruise does not test ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_autoscaler_may_ask_for_a_total_that_the_shares_do_not_fit(kind):
-    """Scenario 43: OpenKruise stops until somebody edits it. Ours places all that the shares allow, as closely to
-    them as it can, keeps serving and says what does not fit (I4, I11)."""
-
-    @story(kind, {"a": "50%", "b": "50%"})
-    async def play(scene):
-        scene.ask(4)
-        await scene.comes_to(2, 2)
-        scene.scale(3)
-        await scene.comes_to(2, 1)
-        await scene.settles()
-        scene.scale(8)
-        await scene.comes_to(4, 4)
-        await scene.settles()
-        assert scene.lowest >= 3
-
-    @story(kind, {"a": 2, "b": 2})
-    async def numbers(scene):
-        scene.ask(4)
-        await scene.comes_to(2, 2)
-        scene.scale(6)
-        await scene.w.until(lambda: scene.status().get("unplacedReplicas") == 2, what="the shortfall")
-        await scene.comes_to(2, 2)
-        assert scene.w.condition("Stalled") == "True"
-        assert scene.ready() == 4
-        scene.scale(3)
-        await scene.comes_to(2, 1)
+async def test_an_autoscaler_may_ask_for_a_total_that_the_shares_do_not_fit(world, kind):
+    """Scenario 43: OpenKruise stops until somebody edits it. Ours places what percentages allow, as closely to them as
+    it can, and keeps serving (I4, I11)."""
+    scene = Scene(world, kind, {"a": "50%", "b": "50%"})
+    scene.ask(4)
+    await scene.comes_to(2, 2)
+    scene.scale(3)
+    await scene.comes_to(2, 1)
+    await scene.settles()
+    scene.scale(8)
+    await scene.comes_to(4, 4)
+    await scene.settles()
+    assert scene.lowest >= 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_workload_that_was_there_before_is_left_alone(kind):
+async def test_pods_that_an_autoscaler_asks_for_beyond_fixed_shares_are_counted_as_unplaced(world, kind):
+    """Scenario 43 with numbers as shares: status counts what does not fit, and the rest keeps running (I4, I11)."""
+    scene = Scene(world, kind, {"a": 2, "b": 2})
+    scene.ask(4)
+    await scene.comes_to(2, 2)
+    scene.scale(6)
+    await world.until(lambda: scene.status().get("unplacedReplicas") == 2, what="the shortfall")
+    await scene.comes_to(2, 2)
+    assert world.condition("Stalled") == "True"
+    assert scene.ready() == 4
+    scene.scale(3)
+    await scene.comes_to(2, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_workload_that_was_there_before_is_left_alone(world, kind):
     """Scenario 44: one with the same labels in this and in another namespace. OpenKruise adopts it and then stops; ours
     touches nothing that it did not make (I13)."""
+    scene = Scene(world, kind, {"a": None, "b": None})
+    await asyncio.sleep(1)
+    member = world.members["member-1"]
+    member.access.create("namespaces", {"metadata": {"name": "other"}}, manager="test")
+    template = scene.document(2)["spec"]["template"][kind]["spec"]
+    body = {
+        "apiVersion": "/".join(PATHS[kind].split("/")[2:4]),
+        "kind": KIND_NAMES[kind],
+        "metadata": {"name": "older", "labels": {"app": "web", names.LABEL_NAME: "web", names.LABEL_SUBSET: "a"}},
+        "spec": {**template, "replicas": 3, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    for namespace in ("default", "other"):
+        world.request(member, "POST", PATHS[kind].replace("default", namespace), body)
+    await asyncio.sleep(5)
 
-    @story(kind, {"a": None, "b": None})
-    async def play(scene):
-        await asyncio.sleep(1)
-        member = scene.w.members["member-1"]
-        member.access.create("namespaces", {"metadata": {"name": "other"}}, manager="test")
-        template = scene.document(2)["spec"]["template"][kind]["spec"]
-        body = {
-            "apiVersion": "/".join(PATHS[kind].split("/")[2:4]),
-            "kind": KIND_NAMES[kind],
-            "metadata": {"name": "older", "labels": {"app": "web", names.LABEL_NAME: "web", names.LABEL_SUBSET: "a"}},
-            "spec": {**template, "replicas": 3, "selector": {"matchLabels": {"app": "web"}}},
-        }
-        for namespace in ("default", "other"):
-            scene.w.request(member, "POST", PATHS[kind].replace("default", namespace), body)
-        await asyncio.sleep(5)
+    def older():
+        return [member.access.get(RESOURCES[kind], namespace, "older") for namespace in ("default", "other")]
 
-        def older():
-            return [member.access.get(RESOURCES[kind], namespace, "older") for namespace in ("default", "other")]
-
-        before = older()
-        scene.ask(2)
-        await scene.settles()
-        after = older()
-        assert [one["metadata"]["generation"] for one in after] == [one["metadata"]["generation"] for one in before]
-        assert [one["metadata"].get("ownerReferences") for one in after] == [None, None]
-        assert all(one["spec"]["replicas"] == 3 for one in after)
-        scene.w.delete()
-        await scene.w.until(lambda: scene.w.ud() is None, what="the deletion")
-        await asyncio.sleep(5)
-        assert all(older())
+    before = older()
+    scene.ask(2)
+    await scene.settles()
+    after = older()
+    assert [one["metadata"]["generation"] for one in after] == [one["metadata"]["generation"] for one in before]
+    assert [one["metadata"].get("ownerReferences") for one in after] == [None, None]
+    assert all(one["spec"]["replicas"] == 3 for one in after)
+    world.delete()
+    await world.until(lambda: world.ud() is None, what="the deletion")
+    await asyncio.sleep(5)
+    assert all(older())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length", [60, 253])
-def test_long_names_work(kind, length):
+async def test_long_names_work(world, kind, length):
     """Scenario 45: the name of a workload is a label of its pods, and a label has 63 characters."""
-
-    @story(kind, {"a": None, "b" * 63: None}, name=".".join(["n" * 60] * 5)[:length].rstrip("."))
-    async def play(scene):
-        scene.ask(4)
-        await scene.settles()
-        assert [len(scene.pods(name)) for name in scene.subsets] == [2, 2]
-        scene.image = "app:2"
-        scene.ask(4)
-        await scene.w.until(lambda: scene.images("a") == {"app:2": 2}, what="the update")
+    scene = Scene(world, kind, {"a": None, "b" * 63: None}, name=".".join(["n" * 60] * 5)[:length].rstrip("."))
+    scene.ask(4)
+    await scene.settles()
+    assert [len(scene.pods(name)) for name in scene.subsets] == [2, 2]
+    scene.image = "app:2"
+    scene.ask(4)
+    await world.until(lambda: scene.images("a") == {"app:2": 2}, what="the update")
 
 
-def test_the_selector_cannot_be_changed():
+async def test_the_selector_cannot_be_changed(world):
     """Scenario 47: OpenKruise would forget all that runs, and run it again."""
-
-    @story("statefulSetTemplate", {"a": None})
-    async def play(scene):
-        scene.ask(1)
-        await scene.settles()
-        document = scene.document(1)
-        document["spec"]["selector"] = {"matchLabels": {"app": "web", "more": "x"}}
-        template = document["spec"]["template"]["statefulSetTemplate"]["spec"]["template"]
-        template["metadata"]["labels"]["more"] = "x"
-        with pytest.raises(AssertionError, match=r"spec\.selector"):
-            scene.w.apply(document)
+    scene = Scene(world, "statefulSetTemplate", {"a": None})
+    scene.ask(1)
+    await scene.settles()
+    document = scene.document(1)
+    document["spec"]["selector"] = {"matchLabels": {"app": "web", "more": "x"}}
+    template = document["spec"]["template"]["statefulSetTemplate"]["spec"]["template"]
+    template["metadata"]["labels"]["more"] = "x"
+    with pytest.raises(AssertionError, match=r"spec\.selector"):
+        world.apply(document)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_somebody_edits_in_a_member_is_put_back(kind):
+async def test_what_somebody_edits_in_a_member_is_put_back(world, kind):
     """Scenario 50: OpenKruise leaves an edited image until something else changes."""
-
-    @story(kind, {"a": None})
-    async def play(scene):
-        scene.ask(2)
-        await scene.settles()
-        (name,) = workloads(scene.w, "member-1")
-        path = f"{PATHS[kind]}/{name}"
-        edited = scene.w.request(scene.w.members["member-1"], "GET", path)
-        edited["spec"]["template"]["spec"]["containers"][0]["image"] = "edited:1"
-        edited["spec"]["replicas"] = 5
-        scene.w.request(scene.w.members["member-1"], "PUT", path, edited)
-        await scene.w.until(lambda: workloads(scene.w, "member-1")[name]["spec"]["replicas"] == 2, what="the repair")
-        await scene.comes_to(2)
-        await scene.w.until(lambda: scene.images("a") == {"app:1": 2}, what="the image of the template")
+    scene = Scene(world, kind, {"a": None})
+    scene.ask(2)
+    await scene.settles()
+    (name,) = workloads(world, "member-1")
+    path = f"{PATHS[kind]}/{name}"
+    edited = world.request(world.members["member-1"], "GET", path)
+    edited["spec"]["template"]["spec"]["containers"][0]["image"] = "edited:1"
+    edited["spec"]["replicas"] = 5
+    world.request(world.members["member-1"], "PUT", path, edited)
+    await world.until(lambda: workloads(world, "member-1")[name]["spec"]["replicas"] == 2, what="the repair")
+    await scene.comes_to(2)
+    await world.until(lambda: scene.images("a") == {"app:1": 2}, what="the image of the template")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_member_that_refuses_holds_up_no_other(kind):
+async def test_one_member_that_refuses_holds_up_no_other(world, kind):
     """Scenario 53: OpenKruise goes through subsets by name and stops at the first that fails (I10)."""
-
-    @story(kind, {"a": None, "b": None, "c": None})
-    async def play(scene):
-        scene.ask(6)
-        await scene.settles()
-        scene.w.members["member-1"].faults.set(error_rate=1.0)
-        scene.image = "app:2"
-        scene.ask(6)
-        await scene.w.until(lambda: scene.images("b") == scene.images("c") == {"app:2": 2}, what="the others")
-        await scene.w.until(lambda: scene.w.condition("Ready") != "True", what="the condition")
-        assert scene.images("a") == {"app:1": 2}
-        scene.w.members["member-1"].faults.clear()
-        await scene.w.until(lambda: scene.images("a") == {"app:2": 2}, what="the one that was mended")
-        await scene.settles()
+    scene = Scene(world, kind, {"a": None, "b": None, "c": None})
+    scene.ask(6)
+    await scene.settles()
+    world.members["member-1"].faults.set(error_rate=1.0)
+    scene.image = "app:2"
+    scene.ask(6)
+    await world.until(lambda: scene.images("b") == scene.images("c") == {"app:2": 2}, what="the others")
+    await world.until(lambda: world.condition("Ready") != "True", what="the condition")
+    assert scene.images("a") == {"app:1": 2}
+    world.members["member-1"].faults.clear()
+    await world.until(lambda: scene.images("a") == {"app:2": 2}, what="the one that was mended")
+    await scene.settles()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_slow_update_moves_no_replicas(kind):
+@pytest.mark.fleet(ready_after=20.0)
+async def test_a_slow_update_moves_no_replicas(world, kind):
     """Scenario 55: pods that take longer to get ready than OpenKruise's critical time are not unschedulable ones."""
     strategy = {"type": "Adaptive", "adaptive": {"rescheduleCriticalSeconds": 5, "unschedulableDuration": 10}}
-
-    async def told():
-        async with world_for(kind, ready_after=20.0) as w:
-            scene = Scene(w, kind, {"a": {"maxReplicas": 9}, "b": {}, "c": {"minReplicas": 2}}, strategy=strategy)
-            scene.ask(3)
-            await scene.settles()
-            scene.subsets["a"] = {"maxReplicas": 1}
-            scene.ask(6)
-            await scene.settles()
-            layout = [scene.entry(name)["replicas"] for name in "abc"]
-            scene.subsets["a"] = {"maxReplicas": 9}
-            scene.image = "app:2"
-            scene.ask(6)
-            while scene.status()["currentRevision"] != scene.status()["updatedRevision"] or not w.settled():
-                assert [scene.entry(name)["replicas"] for name in "abc"] == layout
-                assert not scene.unschedulable()
-                await asyncio.sleep(0.5)
-            assert [len(scene.pods(name)) for name in "abc"] == layout
-
-    simulate(told)
+    scene = Scene(world, kind, {"a": {"maxReplicas": 9}, "b": {}, "c": {"minReplicas": 2}}, strategy=strategy)
+    scene.ask(3)
+    await scene.settles()
+    scene.subsets["a"] = {"maxReplicas": 1}
+    scene.ask(6)
+    await scene.settles()
+    layout = [scene.entry(name)["replicas"] for name in "abc"]
+    scene.subsets["a"] = {"maxReplicas": 9}
+    scene.image = "app:2"
+    scene.ask(6)
+    while scene.status()["currentRevision"] != scene.status()["updatedRevision"] or not world.settled():
+        assert [scene.entry(name)["replicas"] for name in "abc"] == layout
+        assert not scene.unschedulable()
+        await asyncio.sleep(0.5)
+    assert [len(scene.pods(name)) for name in "abc"] == layout
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_written_while_a_canary_is_held_and_a_minimum_waits(kind):
+async def test_nothing_is_written_while_a_canary_is_held_and_a_minimum_waits(world, kind):
     """Scenario 56: OpenKruise writes each subset with a partition in every pass (I3)."""
     strategy = {"type": "Adaptive", "adaptive": {"rescheduleCriticalSeconds": 5, "unschedulableDuration": 10}}
-
-    @story(kind, {"a": {"minReplicas": 1}, "b": {}}, strategy=strategy)
-    async def play(scene):
-        scene.cordon("a")
-        scene.ask(4)
-        await scene.comes_to(1, 3, marked=["a"])
-        scene.image = "app:2"
-        scene.spec["updateStrategy"] = {"manualUpdate": {"partitions": {"b": 2}}}
-        scene.ask(4)
-        await scene.w.until(lambda: scene.images("b") == {"app:1": 2, "app:2": 1}, what="the canary")
-        await asyncio.sleep(60)
-        before = scene.w.requests()
-        await asyncio.sleep(3600)
-        assert scene.w.requests() == before
-        assert scene.unschedulable() == ["a"]
+    scene = Scene(world, kind, {"a": {"minReplicas": 1}, "b": {}}, strategy=strategy)
+    scene.cordon("a")
+    scene.ask(4)
+    await scene.comes_to(1, 3, marked=["a"])
+    scene.image = "app:2"
+    scene.spec["updateStrategy"] = {"manualUpdate": {"partitions": {"b": 2}}}
+    scene.ask(4)
+    await world.until(lambda: scene.images("b") == {"app:1": 2, "app:2": 1}, what="the canary")
+    await asyncio.sleep(60)
+    before = world.requests()
+    await asyncio.sleep(3600)
+    assert world.requests() == before
+    assert scene.unschedulable() == ["a"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_controller_that_starts_again_makes_nothing_twice(kind):
+async def test_a_controller_that_starts_again_makes_nothing_twice(world, kind):
     """Scenario 57: also if it died right after its write (I9)."""
-
-    @story(kind, {"a": None, "b": None})
-    async def play(scene):
-        scene.ask(4)
-        await scene.w.until(lambda: workloads(scene.w, "member-1"), what="the first workload")
-        scene.w.kill_controller()
-        await asyncio.sleep(1)
-        scene.w.start_controller()
-        await scene.settles()
-        assert [len(workloads(scene.w, member)) for member in scene.w.members] == [1, 1, 0]
+    scene = Scene(world, kind, {"a": None, "b": None})
+    scene.ask(4)
+    await world.until(lambda: workloads(world, "member-1"), what="the first workload")
+    world.kill_controller()
+    await asyncio.sleep(1)
+    world.start_controller()
+    await scene.settles()
+    assert [len(workloads(world, member)) for member in world.members] == [1, 1, 0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_not_of_the_pods_restarts_none(kind):
+async def test_what_is_not_of_the_pods_restarts_none(world, kind):
     """Scenario 58."""
-
-    @story(kind, {"a": None, "b": None})
-    async def play(scene):
-        scene.ask(4)
-        await scene.settles()
-        before = [pod["metadata"]["uid"] for name in "ab" for pod in scene.pods(name)]
-        scene.workload = {"revisionHistoryLimit": 3}
-        scene.ask(4)
-        await scene.w.until(
-            lambda: all(
-                one["spec"].get("revisionHistoryLimit") == 3
-                for member in ("member-1", "member-2")
-                for one in workloads(scene.w, member).values()
-            ),
-            what="the change in both members",
-        )
-        await scene.settles()
-        assert [pod["metadata"]["uid"] for name in "ab" for pod in scene.pods(name)] == before
-        assert len(scene.w.host.access.list(UDS, "default")) == 1
+    scene = Scene(world, kind, {"a": None, "b": None})
+    scene.ask(4)
+    await scene.settles()
+    before = [pod["metadata"]["uid"] for name in "ab" for pod in scene.pods(name)]
+    scene.workload = {"revisionHistoryLimit": 3}
+    scene.ask(4)
+    await world.until(
+        lambda: all(
+            one["spec"].get("revisionHistoryLimit") == 3
+            for member in ("member-1", "member-2")
+            for one in workloads(world, member).values()
+        ),
+        what="the change in both members",
+    )
+    await scene.settles()
+    assert [pod["metadata"]["uid"] for name in "ab" for pod in scene.pods(name)] == before
+    assert len(world.host.access.list(UDS, "default")) == 1

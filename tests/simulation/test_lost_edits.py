@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.planning import manifest
 from tests.support.watchdog import workloads
-from tests.support.world import World, simulate, world
+from tests.support.world import World
 from uniteddeployment.embedded.controllers.definitions import LifecycleController
 from uniteddeployment.embedded.controllers.garbage import GarbageCollector
 from uniteddeployment.kube.requests import Request
@@ -23,14 +23,16 @@ QUIET: dict[str, Any] = {"controllers": (LifecycleController, GarbageCollector)}
 """Clusters in which nothing happens by itself: no pods, so that no later event covers up for one that was lost."""
 
 
-async def started(w: World) -> None:
+async def started(world: World) -> None:
     """The controller is in sync, and from now on watch events are later than answers."""
-    await w.until(lambda: w.controller is not None and w.controller.synced.is_set(), what="the start")
-    for cluster in w.clusters.values():
+    await world.until(lambda: world.controller is not None and world.controller.synced.is_set(), what="the start")
+    for cluster in world.clusters.values():
         cluster.faults.set(slow_watch=0.5)
 
 
-def once_before(w: World, cluster: str, matches: Callable[[Request], bool], act: Callable[[], Any]) -> list[Request]:
+def once_before(
+    world: World, cluster: str, matches: Callable[[Request], bool], act: Callable[[], Any]
+) -> list[Request]:
     """Do something just before the first matching request reaches a cluster; gives that request when it happened."""
     seen: list[Request] = []
 
@@ -39,7 +41,7 @@ def once_before(w: World, cluster: str, matches: Callable[[Request], bool], act:
             seen.append(request)
             act()
 
-    w.transports[cluster].before = before
+    world.transports[cluster].before = before
     return seen
 
 
@@ -55,158 +57,135 @@ def is_revision_write(request: Request) -> bool:
     return request.method == "POST" and request.path.endswith("controllerrevisions")
 
 
-def templates(w: World) -> list[str]:
+def templates(world: World) -> list[str]:
     """The image of each member's workload."""
-    found = [one for member in w.members for one in workloads(w, member).values()]
+    found = [one for member in world.members for one in workloads(world, member).values()]
     return [one["spec"]["template"]["spec"]["containers"][0]["image"] for one in found]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("write", [is_status_write, is_finalizer_write, is_revision_write])
-def test_an_edit_that_the_answer_of_our_own_write_shows_first_is_worked_on(
-    write: Callable[[Request], bool], count: int
+@pytest.mark.fleet(**QUIET)
+async def test_an_edit_that_the_answer_of_our_own_write_shows_first_is_worked_on(
+    world: World, write: Callable[[Request], bool], count: int
 ) -> None:
     """I9: its watch event comes later and shows nothing that the cache does not have. Nothing else happens after it."""
-
-    async def story() -> None:
-        async with world(**QUIET) as w:
-            await started(w)
-            for number in range(count):
-                image = f"app:{number}"
-                seen = once_before(w, "host", write, lambda image=image: w.apply(manifest(image=f"{image}-edited")))
-                w.apply(manifest(image=image))
-                await asyncio.sleep(60)
-                if seen:
-                    assert templates(w) == [f"{image}-edited"] * 3
-                    assert w.status()["observedGeneration"] == w.ud()["metadata"]["generation"]
-                else:
-                    assert write is is_finalizer_write, "that one is written once in a lifetime"
-
-    simulate(story)
+    await started(world)
+    for number in range(count):
+        image = f"app:{number}"
+        seen = once_before(world, "host", write, lambda image=image: world.apply(manifest(image=f"{image}-edited")))
+        world.apply(manifest(image=image))
+        await asyncio.sleep(60)
+        if seen:
+            assert templates(world) == [f"{image}-edited"] * 3
+            assert world.status()["observedGeneration"] == world.ud()["metadata"]["generation"]
+        else:
+            assert write is is_finalizer_write, "that one is written once in a lifetime"
 
 
-def test_a_deletion_that_the_answer_of_a_status_write_shows_first_is_carried_out() -> None:
+@pytest.mark.fleet(**QUIET)
+async def test_a_deletion_that_the_answer_of_a_status_write_shows_first_is_carried_out(world: World) -> None:
     """I9: not only generations: everything that a plan reads."""
-
-    async def story() -> None:
-        async with world(**QUIET) as w:
-            await started(w)
-            seen = once_before(w, "host", is_status_write, lambda: w.request(w.host, "DELETE", PATH))
-            w.apply(manifest())
-            await w.until(lambda: seen and w.ud() is None, seconds=60, what="deletion")
-
-    simulate(story)
+    await started(world)
+    seen = once_before(world, "host", is_status_write, lambda: world.request(world.host, "DELETE", PATH))
+    world.apply(manifest())
+    await world.until(lambda: seen and world.ud() is None, seconds=60, what="deletion")
 
 
-def test_an_annotation_that_the_answer_of_a_status_write_shows_first_is_heeded() -> None:
+@pytest.mark.fleet(**QUIET)
+async def test_an_annotation_that_the_answer_of_a_status_write_shows_first_is_heeded(world: World) -> None:
     """I9: annotations change no generation."""
+    await started(world)
+    cause = {"metadata": {"annotations": {names.ANNOTATION_CHANGE_CAUSE: "for the test"}}}
+    seen = once_before(
+        world, "host", is_status_write, lambda: world.request(world.host, "PATCH", PATH, cause, content_type=MERGE)
+    )
+    world.apply(manifest())
 
-    async def story() -> None:
-        async with world(**QUIET) as w:
-            await started(w)
-            cause = {"metadata": {"annotations": {names.ANNOTATION_CHANGE_CAUSE: "for the test"}}}
-            seen = once_before(
-                w, "host", is_status_write, lambda: w.request(w.host, "PATCH", PATH, cause, content_type=MERGE)
-            )
-            w.apply(manifest())
+    def noted() -> bool:
+        found = world.host.access.list("controllerrevisions.apps", "default")
+        annotations = [one["metadata"].get("annotations", {}) for one in found]
+        return any(one.get(names.ANNOTATION_CHANGE_CAUSE) == "for the test" for one in annotations)
 
-            def noted() -> bool:
-                found = w.host.access.list("controllerrevisions.apps", "default")
-                annotations = [one["metadata"].get("annotations", {}) for one in found]
-                return any(one.get(names.ANNOTATION_CHANGE_CAUSE) == "for the test" for one in annotations)
-
-            await w.until(lambda: seen and noted(), seconds=60, what="the noted cause")
-
-    simulate(story)
+    await world.until(lambda: seen and noted(), seconds=60, what="the noted cause")
 
 
-def test_a_change_between_our_look_and_our_scaling_is_put_back() -> None:
+@pytest.mark.fleet(**QUIET)
+async def test_a_change_between_our_look_and_our_scaling_is_put_back(world: World) -> None:
     """I9: the answer of the scale subresource does not show what else was changed before it."""
-
-    async def story() -> None:
-        async with world(**QUIET) as w:
-            await started(w)
-            w.apply(manifest(kind="deploymentTemplate"))
-            await asyncio.sleep(10)
-            (name,) = workloads(w, "member-1")
-            path = f"/apis/apps/v1/namespaces/default/deployments/{name}"
-            bad = [
-                {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "bad:1"},
-                {"op": "replace", "path": "/spec/replicas", "value": 8},
-            ]
-            for changes in (bad[:1], bad):
-                w.apply(manifest(kind="deploymentTemplate"))
-                await asyncio.sleep(10)
-                seen = once_before(
-                    w,
-                    "member-1",
-                    lambda request: request.path.endswith("/scale"),
-                    lambda changes=changes: w.request(
-                        w.members["member-1"], "PATCH", path, changes, content_type="application/json-patch+json"
-                    ),
-                )
-                w.apply(manifest(kind="deploymentTemplate", replicas=16))
-                await asyncio.sleep(60)
-                assert seen
-                assert templates(w) == ["app:1"] * 3
-                assert [one["spec"]["replicas"] for one in workloads(w, "member-1").values()] == [8]
-
-    simulate(story)
+    await started(world)
+    world.apply(manifest(kind="deploymentTemplate"))
+    await asyncio.sleep(10)
+    (name,) = workloads(world, "member-1")
+    path = f"/apis/apps/v1/namespaces/default/deployments/{name}"
+    bad = [
+        {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "bad:1"},
+        {"op": "replace", "path": "/spec/replicas", "value": 8},
+    ]
+    for changes in (bad[:1], bad):
+        world.apply(manifest(kind="deploymentTemplate"))
+        await asyncio.sleep(10)
+        seen = once_before(
+            world,
+            "member-1",
+            lambda request: request.path.endswith("/scale"),
+            lambda changes=changes: world.request(
+                world.members["member-1"], "PATCH", path, changes, content_type="application/json-patch+json"
+            ),
+        )
+        world.apply(manifest(kind="deploymentTemplate", replicas=16))
+        await asyncio.sleep(60)
+        assert seen
+        assert templates(world) == ["app:1"] * 3
+        assert [one["spec"]["replicas"] for one in workloads(world, "member-1").values()] == [8]
 
 
-def test_scaling_writes_to_no_namesake_that_came_in_between() -> None:
+@pytest.mark.fleet(**QUIET)
+async def test_scaling_writes_to_no_namesake_that_came_in_between(world: World) -> None:
     """I13: somebody replaces the workload by one of their own just before our write."""
+    await started(world)
+    world.apply(manifest(kind="deploymentTemplate"))
+    await asyncio.sleep(10)
+    (name,) = workloads(world, "member-1")
+    folder = "/apis/apps/v1/namespaces/default/deployments"
+    template = {
+        "metadata": {"labels": {"app": "theirs"}},
+        "spec": {"containers": [{"name": "c", "image": "theirs:1"}]},
+    }
+    theirs = {
+        "metadata": {"name": name},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "theirs"}}, "template": template},
+    }
 
-    async def story() -> None:
-        async with world(**QUIET) as w:
-            await started(w)
-            w.apply(manifest(kind="deploymentTemplate"))
-            await asyncio.sleep(10)
-            (name,) = workloads(w, "member-1")
-            folder = "/apis/apps/v1/namespaces/default/deployments"
-            template = {
-                "metadata": {"labels": {"app": "theirs"}},
-                "spec": {"containers": [{"name": "c", "image": "theirs:1"}]},
-            }
-            theirs = {
-                "metadata": {"name": name},
-                "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "theirs"}}, "template": template},
-            }
+    def replace() -> None:
+        member = world.members["member-1"]
+        world.request(member, "DELETE", f"{folder}/{name}", {"propagationPolicy": "Background"})
+        world.request(member, "POST", folder, theirs)
 
-            def replace() -> None:
-                member = w.members["member-1"]
-                w.request(member, "DELETE", f"{folder}/{name}", {"propagationPolicy": "Background"})
-                w.request(member, "POST", folder, theirs)
-
-            seen = once_before(w, "member-1", lambda request: request.path.endswith("/scale"), replace)
-            w.apply(manifest(kind="deploymentTemplate", replicas=16))
-            await asyncio.sleep(60)
-            assert seen
-            (found,) = w.members["member-1"].access.list("deployments.apps")
-            assert found["spec"]["replicas"] == 1
-
-    simulate(story)
+    seen = once_before(world, "member-1", lambda request: request.path.endswith("/scale"), replace)
+    world.apply(manifest(kind="deploymentTemplate", replicas=16))
+    await asyncio.sleep(60)
+    assert seen
+    (found,) = world.members["member-1"].access.list("deployments.apps")
+    assert found["spec"]["replicas"] == 1
 
 
-def test_a_workload_whose_label_was_removed_is_taken_care_of_again_without_writing_for_ever() -> None:
+async def test_a_workload_whose_label_was_removed_is_taken_care_of_again_without_writing_for_ever(world: World) -> None:
     """I9: without the label the watch says that it is gone, and with it that the same object is there again."""
-
-    async def story() -> None:
-        async with world() as w:
-            w.apply(manifest())
-            await w.until(w.settled, what="creation")
-            await asyncio.sleep(5)
-            path = f"{STATEFUL_SETS}/web-member-1"
-            unlabelled = {"metadata": {"labels": {names.LABEL_NAME: None}}}
-            w.request(w.members["member-1"], "PATCH", path, unlabelled, content_type=MERGE)
-            await w.until(
-                lambda: "web-member-1" in workloads(w, "member-1") and w.settled(), seconds=120, what="the label"
-            )
-            await asyncio.sleep(120)
-            before = w.requests()
-            await asyncio.sleep(600)
-            assert w.requests() == before
-            w.apply(manifest(image="app:2"))
-            await w.until(lambda: w.settled() and w.images("member-1") == {"app:2": 4}, seconds=120, what="a new image")
-
-    simulate(story)
+    world.apply(manifest())
+    await world.until(world.settled, what="creation")
+    await asyncio.sleep(5)
+    path = f"{STATEFUL_SETS}/web-member-1"
+    unlabelled = {"metadata": {"labels": {names.LABEL_NAME: None}}}
+    world.request(world.members["member-1"], "PATCH", path, unlabelled, content_type=MERGE)
+    await world.until(
+        lambda: "web-member-1" in workloads(world, "member-1") and world.settled(), seconds=120, what="the label"
+    )
+    await asyncio.sleep(120)
+    before = world.requests()
+    await asyncio.sleep(600)
+    assert world.requests() == before
+    world.apply(manifest(image="app:2"))
+    await world.until(
+        lambda: world.settled() and world.images("member-1") == {"app:2": 4}, seconds=120, what="a new image"
+    )

@@ -2,37 +2,34 @@
 
 import pytest
 
-from tests.support.kruise import ALL_KINDS, world_for
+from tests.support.kruise import ALL_KINDS
 from tests.support.planning import manifest
-from tests.support.world import simulate
 
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_an_application_is_rolled_out_in_two_halves(kind):
-    async def story():
-        async with world_for(kind) as w:
-            w.apply(manifest(kind=kind))
-            await w.until(w.settled, what="creation")
-            assert [len(w.pods(member)) for member in w.members] == [4, 2, 2]
-            w.apply(manifest(kind=kind, image="app:2", partitions=HALF))
-            await w.until(w.settled, what="canary")
-            assert {member: w.images(member) for member in w.members} == {
-                "member-1": {"app:1": 2, "app:2": 2},
-                "member-2": {"app:1": 1, "app:2": 1},
-                "member-3": {"app:1": 1, "app:2": 1},
-            }
-            assert w.status()["updatedReadyReplicas"] == 4
-            w.apply(manifest(kind=kind, image="app:2"))
-            await w.until(lambda: w.settled() and w.status()["currentRevision"] == w.status()["updatedRevision"])
-            assert {member: w.images(member) for member in w.members} == {
-                "member-1": {"app:2": 4},
-                "member-2": {"app:2": 2},
-                "member-3": {"app:2": 2},
-            }
-            w.delete()
-            await w.until(lambda: w.ud() is None, what="deletion")
-            await w.until(lambda: not any(w.pods(member) for member in w.members), what="clean-up")
-
-    simulate(story)
+async def test_an_application_is_rolled_out_in_two_halves(world, kind):
+    world.apply(manifest(kind=kind))
+    await world.until(world.settled, what="creation")
+    assert [len(world.pods(member)) for member in world.members] == [4, 2, 2]
+    world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
+    await world.until(world.settled, what="canary")
+    assert {member: world.images(member) for member in world.members} == {
+        "member-1": {"app:1": 2, "app:2": 2},
+        "member-2": {"app:1": 1, "app:2": 1},
+        "member-3": {"app:1": 1, "app:2": 1},
+    }
+    assert world.status()["updatedReadyReplicas"] == 4
+    world.apply(manifest(kind=kind, image="app:2"))
+    await world.until(
+        lambda: world.settled() and world.status()["currentRevision"] == world.status()["updatedRevision"]
+    )
+    assert {member: world.images(member) for member in world.members} == {
+        "member-1": {"app:2": 4},
+        "member-2": {"app:2": 2},
+        "member-3": {"app:2": 2},
+    }
+    world.delete()
+    await world.until(lambda: world.ud() is None, what="deletion")
+    await world.until(lambda: not any(world.pods(member) for member in world.members), what="clean-up")

@@ -9,11 +9,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.support.kruise import ALL_KINDS, RESOURCES, world_for
+from tests.support.kruise import ALL_KINDS, RESOURCES
 from tests.support.planning import manifest
 from tests.support.templates import PATH, done, uids
 from tests.support.watchdog import workloads
-from tests.support.world import simulate, world
 from uniteddeployment.embedded.storage.store import HistoryLimits
 from uniteddeployment.kube.transport import Stream
 from uniteddeployment_api import names
@@ -25,241 +24,209 @@ def document(kind="statefulSetTemplate", **more):
     return manifest(kind=kind, shares={"member-1": 2, "member-2": 2}, replicas=4, **more)
 
 
-def orphan(w):
+def orphan(world):
     """What ``kubectl delete --cascade=orphan`` sends."""
-    w.request(w.host, "DELETE", f"{PATH}/web", {"propagationPolicy": "Orphan"})
+    world.request(world.host, "DELETE", f"{PATH}/web", {"propagationPolicy": "Orphan"})
 
 
-def delete(w):
+def delete(world):
     """What ``kubectl delete`` sends."""
-    w.request(w.host, "DELETE", f"{PATH}/web", {"propagationPolicy": "Background"})
+    world.request(world.host, "DELETE", f"{PATH}/web", {"propagationPolicy": "Background"})
 
 
-async def collected(w):
+async def collected(world):
     """Until the garbage collector has done its part."""
-    await w.until(lambda: "orphan" not in (w.ud() or {"metadata": {}})["metadata"].get("finalizers", ()), every=0.001)
+    await world.until(
+        lambda: "orphan" not in (world.ud() or {"metadata": {}})["metadata"].get("finalizers", ()), every=0.001
+    )
 
 
-def marks(w, member, kind="statefulSetTemplate"):
+def marks(world, member, kind="statefulSetTemplate"):
     """Our marks on the workloads of a member."""
     return [
         mark
-        for one in w.members[member].access.list(RESOURCES[kind], "default")
+        for one in world.members[member].access.list(RESOURCES[kind], "default")
         for mark in (*one["metadata"].get("labels", {}), *one["metadata"].get("annotations", {}))
         if mark.startswith(names.GROUP)
     ]
 
 
-async def left_alone(w, before, kind="statefulSetTemplate"):
+async def left_alone(world, before, kind="statefulSetTemplate"):
     """The application goes, every pod stays, and nothing says any more that it is ours."""
-    await w.until(lambda: w.ud() is None, what="the deletion")
+    await world.until(lambda: world.ud() is None, what="the deletion")
     await asyncio.sleep(60)
-    assert uids(w) == before
-    for member in w.members:
-        assert len(w.members[member].access.list(RESOURCES[kind], "default")) >= 1
-        assert marks(w, member, kind) == []
-    assert not [one for one in w.host.access.list(REVISIONS, "default") if one["metadata"]["name"].startswith("web-")]
+    assert uids(world) == before
+    for member in world.members:
+        assert len(world.members[member].access.list(RESOURCES[kind], "default")) >= 1
+        assert marks(world, member, kind) == []
+    assert not [
+        one for one in world.host.access.list(REVISIONS, "default") if one["metadata"]["name"].startswith("web-")
+    ]
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acted(kind):
+@pytest.mark.fleet(members=2)
+async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acted(world, kind):
     """I7, I9: both events come in one piece, and only the last state is planned for."""
-
-    async def story():
-        async with world_for(kind, members=2) as w:
-            await done(w, document(kind))
-            before = uids(w)
-            w.host.faults.set(slow_watch=3.0)
-            orphan(w)
-            await collected(w)
-            await left_alone(w, before, kind)
-
-    simulate(story)
+    await done(world, document(kind))
+    before = uids(world)
+    world.host.faults.set(slow_watch=3.0)
+    orphan(world)
+    await collected(world)
+    await left_alone(world, before, kind)
 
 
-def test_workloads_stay_when_a_list_shows_the_last_state_only():
+@pytest.mark.fleet(members=2, history=HistoryLimits(events=50))
+async def test_workloads_stay_when_a_list_shows_the_last_state_only(world):
     """I7, I9: the watch was broken, its place is forgotten, and the object is listed as it was left."""
-
-    async def story():
-        async with world(members=2, history=HistoryLimits(events=50)) as w:
-            await done(w, document())
-            before = uids(w)
-            w.host.faults.set(cut_off=True)
-            await asyncio.sleep(1)
-            orphan(w)
-            await collected(w)
-            for number in range(60):
-                w.host.access.create(
-                    "configmaps", {"metadata": {"name": f"c{number}", "namespace": "default"}}, manager="t"
-                )
-            w.host.faults.clear()
-            await left_alone(w, before)
-            assert w.controller.host.deployments.relists == 1
-
-    simulate(story)
+    await done(world, document())
+    before = uids(world)
+    world.host.faults.set(cut_off=True)
+    await asyncio.sleep(1)
+    orphan(world)
+    await collected(world)
+    for number in range(60):
+        world.host.access.create(
+            "configmaps", {"metadata": {"name": f"c{number}", "namespace": "default"}}, manager="t"
+        )
+    world.host.faults.clear()
+    await left_alone(world, before)
+    assert world.controller.host.deployments.relists == 1
 
 
 @pytest.mark.parametrize("limit", [0, 10])
-def test_workloads_stay_when_the_controller_was_down(limit):
+@pytest.mark.fleet(members=2)
+async def test_workloads_stay_when_the_controller_was_down(world, limit):
     """I7, I9: the revisions on the host have lost their owner, which only ``--cascade=orphan`` does."""
-
-    async def story():
-        async with world(members=2) as w:
-            await done(w, document(revisionHistoryLimit=limit))
-            before = uids(w)
-            await w.stop_controller()
-            orphan(w)
-            await collected(w)
-            assert w.ud()["metadata"]["finalizers"] == [names.FINALIZER]
-            w.start_controller()
-            await left_alone(w, before)
-
-    simulate(story)
+    await done(world, document(revisionHistoryLimit=limit))
+    before = uids(world)
+    await world.stop_controller()
+    orphan(world)
+    await collected(world)
+    assert world.ud()["metadata"]["finalizers"] == [names.FINALIZER]
+    world.start_controller()
+    await left_alone(world, before)
 
 
 @pytest.mark.parametrize("policy", [False, True])
 @pytest.mark.parametrize("writes", range(1, 7))
-def test_workloads_stay_wherever_the_controller_dies(policy, writes):
+@pytest.mark.fleet(members=2)
+async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes):
     """I9: it dies after its n-th write since the deletion, and another one takes over."""
+    doc = document()
+    if policy:
+        doc["spec"]["deletionPolicy"] = "Orphan"
+    await done(world, doc)
+    before = uids(world)
+    sent = {name: len(one.sent) for name, one in world.transports.items()}
 
-    async def story():
-        async with world(members=2) as w:
-            doc = document()
-            if policy:
-                doc["spec"]["deletionPolicy"] = "Orphan"
-            await done(w, doc)
-            before = uids(w)
-            sent = {name: len(one.sent) for name, one in w.transports.items()}
+    def written():
+        new = [one for name, t in world.transports.items() for one in t.sent[sent[name] :]]
+        return sum(one.method != "GET" for one in new) >= writes or world.ud() is None
 
-            def written():
-                new = [one for name, t in w.transports.items() for one in t.sent[sent[name] :]]
-                return sum(one.method != "GET" for one in new) >= writes or w.ud() is None
-
-            (delete if policy else orphan)(w)
-            await w.until(written, what="the writes", every=0.0005)
-            w.kill_controller()
-            await asyncio.sleep(1)
-            w.start_controller()
-            await left_alone(w, before)
-
-    simulate(story)
+    (delete if policy else orphan)(world)
+    await world.until(written, what="the writes", every=0.0005)
+    world.kill_controller()
+    await asyncio.sleep(1)
+    world.start_controller()
+    await left_alone(world, before)
 
 
-def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left():
+@pytest.mark.fleet(members=2)
+async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world):
     """I7: one member is not reached by then; the second deletion says that its workloads stay."""
-
-    async def story():
-        async with world(members=2) as w:
-            await done(w, document())
-            before = uids(w, "member-2")
-            w.members["member-2"].faults.set(cut_off=True)
-            delete(w)
-            await w.until(lambda: not workloads(w, "member-1"), what="the workloads that were reached to go")
-            orphan(w)
-            await collected(w)
-            w.members["member-2"].faults.clear()
-            await w.until(lambda: w.ud() is None, what="the deletion")
-            await asyncio.sleep(60)
-            assert uids(w, "member-2") == before
-            assert marks(w, "member-2") == []
-
-    simulate(story)
+    await done(world, document())
+    before = uids(world, "member-2")
+    world.members["member-2"].faults.set(cut_off=True)
+    delete(world)
+    await world.until(lambda: not workloads(world, "member-1"), what="the workloads that were reached to go")
+    orphan(world)
+    await collected(world)
+    world.members["member-2"].faults.clear()
+    await world.until(lambda: world.ud() is None, what="the deletion")
+    await asyncio.sleep(60)
+    assert uids(world, "member-2") == before
+    assert marks(world, "member-2") == []
 
 
 @pytest.mark.parametrize("when", ["before", "while deleting"])
-def test_the_deletion_policy_keeps_workloads_with_the_controller_down(when):
+@pytest.mark.fleet(members=2)
+async def test_the_deletion_policy_keeps_workloads_with_the_controller_down(world, when):
     """I7: spec.deletionPolicy is for certainty; it can still be set while a deletion waits."""
-
-    async def story():
-        async with world(members=2) as w:
-            doc = document()
-            if when == "before":
-                doc["spec"]["deletionPolicy"] = "Orphan"
-            await done(w, doc)
-            before = uids(w)
-            await w.stop_controller()
-            delete(w)
-            if when == "while deleting":
-                patch = {"spec": {"deletionPolicy": "Orphan"}}
-                w.request(w.host, "PATCH", f"{PATH}/web", patch, content_type="application/merge-patch+json")
-            w.start_controller()
-            await left_alone(w, before)
-
-    simulate(story)
+    doc = document()
+    if when == "before":
+        doc["spec"]["deletionPolicy"] = "Orphan"
+    await done(world, doc)
+    before = uids(world)
+    await world.stop_controller()
+    delete(world)
+    if when == "while deleting":
+        patch = {"spec": {"deletionPolicy": "Orphan"}}
+        world.request(world.host, "PATCH", f"{PATH}/web", patch, content_type="application/merge-patch+json")
+    world.start_controller()
+    await left_alone(world, before)
 
 
 @pytest.mark.parametrize("policy", [None, "Delete"])
-def test_an_ordinary_deletion_deletes(policy):
+@pytest.mark.fleet(members=2)
+async def test_an_ordinary_deletion_deletes(world, policy):
     """What is not asked to stay goes, also after a restart in the middle."""
-
-    async def story():
-        async with world(members=2) as w:
-            doc = document()
-            if policy:
-                doc["spec"]["deletionPolicy"] = policy
-            await done(w, doc)
-            w.members["member-2"].faults.set(cut_off=True)
-            delete(w)
-            await w.until(lambda: not workloads(w, "member-1"), what="the first")
-            await w.stop_controller()
-            w.members["member-2"].faults.clear()
-            w.start_controller()
-            await w.until(lambda: w.ud() is None and not uids(w), what="the deletion")
-
-    simulate(story)
+    doc = document()
+    if policy:
+        doc["spec"]["deletionPolicy"] = policy
+    await done(world, doc)
+    world.members["member-2"].faults.set(cut_off=True)
+    delete(world)
+    await world.until(lambda: not workloads(world, "member-1"), what="the first")
+    await world.stop_controller()
+    world.members["member-2"].faults.clear()
+    world.start_controller()
+    await world.until(lambda: world.ud() is None and not uids(world), what="the deletion")
 
 
-def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_deletes():
+@pytest.mark.fleet(members=2)
+async def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_deletes(world):
     """Its missing owner would be taken for ``--cascade=orphan``; a restored backup has such revisions."""
+    await done(world, document())
 
-    async def story():
-        async with world(members=2) as w:
-            await done(w, document())
+    def revisions():
+        found = world.host.access.list(REVISIONS, "default")
+        return [one for one in found if one["metadata"]["name"].startswith("web-")]
 
-            def revisions():
-                found = w.host.access.list(REVISIONS, "default")
-                return [one for one in found if one["metadata"]["name"].startswith("web-")]
-
-            (one,) = revisions()
-            bare = {**one, "metadata": {**one["metadata"], "ownerReferences": []}}
-            w.host.access.update(REVISIONS, bare, manager="test")
-            await w.until(
-                lambda: revisions()[0]["metadata"].get("ownerReferences") == one["metadata"]["ownerReferences"],
-                seconds=5,
-                what="the owner",
-            )
-            delete(w)
-            await w.until(lambda: w.ud() is None and not uids(w), what="the deletion")
-
-    simulate(story)
+    (one,) = revisions()
+    bare = {**one, "metadata": {**one["metadata"], "ownerReferences": []}}
+    world.host.access.update(REVISIONS, bare, manager="test")
+    await world.until(
+        lambda: revisions()[0]["metadata"].get("ownerReferences") == one["metadata"]["ownerReferences"],
+        seconds=5,
+        what="the owner",
+    )
+    delete(world)
+    await world.until(lambda: world.ud() is None and not uids(world), what="the deletion")
 
 
-def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_not_get_it_back():
+@pytest.mark.fleet(members=2, controller=False)
+async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_not_get_it_back(world):
     """I9: the watch of the revisions may be ahead of that of the UnitedDeployments."""
+    world.start_controller()
+    gate = held_back(world.transports["host"], "uniteddeployments")
+    await done(world, document())
+    before = uids(world)
+    gate.clear()
+    references = []
 
-    async def story():
-        async with world(members=2, controller=False) as w:
-            w.start_controller()
-            gate = held_back(w.transports["host"], "uniteddeployments")
-            await done(w, document())
-            before = uids(w)
-            gate.clear()
-            references = []
+    def note(change):
+        if change.obj["metadata"]["name"].startswith("web-"):
+            references.append(bool(change.obj["metadata"].get("ownerReferences")))
 
-            def note(change):
-                if change.obj["metadata"]["name"].startswith("web-"):
-                    references.append(bool(change.obj["metadata"].get("ownerReferences")))
-
-            w.host.access.subscribe(REVISIONS, note)
-            orphan(w)
-            await collected(w)
-            await asyncio.sleep(2)
-            assert not any(references)
-            w.kill_controller()
-            w.start_controller()
-            await left_alone(w, before)
-
-    simulate(story)
+    world.host.access.subscribe(REVISIONS, note)
+    orphan(world)
+    await collected(world)
+    await asyncio.sleep(2)
+    assert not any(references)
+    world.kill_controller()
+    world.start_controller()
+    await left_alone(world, before)
 
 
 def held_back(transport, resource):

@@ -6,10 +6,11 @@ from random import Random
 from typing import Any
 
 import pytest
+import structlog
 
-from tests.support.kruise import KRUISE_KINDS, world_for
+from tests.support.kruise import KRUISE_KINDS
 from tests.support.planning import manifest
-from tests.support.world import World, simulate
+from tests.support.world import World
 from uniteddeployment.kube.requests import Request
 
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
@@ -24,12 +25,12 @@ def documents(kind: str, **more: Any) -> Iterator[dict[str, Any]]:
         yield document
 
 
-async def in_mid_canary(w: World, kind: str) -> None:
+async def in_mid_canary(world: World, kind: str) -> None:
     """Three applications, settled, with pods at two revisions."""
     for more in ({}, {"image": "app:2", "partitions": HALF}):
         for document in documents(kind, **more):
-            w.apply(document)
-        await w.until(lambda: all(map(w.settled, APPLICATIONS)), what="the applications")
+            world.apply(document)
+        await world.until(lambda: all(map(world.settled, APPLICATIONS)), what="the applications")
     await asyncio.sleep(5)
 
 
@@ -38,70 +39,62 @@ def is_of_a_workload(request: Request) -> bool:
     return request.method != "GET" or ("/namespaces/default/" in request.path and "/secrets/" not in request.path)
 
 
-def sent(w: World) -> list[str]:
+def sent(world: World) -> list[str]:
     """What the controller asked for beside what a start has to."""
-    found = [(name, one) for name, transport in w.transports.items() for one in transport.sent]
+    found = [(name, one) for name, transport in world.transports.items() for one in transport.sent]
     return [f"{one.method} {name}:{one.path}" for name, one in found if one.verb != "watch" and is_of_a_workload(one)]
 
 
-def events(w: World) -> list[str]:
-    return sorted(one["message"] for one in w.host.access.list("events"))
+def events(world: World) -> list[str]:
+    return sorted(one["message"] for one in world.host.access.list("events"))
 
 
-async def restarted(w: World, random: Random, spread: float) -> None:
+async def restarted(world: World, random: Random, spread: float) -> None:
     """Stop, and start with clusters that answer in a random order."""
-    await w.stop_controller()
-    w.transports.clear()
-    for cluster in w.clusters.values():
+    await world.stop_controller()
+    world.transports.clear()
+    for cluster in world.clusters.values():
         cluster.faults.set(latency=random.random() * spread, slow_watch=random.choice((0.0, random.random() * spread)))
-    w.start_controller()
+    world.start_controller()
 
 
 @pytest.mark.parametrize(
     ("kind", "spread"),
     [("statefulSetTemplate", 0.2), ("deploymentTemplate", 2.0), ("statefulSetTemplate", 4.0), (KRUISE_KINDS[0], 1.0)],
 )
-def test_starts_write_nothing_and_say_nothing_in_whatever_order_clusters_come(kind: str, spread: float) -> None:
+async def test_starts_write_nothing_and_say_nothing_in_whatever_order_clusters_come(
+    world: World, kind: str, spread: float
+) -> None:
     """I3: no request about an object, and no Event, in many starts in mid-canary."""
-
-    async def story() -> None:
-        async with world_for(kind) as w:
-            await in_mid_canary(w, kind)
-            told, stored = events(w), [w.ud(name) for name in APPLICATIONS]
-            random = Random(7)
-            for _ in range(STARTS):
-                await restarted(w, random, spread)
-                await asyncio.sleep(30)
-                assert sent(w) == []
-            assert events(w) == told
-            assert [w.ud(name) for name in APPLICATIONS] == stored
-
-    simulate(story)
+    await in_mid_canary(world, kind)
+    told, stored = events(world), [world.ud(name) for name in APPLICATIONS]
+    random = Random(7)
+    for _ in range(STARTS):
+        await restarted(world, random, spread)
+        await asyncio.sleep(30)
+        assert sent(world) == []
+    assert events(world) == told
+    assert [world.ud(name) for name in APPLICATIONS] == stored
 
 
 @pytest.mark.parametrize("fault", ["cut_off", "black_hole"])
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-def test_a_member_that_is_down_at_the_start_is_told_as_unknown_and_nothing_of_it_is_written_when_it_is_back(
-    kind: str, fault: str
+async def test_a_member_that_is_down_at_the_start_is_told_as_unknown_and_nothing_of_it_is_written_when_it_is_back(
+    world: World, kind: str, fault: str
 ) -> None:
     """I3, I8: what status knew of its workloads is known again, so nothing is read, repaired or told."""
-
-    async def story() -> None:
-        async with world_for(kind) as w:
-            await in_mid_canary(w, kind)
-            told, stored = events(w), [w.status(name) for name in APPLICATIONS]
-            w.members["member-2"].faults.set(**{fault: True})
-            await restarted(w, Random(3), 0.1)
-            w.members["member-2"].faults.set(**{fault: True})
-            await w.until(lambda: {w.condition("Ready", name) for name in APPLICATIONS} == {"Unknown"}, seconds=30)
-            w.members["member-2"].faults.clear()
-            await w.until(lambda: all(map(w.settled, APPLICATIONS)), seconds=60, what="its return")
-            await asyncio.sleep(30)
-            assert {one.partition(":")[2].rpartition("/")[2] for one in sent(w)} == {"status"}
-            assert events(w) == told
-            assert [without_times(w.status(name)) for name in APPLICATIONS] == [without_times(one) for one in stored]
-
-    simulate(story)
+    await in_mid_canary(world, kind)
+    told, stored = events(world), [world.status(name) for name in APPLICATIONS]
+    world.members["member-2"].faults.set(**{fault: True})
+    await restarted(world, Random(3), 0.1)
+    world.members["member-2"].faults.set(**{fault: True})
+    await world.until(lambda: {world.condition("Ready", name) for name in APPLICATIONS} == {"Unknown"}, seconds=30)
+    world.members["member-2"].faults.clear()
+    await world.until(lambda: all(map(world.settled, APPLICATIONS)), seconds=60, what="its return")
+    await asyncio.sleep(30)
+    assert {one.partition(":")[2].rpartition("/")[2] for one in sent(world)} == {"status"}
+    assert events(world) == told
+    assert [without_times(world.status(name)) for name in APPLICATIONS] == [without_times(one) for one in stored]
 
 
 def without_times(status: dict[str, Any]) -> dict[str, Any]:
@@ -109,17 +102,26 @@ def without_times(status: dict[str, Any]) -> dict[str, Any]:
     return {**status, "conditions": conditions}
 
 
-def test_a_member_that_does_not_answer_at_the_start_holds_up_no_other_one() -> None:
+async def test_a_member_that_does_not_answer_at_the_start_holds_up_no_other_one(world: World) -> None:
     """I10"""
+    await in_mid_canary(world, "statefulSetTemplate")
+    await world.stop_controller()
+    world.members["member-2"].faults.set(black_hole=True)
+    world.start_controller()
+    world.apply(manifest(image="app:3"))
+    others = ("member-1", "member-3")
+    await world.until(lambda: all("app:3" in world.images(one) for one in others), seconds=8, what="the others")
 
-    async def story() -> None:
-        async with world_for("statefulSetTemplate") as w:
-            await in_mid_canary(w, "statefulSetTemplate")
-            await w.stop_controller()
-            w.members["member-2"].faults.set(black_hole=True)
-            w.start_controller()
-            w.apply(manifest(image="app:3"))
-            others = ("member-1", "member-3")
-            await w.until(lambda: all("app:3" in w.images(one) for one in others), seconds=8, what="the others")
 
-    simulate(story)
+@pytest.mark.fleet(controller=False)
+async def test_a_stop_at_any_moment_after_the_start_is_no_error(world: World) -> None:
+    """Whatever is being read or probed when a stop comes ends quietly, and no member is called lost because of it."""
+    world.apply(manifest())
+    for moment in range(25):
+        with structlog.testing.capture_logs() as logs:
+            world.start_controller()
+            await world.until(lambda: "member-1" in world.transports, what="the first request", every=0.0)
+            for _ in range(moment):
+                await asyncio.sleep(0)
+            await world.stop_controller()
+        assert [log for log in logs if log["log_level"] in ("warning", "error")] == []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import looptime
+from tests.support.virtual_time import BoundedLoop
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Frozen:
         return gated
 
 
-class _FreezableLoop(asyncio.SelectorEventLoop):
+class FreezableLoop(BoundedLoop):
     """An event loop that asks the process of each callback whether it runs."""
 
     def call_soon(self, callback: Any, *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:
@@ -76,7 +76,7 @@ class _FreezableLoop(asyncio.SelectorEventLoop):
         self, when: float, callback: Any, *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         def schedule(gated: Any, *rest: Any, context: contextvars.Context) -> asyncio.TimerHandle:
-            return super(_FreezableLoop, self).call_at(when, gated, *rest, context=context)
+            return super(FreezableLoop, self).call_at(when, gated, *rest, context=context)
 
         return self._gated(schedule, callback, args, context)
 
@@ -93,10 +93,3 @@ class _FreezableLoop(asyncio.SelectorEventLoop):
 def outside(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     """Run a coroutine outside of any process, as another machine would."""
     return asyncio.get_running_loop().create_task(work, context=contextvars.Context())
-
-
-def simulate(story: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine under virtual time, with processes that can be frozen."""
-    factory = looptime.make_event_loop_class(_FreezableLoop)  # type: ignore[attr-defined]  # exported, not declared
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(story())

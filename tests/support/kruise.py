@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.world import World, world
+from tests.support.world import World, running_world
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.controllers.defaults import default_controllers
 from uniteddeployment.embedded.openkruise import kruise_controllers
@@ -51,7 +51,7 @@ async def kruise_world(
 ):
     """A world whose members have OpenKruise, but those that are named ``without``."""
     options = {"controllers": (*default_controllers(), *kruise_controllers()), **cluster}
-    async with world(seed, members, controller=False, **options) as made:
+    async with running_world(seed, members, controller=False, **options) as made:
         for name, member in made.members.items():
             if name not in without:
                 install(made, member)
@@ -62,4 +62,4 @@ async def kruise_world(
 
 def world_for(kind: str, seed: int = 1, members: int = 3, **options: Any):
     """A world in which the members serve a kind."""
-    return (kruise_world if kind in KRUISE_KINDS else world)(seed, members, **options)
+    return (kruise_world if kind in KRUISE_KINDS else running_world)(seed, members, **options)

@@ -1,19 +1,16 @@
 """A whole fleet in one process: a host, members and the controller, without sockets, under virtual time.
 
-``run_world(story)`` runs a coroutine in such a world; minutes of waiting in it take milliseconds, and one seed gives
-one history.
+Under virtual time (``virtual_time``) minutes of waiting in it take milliseconds, and one seed gives one history.
 """
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from random import Random
 from typing import Any
-
-import looptime
 
 from tests.support import rights
 from tests.support.inprocess import InProcessTransport
@@ -242,7 +239,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(seed: int = 1, members: int = 3, *, controller: bool = True, **cluster: Any):
+async def running_world(seed: int = 1, members: int = 3, *, controller: bool = True, **cluster: Any):
     """A world in which members are registered and, unless told otherwise, the controller runs."""
     made = World(seed, members, **cluster)
     made.start_clusters()
@@ -278,9 +275,3 @@ async def second_host(first: World, seed: int = 2):
     finally:
         await made.stop_controller()
         made.host.stop()
-
-
-def simulate(story: Callable[[], Awaitable[Any]]) -> Any:
-    """Run a coroutine under virtual time."""
-    with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
-        return runner.run(story())  # type: ignore[arg-type]

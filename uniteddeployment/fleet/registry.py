@@ -137,7 +137,10 @@ class Fleet:
             self._tasks = tasks
             tasks.create_task(self._registrar.identify_host())
             tasks.create_task(self._keep_local())
-            tasks.create_task(self._clusters.run())
+            try:
+                await self._clusters.run()
+            finally:
+                self._tasks = None  # members that are still ending must not start anything in a group that is ending
 
     def _member(self, name: str, client: Client, uid: str = "") -> Member:
         return Member(
