@@ -1,4 +1,4 @@
-"""What a rollout controller on top of UnitedDeployments needs. It writes partitions and nothing else."""
+"""Building blocks for rollout controllers, which set the partitions of UnitedDeployments."""
 
 from uniteddeployment_rollout.partitions import partitions
 

@@ -1,9 +1,9 @@
-"""One global number of updated pods, divided over subsets of different size.
+"""Division of a total number of updated pods among subsets of different sizes.
 
-Dividing each subset by itself and rounding up updates too many (four subsets of one pod: 25 % becomes 100 %), and the
-method of the largest remainder can take an updated pod away when the number is raised, which a partition cannot do. A
-divisor method does neither: every pod is a slot, the slots have an order that does not depend on the number, and the
-first so many are updated (Sainte-Laguë for ``offset`` 0.5; see Balinski and Young, "Fair Representation").
+Rounding up in each subset updates too many pods: with four subsets of one pod, 25 % becomes 100 %. The method of the
+largest remainder can take an updated pod away from a subset when the total rises, but a partition cannot revert pods. A
+divisor method has neither problem: it orders all pods independently of the total, and the first pods in that order are
+updated. With ``offset`` 0.5 it is the method of Sainte-Laguë; see Balinski and Young, "Fair Representation".
 """
 
 from collections.abc import Mapping
@@ -12,17 +12,24 @@ from heapq import heapify, heappop, heapreplace
 from math import ceil
 
 NEAREST = Fraction(1, 2)
-"""As close to the same share in each subset as can be."""
+"""Update a share of each subset that is as equal as possible."""
 FIRST_CANARY_EVERYWHERE = Fraction(1)
-"""Each subset gets its first updated pod early."""
+"""Update the first pod of each subset before the second of any."""
 LARGEST_FIRST = Fraction(0)
-"""Large subsets get updated pods before small ones."""
+"""Update pods of large subsets before those of small ones."""
 
 
 def partitions(sizes: Mapping[str, int], updated: int, offset: Fraction = NEAREST) -> dict[str, int]:
-    """Subset -> partition, so that ``updated`` pods in all are updated. Subsets that tie are taken in their order.
+    """Return a partition for each subset so that ``updated`` pods are updated in total.
 
-    Raises ValueError when ``updated`` is negative or more than there are.
+    ``sizes`` are the pods of each subset. Ties go to the subset that comes first in ``sizes``. Raises ValueError if
+    ``updated`` is negative or larger than the number of pods.
+
+    >>> sizes = {"member-1": 4, "member-2": 2, "member-3": 2}
+    >>> partitions(sizes, 1)
+    {'member-1': 3, 'member-2': 2, 'member-3': 2}
+    >>> partitions(sizes, 4)
+    {'member-1': 2, 'member-2': 1, 'member-3': 1}
     """
     total = sum(sizes.values())
     if not 0 <= updated <= total:
@@ -44,14 +51,14 @@ def partitions(sizes: Mapping[str, int], updated: int, offset: Fraction = NEARES
 
 
 def _rank(taken: int, size: int, offset: Fraction) -> Fraction:
-    """Where the next pod of a subset stands in the order of all pods; the smallest comes first."""
+    """Return the rank of the next pod of a subset in the order of all pods. Lower ranks come first."""
     return (taken + 1 - offset) / size
 
 
 def _surely_updated(sizes: Mapping[str, int], updated: int, total: int, offset: Fraction) -> dict[str, int]:
-    """For each subset, the pods that rank below a level under which there are at most ``updated`` pods.
+    """Return, for each subset, the pods whose rank is below a level that at most ``updated`` pods are below.
 
-    All but two pods per subset are found without a look at each, so a million pods cost as much as a hundred.
+    Only up to two pods per subset are left to the heap, so the cost does not depend on the number of pods.
     """
     level = Fraction(max(0, updated - len(sizes)), total)
     return {name: max(0, min(size, ceil(level * size + offset) - 1)) for name, size in sizes.items()}

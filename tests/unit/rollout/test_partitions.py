@@ -1,4 +1,4 @@
-"""A global number of updated pods, divided over subsets."""
+"""``partitions`` divides a total number of updated pods among subsets."""
 
 import tracemalloc
 
@@ -16,16 +16,16 @@ OFFSETS = st.sampled_from([NEAREST, FIRST_CANARY_EVERYWHERE, LARGEST_FIRST])
     ("updated", "expected"),
     [(1, (3, 2, 2)), (2, (3, 1, 2)), (3, (3, 1, 1)), (4, (2, 1, 1)), (6, (1, 0, 1)), (8, (0, 0, 0))],
 )
-def test_the_same_share_everywhere(updated, expected):
+def test_each_subset_gets_a_similar_share_of_updated_pods(updated, expected):
     assert tuple(partitions({"a": 4, "b": 2, "c": 2}, updated).values()) == expected
 
 
-def test_a_quarter_of_four_single_pods_is_one_pod():
+def test_updating_one_of_four_single_pods_holds_three():
     assert sum(partitions(dict.fromkeys("abcd", 1), 1).values()) == 3
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_raising_the_number_never_takes_an_updated_pod_away(sizes, offset, data):
+def test_a_larger_total_never_takes_an_updated_pod_away_from_a_subset(sizes, offset, data):
     total = sum(sizes.values())
     fewer = data.draw(st.integers(0, total))
     more = data.draw(st.integers(fewer, total))
@@ -35,8 +35,8 @@ def test_raising_the_number_never_takes_an_updated_pod_away(sizes, offset, data)
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_the_pods_are_the_first_ones_of_one_list_of_all_pods(sizes, offset, data):
-    """The answer is found without making that list; here it is made."""
+def test_the_updated_pods_are_the_first_in_the_order_of_all_pods(sizes, offset, data):
+    """The implementation does not build the whole order; this test does."""
     updated = data.draw(st.integers(0, sum(sizes.values())))
     order = sorted(
         ((pod - offset) / size, place, name)
@@ -49,7 +49,7 @@ def test_the_pods_are_the_first_ones_of_one_list_of_all_pods(sizes, offset, data
     assert partitions(sizes, updated, offset) == expected
 
 
-def test_a_million_pods_cost_no_more_than_a_few():
+def test_memory_does_not_depend_on_the_number_of_pods():
     sizes = {f"subset-{number}": 1_000_000 for number in range(256)}
     tracemalloc.start()
     try:
@@ -61,6 +61,6 @@ def test_a_million_pods_cost_no_more_than_a_few():
     assert peak < 1_000_000
 
 
-def test_more_than_there_are_is_refused():
+def test_a_total_above_the_number_of_pods_is_rejected():
     with pytest.raises(ValueError, match="9 of 8"):
         partitions({"a": 8}, 9)
