@@ -1,4 +1,4 @@
-"""An embedded cluster with our definitions, without an event loop and without us: what an API server alone says."""
+"""An embedded API server with the CRDs, without the webhook and the controller."""
 
 import json
 from random import Random
@@ -16,7 +16,7 @@ HEADERS = {"content-type": "application/json", "authorization": "Bearer token"}
 
 
 class Host:
-    """Says what the API server answers to an object, and to a change of one."""
+    """Validates objects with an embedded API server."""
 
     def __init__(self) -> None:
         self._clock = HandClock()
@@ -40,7 +40,7 @@ class Host:
         return response.status, json.loads(response.body)
 
     def causes(self, obj: Obj, old: Obj | None = None) -> list[Obj]:
-        """Why an object is refused, or its change from ``old``; empty if it is taken."""
+        """Return the causes for which an object, or its change from ``old``, is rejected; empty if it is accepted."""
         plural = names.CLUSTER_PLURAL if obj["kind"] == names.CLUSTER_KIND else names.UNITED_DEPLOYMENT_PLURAL
         path = f"{names.API_PATH}/namespaces/default/{plural}"
         status, answer = self.ask("POST", path, old if old is not None else obj)

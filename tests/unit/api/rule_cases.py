@@ -1,4 +1,4 @@
-"""Manifests that break one rule each, and manifests that break none: one table for all who check them."""
+"""Manifests that violate one rule each, and valid manifests. All validators are tested with them."""
 
 import copy
 from typing import Any
@@ -87,7 +87,7 @@ def nested(levels: int) -> Any:
 
 
 def doublings(count: int) -> list[dict[str, Any]]:
-    """Overrides that copy a list to its own end, again and again."""
+    """Overrides that repeatedly append a list to itself."""
     first = {"op": "add", "path": "/metadata/annotations/x", "value": {"l": ["x" * 100]}}
     again = {"op": "copy", "from": "/metadata/annotations/x/l", "path": "/metadata/annotations/x/l/-"}
     return [first, *[again] * count]
@@ -99,7 +99,7 @@ SUBSET = "spec.topology.subsets[0]"
 OVERRIDE = "spec.topology.subsets[0].overrides[1]"
 PATCH = "spec.topology.subsets[0].patch"
 
-# Rules of which CEL sees a part, broken in the other part: the rule, where it is told, the manifest
+# Violations of rules in a part that CEL does not check: rule, path, manifest
 BEYOND_CEL: list[tuple[str, str, dict[str, Any]]] = [
     (
         "patch-protected",
@@ -114,7 +114,7 @@ BEYOND_CEL: list[tuple[str, str, dict[str, Any]]] = [
     ),
 ]
 
-# name of the rule, where it is told, the manifest
+# rule, path, manifest
 BROKEN: list[tuple[str, str, dict[str, Any]]] = [
     ("nesting", ROOT, changed(manifest(), f"{ROOT}.template.spec.x", nested(70))),
     ("nesting", PATCH, patched({"spec": {"x": nested(70)}})),
@@ -426,7 +426,7 @@ ACCEPTED: list[dict[str, Any]] = [
     subsets({"adopt": {"name": "web"}}, {"adopt": {"name": "web"}, "targetCluster": {"name": "m"}}),
     annotated(names.ANNOTATION_RECREATE, "true"),
     annotated(names.ANNOTATION_IGNORE_DIFFERENCES, "spec.replicas, metadata.labels"),
-    # A selector in the template is what OpenKruise's examples have; it says nothing.
+    # A selector in the template, as in examples of OpenKruise, has no effect.
     changed(manifest(), f"{ROOT}.selector", {"matchLabels": {"app": "x"}}),
     manifest(),
     changed(manifest(), "spec.topology", ...),
@@ -448,7 +448,7 @@ ACCEPTED: list[dict[str, Any]] = [
 
 TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}
 
-# name of the rule, before, after
+# rule, old object, new object
 FORBIDDEN_CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "selector-immutable",
@@ -489,9 +489,9 @@ ALLOWED_CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (manifest(), changed(annotated(names.ANNOTATION_RECREATE, "true"), f"{ROOT}.serviceName", "web")),
     (deployment(), changed(deployment(), f"{DEPLOYMENT}.progressDeadlineSeconds", 3)),
     (clone_set(), changed(clone_set(), f"{CLONE_SET}.volumeClaimTemplates", [])),
-    # Another cluster is another workload.
+    # In another cluster, the subset gets a new workload.
     (manifest(), subsets({"targetCluster": {"name": "m"}, "patch": {"spec": {"serviceName": "a"}}}, {})),
-    # As kubectl scale and autoscalers do: the topology stays, and the shares do not fit any more.
+    # kubectl scale and autoscalers change only the total, so that the shares do not fit any more.
     (subsets({"replicas": 4}, {"replicas": 6}), subsets({"replicas": 4}, {"replicas": 6}, replicas=3)),
     (subsets({"replicas": 4}, {"replicas": 6}), subsets({"replicas": 4}, {"replicas": 6}, replicas=30)),
 ]

@@ -1,4 +1,4 @@
-"""The CRDs are what an API server takes as structural, and the files in config/ are what the models say."""
+"""API servers accept the CRDs, and the files in config/ match the models."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def test_the_generated_file_has_not_drifted_from_the_models() -> None:
 
 
 def test_generating_twice_gives_the_same_text() -> None:
-    """I2"""
+    """The same models always give the same file (I2)."""
     assert to_yaml() == to_yaml()
 
 
@@ -56,14 +56,14 @@ def test_every_node_is_structural(path: str, node: dict[str, Any]) -> None:
         assert node["anyOf"] == [{"type": "integer"}, {"type": "string"}]
     else:
         assert "anyOf" not in node
-        # What has no type may be anything, and an API server keeps all of it.
+        # A node without a type accepts any value, so the API server must preserve all of it.
         assert isinstance(node.get("type", ""), str)
         assert "type" in node or node["x-kubernetes-preserve-unknown-fields"]
     assert not ("properties" in node and "additionalProperties" in node)
     if node.get("type") == "array":
         assert "items" in node
     if node.get("type") == "object" and path.count(".") > 0 and not path.endswith(".metadata"):
-        # Of any other object an API server would keep nothing.
+        # The API server would drop all fields of any other object.
         assert node.keys() & {"properties", "additionalProperties", "x-kubernetes-preserve-unknown-fields"}
     for key in node.get("required", ()):
         assert key in node["properties"]
@@ -78,8 +78,8 @@ def test_kubectl_explain_describes_every_field() -> None:
     assert [path for path, text in described.items() if path.count(".") and not text.endswith(".")] == []
 
 
-def test_nothing_that_rules_look_through_is_unbounded() -> None:
-    """The API server refuses a rule when it cannot bound what the rule costs."""
+def test_fields_that_rules_read_are_bounded() -> None:
+    """An API server rejects a CRD if it cannot limit the cost of a rule."""
     for path, node in NODES:
         if ".spec.topology" in path or ".selector" in path:
             if node.get("type") == "array":
@@ -123,7 +123,7 @@ SAMPLES = sorted((CONFIG / "samples").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_the_samples_keep_every_rule_and_can_be_applied(path: Path) -> None:
+def test_the_samples_satisfy_all_rules_and_can_be_applied(path: Path) -> None:
     sample = yaml.safe_load(path.read_text())
     if sample["kind"] == "UnitedDeployment":
         assert validate_united_deployment(parse_united_deployment(sample)) == ()
@@ -132,20 +132,20 @@ def test_the_samples_keep_every_rule_and_can_be_applied(path: Path) -> None:
     assert Host().causes(sample) == []
 
 
-def test_the_sample_cluster_is_one() -> None:
+def test_the_sample_cluster_is_a_valid_cluster() -> None:
     cluster = parse_cluster(yaml.safe_load((CONFIG / "samples" / "cluster.yaml").read_text()))
     assert cluster.spec.credentials.secret_ref.name == "member-1"
 
 
-def test_a_cluster_with_a_useless_authority_is_refused() -> None:
-    """I11"""
+def test_a_cluster_with_an_authority_that_has_no_effect_is_rejected() -> None:
+    """Bad input is rejected with the path of the field (I11)."""
     spec = {"credentials": {"secretRef": {"name": "x"}}, "insecureSkipTLSVerify": True, "caBundle": "eA=="}
     with pytest.raises(InvalidObject) as caught:
         parse_cluster({"spec": spec})
     assert [error.path for error in caught.value.errors] == ["spec.caBundle"]
 
 
-def test_what_the_controller_stored_is_read_also_if_a_newer_version_wrote_it() -> None:
+def test_a_status_that_a_newer_version_wrote_can_be_read() -> None:
     raw = yaml.safe_load((CONFIG / "samples" / "web.yaml").read_text())
     raw["status"] = {"replicas": 8, "shiny": 1, "subsetStatuses": [{"name": "member-1", "gloss": 2}]}
     assert parse_united_deployment(raw).status.replicas == 8

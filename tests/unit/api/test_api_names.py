@@ -1,4 +1,4 @@
-"""Names are functions of what they name: the same every time, valid, and different for different things."""
+"""Names are valid, always the same for the same object, and different for different objects."""
 
 import re
 
@@ -46,14 +46,14 @@ def test_short_names_are_readable() -> None:
     assert workload_name("web", "member-1", "6f8d") == "web-member-1-6f8d"
 
 
-def test_long_names_that_start_alike_stay_apart() -> None:
-    """I9: a retry never makes a second workload, and two subsets never share one."""
+def test_long_names_with_the_same_start_stay_different() -> None:
+    """A retry never creates a second workload, and two subsets never share one (I9)."""
     names_made = {workload_name("a" * 200 + tail, subset) for tail in "xyz" for subset in ("b" * 60, "b" * 61)}
     assert len(names_made) == 6
     assert len({label_value("a" * 200 + tail) for tail in "xyz"}) == 3
 
 
-def test_where_the_subset_begins_matters_in_hashed_names() -> None:
+def test_hashed_names_depend_on_where_the_subset_name_begins() -> None:
     long = "a" * 60
     assert workload_name(f"{long}-b", "c") != workload_name(long, "b-c")
 

@@ -1,4 +1,4 @@
-"""The page that describes the fields: its examples are real, and no field is left out."""
+"""docs/uniteddeployment.md: its examples are valid, and it describes every field."""
 
 import copy
 import re
@@ -20,11 +20,12 @@ from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
 PAGE = (Path(__file__).parents[3] / "docs" / "uniteddeployment.md").read_text()
 FIRST, *OTHERS = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
 KUBERNETES_OWN = ("spec.selector.", ".nodeSelectorTerm.", ".tolerations[].", "conditions[].", ".metadata.")
-"""What is known from elsewhere and not explained again."""
+"""Fields of Kubernetes that the page does not explain again."""
 
 
 def over_the_first(example: dict[str, Any]) -> dict[str, Any]:
-    """An example as a whole object: each of its fields in place of the first example's, topology field by field."""
+    """Return an example merged into the first one: its fields replace those of the first, field by field in
+    topology."""
     obj = copy.deepcopy(FIRST)
     obj["metadata"] |= example.get("metadata", {})
     spec = example.get("spec", {})
@@ -39,7 +40,7 @@ def fields(schema: dict[str, Any], path: str = "") -> Iterator[str]:
     for name, child in schema.get("properties", {}).items():
         where = f"{path}.{name}" if path else name
         if child.get("x-kubernetes-preserve-unknown-fields"):
-            yield where  # free-form: what is declared inside is for rules
+            yield where  # an open schema: it declares only the fields that rules read
             continue
         yield where
         yield from fields(child, where)
@@ -65,11 +66,11 @@ def test_an_example_of_the_page_can_be_applied(example: dict[str, Any], host: Ho
     assert validate_united_deployment(parse_united_deployment(example)) == ()
 
 
-TOLD = re.compile(r"Result: ([0-9, and]+) pods\.\s+```yaml\n(.*?)```", re.DOTALL)
+RESULTS = re.compile(r"Result: ([0-9, and]+) pods\.\s+```yaml\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize(("numbers", "example"), TOLD.findall(PAGE))
-def test_a_division_is_as_the_page_tells_it(numbers: str, example: str) -> None:
+@pytest.mark.parametrize(("numbers", "example"), RESULTS.findall(PAGE))
+def test_a_division_has_the_result_that_the_page_states(numbers: str, example: str) -> None:
     obj = over_the_first(yaml.safe_load(example))
     obj["metadata"]["namespace"] = "default"
     app = application(obj)
@@ -77,8 +78,8 @@ def test_a_division_is_as_the_page_tells_it(numbers: str, example: str) -> None:
     assert list(divided.replicas.values()) == [int(number) for number in re.findall("[0-9]+", numbers)]
 
 
-def test_the_examples_are_many() -> None:
-    """A fence that is spelled otherwise would hide an example from the test above."""
+def test_all_code_blocks_of_the_page_are_tested() -> None:
+    """A block in another language would be hidden from the test above."""
     assert len(EXAMPLES) == PAGE.count("```") // 2
 
 

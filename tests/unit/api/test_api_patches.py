@@ -1,4 +1,4 @@
-"""What a subset's patch and overrides make of a workload, and what they may not reach (I11)."""
+"""Patches and overrides change the workload of a subset, except for the fields that the controller sets (I11)."""
 
 import copy
 from typing import Any
@@ -72,8 +72,8 @@ def test_a_patch_of_a_workloads_spec_changes_the_workload_and_lists_in_it_are_me
          "spec.template.spec.containers[0]"),
     ],
 )  # fmt: skip
-def test_a_patch_that_reaches_what_is_not_its_own_is_refused_with_the_path(patch: Any, path: str) -> None:
-    """I6, I7, I11: replicas and partitions are written by one party only."""
+def test_a_patch_of_a_protected_field_is_rejected_with_its_path(patch: Any, path: str) -> None:
+    """Only the controller sets replicas and partitions (I6, I7)."""
     assert refused(patches.with_patch, WORKLOAD, patch) == path
 
 
@@ -99,7 +99,7 @@ def test_a_patch_that_reaches_what_is_not_its_own_is_refused_with_the_path(patch
          ("spec", "updateStrategy"), {"type": "OnDelete"}),
     ],
 )  # fmt: skip
-def test_an_override_does_what_its_operation_says_and_changes_nothing_it_was_given(
+def test_an_override_applies_its_operation_and_does_not_change_its_arguments(
     operation: Any, path: tuple[Any, ...], value: Any
 ) -> None:
     before = copy.deepcopy(WORKLOAD)
@@ -134,12 +134,12 @@ def test_an_override_does_what_its_operation_says_and_changes_nothing_it_was_giv
         ({"op": "mend", "path": "/spec/x"}, "[1].op"),
     ],
 )
-def test_an_override_that_cannot_be_done_is_refused_with_its_number(operation: Any, path: str) -> None:
-    """I6, I11"""
+def test_an_override_that_cannot_be_applied_is_rejected_with_its_index(operation: Any, path: str) -> None:
+    """The error has the path of the field (I11)."""
     fine = {"op": "add", "path": "/spec/serviceName", "value": "web"}
     assert refused(patches.with_overrides, WORKLOAD, (fine, operation)) == path
 
 
-def test_true_is_not_one() -> None:
+def test_a_test_operation_distinguishes_true_from_one() -> None:
     assert refused(jsonpatch.apply, {"a": True}, ({"op": "test", "path": "/a", "value": 1},)) == "[0].value"
     assert jsonpatch.apply({"a": [1.0, {"b": 1}]}, ({"op": "test", "path": "/a", "value": [1, {"b": 1.0}]},))

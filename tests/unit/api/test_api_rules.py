@@ -1,4 +1,4 @@
-"""One table of bad manifests, driven through all who check them (I11): API server, webhook and controller."""
+"""API server, webhook and controller reject the same invalid objects, with the path of the field (I11)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,14 +47,13 @@ def python_errors(obj: Mapping[str, Any], old: Mapping[str, Any] | None = None) 
 
 
 @pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=BROKEN_IDS)
-def test_a_broken_rule_is_told_with_the_path_of_the_field(name: str, path: str, obj: dict[str, Any]) -> None:
-    """I11"""
+def test_an_error_names_the_violated_rule_and_the_path_of_the_field(name: str, path: str, obj: dict[str, Any]) -> None:
     assert [(error.rule, error.path) for error in python_errors(obj)] == [(name, path)] * len(python_errors(obj))
     assert python_errors(obj)
 
 
 @pytest.mark.parametrize("obj", ACCEPTED, ids=range(len(ACCEPTED)))
-def test_what_makes_sense_is_accepted_by_all(obj: dict[str, Any], host: Host) -> None:
+def test_a_valid_object_is_accepted_by_all(obj: dict[str, Any], host: Host) -> None:
     assert python_errors(obj) == ()
     assert host.causes(obj) == []
     refuse_united_deployment(obj, None)
@@ -62,10 +61,8 @@ def test_what_makes_sense_is_accepted_by_all(obj: dict[str, Any], host: Host) ->
 
 
 @pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=BROKEN_IDS)
-def test_an_api_server_alone_refuses_what_schema_and_cel_can_say(
-    name: str, path: str, obj: dict[str, Any], host: Host
-) -> None:
-    """I11: Python and CEL find the same rule broken, and no other."""
+def test_the_api_server_alone_enforces_schema_and_cel(name: str, path: str, obj: dict[str, Any], host: Host) -> None:
+    """Python and CEL report the same rule, and no other."""
     causes = host.causes(obj)
     if name in HAVE_CEL and (name, path, obj) not in BEYOND_CEL:
         messages = [cause["message"] for cause in causes]
@@ -76,8 +73,7 @@ def test_an_api_server_alone_refuses_what_schema_and_cel_can_say(
 
 
 @pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=BROKEN_IDS)
-def test_the_webhook_refuses_a_broken_rule_with_path_and_message(name: str, path: str, obj: dict[str, Any]) -> None:
-    """I11"""
+def test_the_webhook_rejects_a_violated_rule_with_path_and_message(name: str, path: str, obj: dict[str, Any]) -> None:
     with pytest.raises(kopf.AdmissionError) as caught:
         refuse_united_deployment(obj, None)
     assert caught.value.code == 422
@@ -85,13 +81,13 @@ def test_the_webhook_refuses_a_broken_rule_with_path_and_message(name: str, path
 
 
 @pytest.mark.parametrize(("name", "path", "obj"), BROKEN, ids=BROKEN_IDS)
-def test_the_controller_stalls_on_a_broken_rule_unless_it_can_serve_it(
+def test_the_controller_stalls_on_a_violated_rule_unless_it_can_continue(
     name: str, path: str, obj: dict[str, Any]
 ) -> None:
-    """I7, I11: what gets past admission becomes a condition; nothing is changed in members."""
+    """An error that gets past admission becomes a condition, and nothing changes in members (I7)."""
     stalled = conditions(obj).get("Stalled")
     if rule(name).feasibility or rule(name).at == "metadata":
-        assert stalled is None  # it can be served; a bad annotation asks for nothing
+        assert stalled is None  # the controller continues; an invalid annotation has no effect
     else:
         assert stalled is not None
         assert stalled["status"] == "True"
@@ -99,10 +95,9 @@ def test_the_controller_stalls_on_a_broken_rule_unless_it_can_serve_it(
 
 
 @pytest.mark.parametrize(("name", "old", "new"), FORBIDDEN_CHANGES, ids=CHANGE_IDS)
-def test_a_forbidden_change_is_refused_by_the_webhook_and_by_cel(
+def test_a_forbidden_change_is_rejected_by_the_webhook_and_by_cel(
     name: str, old: dict[str, Any], new: dict[str, Any], host: Host
 ) -> None:
-    """I11"""
     assert {error.rule for error in python_errors(new, old)} == {name}
     with pytest.raises(kopf.AdmissionError) as caught:
         refuse_united_deployment(new, old)
@@ -113,16 +108,14 @@ def test_a_forbidden_change_is_refused_by_the_webhook_and_by_cel(
 
 
 @pytest.mark.parametrize(("old", "new"), ALLOWED_CHANGES, ids=range(len(ALLOWED_CHANGES)))
-def test_an_allowed_change_is_accepted_and_scaling_never_refused(
-    old: dict[str, Any], new: dict[str, Any], host: Host
-) -> None:
+def test_an_allowed_change_and_any_scaling_are_accepted(old: dict[str, Any], new: dict[str, Any], host: Host) -> None:
     assert python_errors(new, old) == ()
     assert host.causes(new, old) == []
     refuse_united_deployment(new, old)
 
 
-def test_a_total_that_was_scaled_away_from_the_shares_is_still_told_to_the_controller() -> None:
-    """I4, I11: it becomes a condition, and is marked as one that does not keep the object from being served."""
+def test_a_total_that_does_not_fit_the_shares_after_scaling_is_reported_to_the_controller() -> None:
+    """The error is marked as one with which the controller continues (I4)."""
     (error,) = python_errors(subsets({"replicas": 4}, {"replicas": 6}, replicas=3))
     assert error.feasibility
 
@@ -136,8 +129,8 @@ def test_every_rule_has_a_case() -> None:
     assert {rule.name for rule in RULES if rule.kind == "UnitedDeployment"} == covered
 
 
-def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
-    """The table in the documentation is made of these marks."""
+def test_rules_about_changes_are_marked() -> None:
+    """The table in the documentation is generated from these marks."""
     assert {entry.name for entry in RULES if entry.change} == {row[0] for row in FORBIDDEN_CHANGES} - {
         row[0] for row in BROKEN
     }
@@ -193,12 +186,11 @@ def test_a_rule_that_needs_the_object_as_it_was_says_so() -> None:
         ),
     ],
 )
-def test_a_value_of_the_wrong_form_is_told_by_all_with_its_path(
+def test_a_value_of_the_wrong_form_is_rejected_by_all_with_its_path(
     path: str, value: Any, where: str, words: str, host: Host
 ) -> None:
-    """I11"""
     obj = changed(manifest(), path, value)
-    assert bool(host.causes(obj)) == (words != "unknown field")  # which it drops
+    assert bool(host.causes(obj)) == (words != "unknown field")  # the API server drops unknown fields
     with pytest.raises(kopf.AdmissionError):
         refuse_united_deployment(obj, None)
     assert where in conditions(obj)["Stalled"]["message"]
@@ -210,8 +202,8 @@ def test_a_value_of_the_wrong_form_is_told_by_all_with_its_path(
     assert error.rule in FORMS
 
 
-def test_labels_that_a_patch_takes_out_of_the_selector_are_reported_with_the_part_of_the_selector() -> None:
-    """The message names the field of the selector, not the internal name of a rule."""
+def test_an_error_about_patched_labels_names_the_field_of_the_selector() -> None:
+    """It does not show the internal name of the rule."""
     expressions = [{"key": "tier", "operator": "DoesNotExist"}]
     obj = subsets(
         {"patch": {"metadata": {"labels": {"tier": "x"}}}},
@@ -223,8 +215,8 @@ def test_labels_that_a_patch_takes_out_of_the_selector_are_reported_with_the_par
     assert "selector-matches" not in error.message
 
 
-def test_a_scale_beyond_the_maximum_is_refused_by_the_api_server(host: Host) -> None:
-    """I16: ``kubectl scale`` passes no webhook."""
+def test_the_api_server_rejects_scaling_beyond_the_maximum(host: Host) -> None:
+    """Webhooks do not see writes to ``/scale``, so the schema must limit the total (I16)."""
     path = "/apis/uniteddeployment.io/v1alpha1/namespaces/default/uniteddeployments"
     status, answer = host.ask("POST", path, manifest())
     assert status == 201, answer
@@ -241,7 +233,7 @@ def test_a_scale_beyond_the_maximum_is_refused_by_the_api_server(host: Host) -> 
 
 
 def conditions(obj: dict[str, Any]) -> dict[str, Any]:
-    """What the controller says of an object that got past admission: its conditions, or none if it goes to work."""
+    """Return the conditions of an object that got past admission; empty if the controller starts to work on it."""
     raw = {"metadata": obj["metadata"] | {"uid": "u", "generation": 1}, "spec": obj["spec"]}
     stored = msgspec.json.decode(msgspec.json.encode(raw), type=Stored)
     app, errors = parse(stored)
