@@ -181,12 +181,12 @@ class ServiceAccountTokens:
         uid = stored["metadata"]["uid"]
         if uid != account["uid"]:
             raise InvalidTokenError(f"service account UID ({uid}) does not match claim ({account['uid']})")
-        if self._gone(stored):
+        if self._deletion_due(stored):
             raise InvalidTokenError(f"service account {namespace}/{account['name']} has been deleted")
 
     def _check_bound(self, key: str, namespace: str, reference: Obj) -> None:
         stored = self._find(key, namespace, reference["name"])
-        if stored is None or stored["metadata"]["uid"] != reference["uid"] or self._gone(stored):
+        if stored is None or stored["metadata"]["uid"] != reference["uid"] or self._deletion_due(stored):
             raise InvalidTokenError(_INVALIDATED)
 
     def _find(self, key: str, namespace: str, name: str) -> Obj | None:
@@ -195,7 +195,7 @@ class ServiceAccountTokens:
         entry = table.entries.get((namespace, name))
         return None if entry is None else self._core.store.obj(table, entry)
 
-    def _gone(self, obj: Obj) -> bool:
+    def _deletion_due(self, obj: Obj) -> bool:
         """Whether an object is being deleted and its grace period is over."""
         due = obj["metadata"].get("deletionTimestamp")
         return due is not None and meta.parse_timestamp(due) < self._core.clock.now() - LEEWAY

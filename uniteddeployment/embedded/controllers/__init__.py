@@ -1,1 +1,1 @@
-"""The controllers of the cluster: what kube-controller-manager, kube-scheduler and the kubelets do."""
+"""The controllers of the cluster: those of kube-controller-manager, the scheduler and simulated kubelets."""

@@ -10,7 +10,7 @@ CLUSTER_ROLES: Final = "clusterroles.rbac.authorization.k8s.io"
 
 
 class ClusterRoleAggregation(Controller):
-    """Keys are aggregated roles; any change of a ClusterRole queues all of them."""
+    """Keys are aggregated roles. Any change of a ClusterRole queues all of them."""
 
     name: ClassVar[str] = "clusterrole-aggregation-controller"
 

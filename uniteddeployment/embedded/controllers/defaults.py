@@ -1,4 +1,4 @@
-"""Which controllers a cluster runs unless it is told otherwise."""
+"""The default controllers of a cluster."""
 
 from uniteddeployment.embedded.controllers.aggregation import ClusterRoleAggregation
 from uniteddeployment.embedded.controllers.definitions import LifecycleController
@@ -25,7 +25,7 @@ from uniteddeployment.embedded.controllers.volumes.protection import VolumeProte
 
 
 def default_controllers() -> tuple[type[Controller], ...]:
-    """All of them, in the order in which they are started."""
+    """The default controllers, in the order in which they start."""
     return (
         LifecycleController,
         NamespaceLifecycle,

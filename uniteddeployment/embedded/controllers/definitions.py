@@ -1,4 +1,4 @@
-"""The controller that takes CustomResourceDefinitions through their lives: accepted, established, terminating, gone."""
+"""The controller for the lifecycle of CustomResourceDefinitions: names accepted, established, terminating, deleted."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -25,9 +25,10 @@ MANAGER: Final = "kube-apiserver"
 
 
 class LifecycleController(Controller):
-    """Accepts names that nobody else has, establishes what has names, and empties what is deleted.
+    """Accepts names that are free, establishes definitions with accepted names, and deletes the objects of deleted
+    ones.
 
-    Everything it writes is status, but for the finalizer that it takes away in the end.
+    It writes only status, and removes its finalizer in the end.
     """
 
     name: ClassVar[str] = "crd-lifecycle"
@@ -35,31 +36,31 @@ class LifecycleController(Controller):
     def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
         super().__init__(access, clock, random, events)
         self._emptying: dict[str, Callable[[], None]] = {}
-        """Definitions whose objects are on their way out, and how to stop watching those."""
+        """Definitions whose objects are being deleted, with the function that stops watching those objects."""
 
     def setup(self) -> None:
-        """Every definition, now and whenever one changes."""
+        """Queue every definition, now and whenever one changes."""
         self.watch(KEY, lambda crd: ("", crd["metadata"]["name"]))
 
     def stop(self) -> None:
-        """Also let go of the resources that are being emptied."""
+        """Also stop watching the resources that are being emptied."""
         for unsubscribe in self._emptying.values():
             unsubscribe()
         self._emptying.clear()
         super().stop()
 
     def sync(self, key: Key) -> None:
-        """One definition, one step further."""
+        """Advance one definition by one step."""
         crd = self.access.get(KEY, "", key[1])
         if crd is None:
-            self._gone(key[1])
+            self._requeue_group(key[1])
         elif crd["metadata"].get("deletionTimestamp"):
             self._finalize(crd)
         else:
             self._accept(crd)
 
-    def _gone(self, name: str) -> None:
-        """Its names are free: somebody else may be waiting for them."""
+    def _requeue_group(self, name: str) -> None:
+        """Queue the other definitions of the group, which may be waiting for the names of a deleted one."""
         unsubscribe = self._emptying.pop(name, None)
         if unsubscribe is not None:
             unsubscribe()
@@ -92,7 +93,7 @@ class LifecycleController(Controller):
         if new["status"] != old["status"]:
             self.access.update(KEY, new, manager=MANAGER, subresource="status")
 
-    # The end
+    # Deletion
 
     def _finalize(self, crd: Obj) -> None:
         if FINALIZER not in crd["metadata"].get("finalizers", ()):
@@ -114,7 +115,7 @@ class LifecycleController(Controller):
         self.access.update(KEY, last, manager=MANAGER)
 
     def _empty(self, crd: Obj, now: str) -> bool:
-        """Delete all objects of a definition; whether some are still there."""
+        """Delete all objects of a definition; return whether some remain."""
         resource = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}"
         name = crd["metadata"]["name"]
         if condition(crd, TERMINATING).get("reason") != "InstanceDeletionInProgress":
@@ -136,21 +137,21 @@ class LifecycleController(Controller):
 def accepted_names(crd: Obj, others: Iterable[Obj]) -> tuple[dict[str, Any], tuple[str, str] | None]:
     """The names that a definition may have, and the reason and message of the last conflict.
 
-    A name is taken when another definition of the group has been given it; what a definition has already, it keeps.
+    A name is taken if another definition of the group has it already. A definition keeps the names that it has.
     """
     wanted: dict[str, Any] = crd["spec"]["names"]
-    known: dict[str, Any] = (crd.get("status") or {}).get("acceptedNames") or {}
+    accepted: dict[str, Any] = (crd.get("status") or {}).get("acceptedNames") or {}
     taken, taken_kinds = _taken(crd, others)
-    names: dict[str, Any] = {"plural": known.get("plural", ""), "kind": known.get("kind", "")}
+    names: dict[str, Any] = {"plural": accepted.get("plural", ""), "kind": accepted.get("kind", "")}
     for field in ("singular", "listKind", "shortNames"):
-        if known.get(field):
-            names[field] = known[field]
+        if accepted.get(field):
+            names[field] = accepted[field]
     conflict: tuple[str, str] | None = None
     for field in ("plural", "singular", "shortNames", "kind", "listKind"):
         used = taken_kinds if field in {"kind", "listKind"} else taken
         value = wanted.get(field)
         requested = (value or []) if field == "shortNames" else [value]
-        held = (known.get(field) or []) if field == "shortNames" else [known.get(field)]
+        held = (accepted.get(field) or []) if field == "shortNames" else [accepted.get(field)]
         clashes = [name for name in requested if name not in held and name in used]
         if clashes:
             conflict = (f"{field[0].upper()}{field[1:]}Conflict", _in_use(clashes))
@@ -169,7 +170,7 @@ def _in_use(names: list[str]) -> str:
 
 
 def _taken(crd: Obj, others: Iterable[Obj]) -> tuple[set[str], set[str]]:
-    """The resource names and the kinds that others of the group have been given."""
+    """The resource names and kinds that other definitions of the group have."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:

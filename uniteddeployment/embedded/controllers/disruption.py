@@ -1,7 +1,7 @@
-"""The disruption controller: how many pods of a PodDisruptionBudget may be evicted now.
+"""The disruption controller: computes the status of PodDisruptionBudgets.
 
-The API counts ``disruptionsAllowed`` down at each eviction and notes the pod; this controller counts again from the
-pods. The total is what the pods' controllers are asked for, not what happens to run.
+The API decrements ``disruptionsAllowed`` on each eviction and records the pod; this controller recounts from the pods.
+The total is the sum of ``spec.replicas`` of the pods' controllers, not the number of running pods.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from uniteddeployment.embedded.controllers.workloads.rounding import scaled
 
 BUDGETS: Final = "poddisruptionbudgets.policy"
 EVICTION_WAIT: Final = 120.0
-"""Seconds that an evicted pod counts as away although nobody has deleted it yet."""
+"""Seconds for which an evicted pod counts as disrupted while it has not been deleted."""
 
 SCALED: Final = {
     ("apps", "ReplicaSet"): "replicasets.apps",
@@ -29,15 +29,15 @@ SCALED: Final = {
     ("apps", "Deployment"): "deployments.apps",
     ("", "ReplicationController"): "replicationcontrollers",
 }
-"""Controllers of pods whose ``spec.replicas`` is the number of pods to expect."""
+"""Controllers whose ``spec.replicas`` is the expected number of pods."""
 
 
 class UncountableError(Exception):
-    """The number of pods to expect cannot be told."""
+    """The expected number of pods cannot be determined."""
 
 
 class Numbers(NamedTuple):
-    """What a budget promises: so many pods expected, so many of them healthy at least."""
+    """Pods that a budget expects, and the minimum of healthy ones."""
 
     expected: int
     desired: int
@@ -65,7 +65,7 @@ class DisruptionController(Controller):
         self.enqueue((budget["metadata"]["namespace"], budget["metadata"]["name"]))
 
     def _note_pod(self, change: Change) -> None:
-        """Enqueue the budgets that the pod counts in, or counted in before."""
+        """Queue the budgets that the pod counts in, or counted in before."""
         self._pods.note(change)
         namespace = change.obj["metadata"]["namespace"]
         sides = [labels_of(side) for side in (change.obj, change.old) if side is not None]
@@ -82,12 +82,12 @@ class DisruptionController(Controller):
         selector = budget["spec"].get("selector")
         pods = [pod for pod in self._candidates(key[0], selector) if matches_labels(selector, labels_of(pod))]
         if not pods:
-            self._tell(budget, "Normal", "NoPods", "No matching pods found")
+            self._record_event(budget, "Normal", "NoPods", "No matching pods found")
         try:
             numbers = self._numbers(budget, pods)
         except UncountableError as error:
             reason = "CalculateExpectedPodCountFailed"
-            self._tell(budget, "Warning", reason, f"Failed to calculate the number of expected pods: {error}")
+            self._record_event(budget, "Warning", reason, f"Failed to calculate the number of expected pods: {error}")
             self._fail_safe(budget, str(error))
             return
         disrupted = self._still_disrupted(budget, pods)
@@ -115,7 +115,7 @@ class DisruptionController(Controller):
         return Numbers(expected, scaled(least, expected, up=True))
 
     def _expected(self, budget: Obj, pods: list[Obj]) -> int:
-        """The replicas of all controllers that own one of the pods."""
+        """The sum of replicas of all controllers that own one of the pods."""
         scales: dict[str, int] = {}
         seen: set[str] = set()
         bare = []
@@ -128,7 +128,7 @@ class DisruptionController(Controller):
                 owner, replicas = self._scale(reference, pod)
                 scales[owner] = replicas
         if bare:
-            self._tell(
+            self._record_event(
                 budget,
                 "Warning",
                 "UnmanagedPods",
@@ -140,7 +140,7 @@ class DisruptionController(Controller):
         return sum(scales.values())
 
     def _scale(self, reference: Obj, pod: Obj) -> tuple[str, int]:
-        """The uid and the replicas of the topmost controller that a reference leads to."""
+        """The uid and the replicas of the topmost controller of an owner reference."""
         namespace = pod["metadata"]["namespace"]
         group, _, _ = reference["apiVersion"].rpartition("/")
         resource = SCALED.get((group, reference["kind"]))
@@ -153,7 +153,7 @@ class DisruptionController(Controller):
         return owner["metadata"]["uid"], owner["spec"].get("replicas", 1)
 
     def _still_disrupted(self, budget: Obj, pods: list[Obj]) -> dict[str, str]:
-        """Evicted pods that are still there: they are expected to go, and forgotten when they did not in time."""
+        """Evicted pods that still exist. A pod that was not deleted in time no longer counts."""
         noted = (budget.get("status") or {}).get("disruptedPods") or {}
         kept: dict[str, str] = {}
         now = self.clock.now()
@@ -187,7 +187,7 @@ class DisruptionController(Controller):
         self._write(budget, with_condition(status, self._condition(budget, allowed > 0, reason, "")))
 
     def _fail_safe(self, budget: Obj, why: str) -> None:
-        """Allow no eviction while the pods cannot be counted."""
+        """Allow no eviction while pods cannot be counted."""
         status = {"currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0, **(budget.get("status") or {})}
         status["disruptionsAllowed"] = 0
         self._write(budget, with_condition(status, self._condition(budget, False, "SyncFailed", why)))
@@ -206,12 +206,12 @@ class DisruptionController(Controller):
         if budget.get("status") != status:
             self.access.update(BUDGETS, {**budget, "status": status}, manager=MANAGER, subresource="status")
 
-    def _tell(self, budget: Obj, type_: str, reason: str, message: str) -> None:
+    def _record_event(self, budget: Obj, type_: str, reason: str, message: str) -> None:
         self.events.event(budget, type_, reason, message, component=self.name)
 
 
 def _written(selector: Obj | None) -> str:
-    """A selector as Go prints one: that is how the real controller's event has it."""
+    """A selector as Go prints it, for the real controller's event message."""
     labels = "".join(f"{key}: {value}," for key, value in sorted(((selector or {}).get("matchLabels") or {}).items()))
     requirements = ""
     for rule in (selector or {}).get("matchExpressions") or ():

@@ -1,4 +1,4 @@
-"""Pods that ended are kept for people to look at, but not without end: the oldest go when there are too many."""
+"""Deletes the oldest finished pods when there are too many."""
 
 from typing import ClassVar, Final
 
@@ -7,17 +7,17 @@ from uniteddeployment.embedded.controllers.framework.controller import Controlle
 from uniteddeployment.embedded.controllers.workloads.pods import is_finished
 
 KEPT: Final = 12_500
-"""How many pods that ended are kept, the same number as on a real cluster."""
+"""Maximum number of finished pods, the default of a real cluster."""
 
 PERIOD: Final = 1.0
-"""Seconds between looks, while there are too many."""
+"""Seconds between checks while there are too many."""
 
 TICK: Final[Key] = ("", "")
-"""The one key of this controller: look how many there are."""
+"""The only key of this controller."""
 
 
 class FinishedPods(Controller):
-    """Deletes the oldest of the pods that ended."""
+    """Deletes the oldest finished pods."""
 
     name: ClassVar[str] = "podgc"
 
@@ -41,9 +41,9 @@ class FinishedPods(Controller):
         surplus = len(self._created) - KEPT
         if surplus <= 0:
             return
-        for found in sorted(self._created, key=lambda one: (self._created[one], one))[:surplus]:
-            pod = self.access.get("pods", *found)
+        for oldest in sorted(self._created, key=lambda key: (self._created[key], key))[:surplus]:
+            pod = self.access.get("pods", *oldest)
             if pod is not None and not pod["metadata"].get("deletionTimestamp"):
-                self.access.delete("pods", *found, uid=pod["metadata"]["uid"], grace_seconds=0)
-        # What a Job has not counted yet is held, and goes later.
+                self.access.delete("pods", *oldest, uid=pod["metadata"]["uid"], grace_seconds=0)
+        # The finalizer of a Job holds a pod until it is counted, so the deletion takes effect later.
         self.enqueue(key, after=PERIOD)

@@ -1,8 +1,8 @@
-"""The garbage collector: dependents go with their owners, in the three ways in which a deletion can be asked for.
+"""The garbage collector: deletes dependents with their owners, under all three deletion propagation policies.
 
-Owners are known by uid. It keeps one index, from the uid of an owner to what names it, and looks at an object when
-its owner references changed, when an owner of it is gone or is being deleted in the foreground, or when it waits itself
-for its dependents.
+Owners are identified by uid. An index leads from the uid of an owner to its dependents. An object is examined if its
+owner references changed, if an owner of it was deleted or is being deleted in the foreground, or if it waits for its
+own dependents.
 """
 
 from collections.abc import Iterable
@@ -20,14 +20,14 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
 LATENCY: Final = (0.001, 0.01)
-"""Seconds between what the collector sees and what it does about an owner that waits for it, as on a real server."""
+"""Seconds between an event and the reaction for an owner that waits for its dependents, as on a real server."""
 
 IGNORED: Final = frozenset({"events", "events.events.k8s.io"})
-"""Resources whose objects own nothing and are owned by nothing, and come in great numbers."""
+"""Resources whose objects have no owners and no dependents, and which are numerous."""
 
 
 class Item(NamedTuple):
-    """Where an object is."""
+    """The location of an object."""
 
     resource: str
     namespace: str
@@ -35,18 +35,18 @@ class Item(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """As a key of a controller, which has two parts."""
+        """The item as a key of a controller, which has two parts."""
         return (f"{self.resource}/{self.namespace}", self.name)
 
 
 def item_of(key: Key) -> Item:
-    """The reverse of :attr:`Item.key`."""
+    """Parse :attr:`Item.key`."""
     resource, _, namespace = key[0].partition("/")
     return Item(resource, namespace, key[1])
 
 
 class Owners(NamedTuple):
-    """The owner references of an object by what became of the owners."""
+    """The owner references of an object, by the state of the owners."""
 
     solid: list[Obj]
     dangling: list[Obj]
@@ -61,9 +61,9 @@ class GarbageCollector(Controller):
     def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
         super().__init__(access, clock, random, events)
         self._dependents: dict[str, dict[Item, bool]] = {}
-        """Owner's uid -> what names it, and whether that blocks the owner's deletion."""
+        """By the uid of an owner: its dependents, and whether they block its deletion."""
         self._waiting: dict[str, Item] = {}
-        """Objects that are deleted in the foreground, by uid."""
+        """Objects that are being deleted in the foreground, by uid."""
         self._kinds: dict[tuple[str, str], Resource] = {}
 
     def setup(self) -> None:
@@ -100,11 +100,11 @@ class GarbageCollector(Controller):
             self._waiting.pop(metadata["uid"], None)
 
     def _enqueue_waiting(self, owner: Item) -> None:
-        """Look at an owner that waits for its dependents, after the time that a request takes."""
+        """Queue an owner that waits for its dependents, after the time that a request takes."""
         self.enqueue(owner.key, after=self.random.uniform(*LATENCY))
 
     def _index(self, item: Item, before: Iterable[Obj], after: Iterable[Obj]) -> None:
-        """Move an object in the index; an owner that waits for it hears of that."""
+        """Update the index for an object, and queue the owners that wait for it."""
         now = {reference["uid"]: bool(reference.get("blockOwnerDeletion")) for reference in after}
         for reference in before:
             uid = reference["uid"]
@@ -141,7 +141,9 @@ class GarbageCollector(Controller):
     # Owners that are being deleted
 
     def _orphan_dependents(self, item: Item, owner: Obj) -> None:
-        """Set the dependents free; when none is left, and not in the same moment, let the owner go."""
+        """Remove the owner references of dependents; once none is left, remove the owner's finalizer in a later
+        sync.
+        """
         uid = owner["metadata"]["uid"]
         dependents = list(self._dependents.get(uid, ()))
         for dependent in dependents:
@@ -154,19 +156,19 @@ class GarbageCollector(Controller):
             self._drop_finalizer(item, owner, ORPHAN)
 
     def _delete_dependents(self, item: Item, owner: Obj) -> None:
-        """Let the owner go when nothing blocks that any more; until then see that its dependents go."""
+        """Remove the owner's finalizer once nothing blocks it; until then delete its dependents."""
         dependents = self._dependents.get(owner["metadata"]["uid"], {})
         if not any(dependents.values()):
             self._drop_finalizer(item, owner, FOREGROUND)
-        # What does not block goes as well, but nobody waits for it.
+        # Dependents that do not block are deleted too, but the owner does not wait for them.
         for dependent in list(dependents):
             self.enqueue(dependent.key)
 
     def _drop_finalizer(self, item: Item, obj: Obj, finalizer: str) -> None:
         metadata = obj["metadata"]
         left = [name for name in metadata["finalizers"] if name != finalizer]
-        fresh = {**obj, "metadata": {**metadata, "finalizers": left}}
-        self.access.update(item.resource, fresh, manager=MANAGER)
+        released = {**obj, "metadata": {**metadata, "finalizers": left}}
+        self.access.update(item.resource, released, manager=MANAGER)
 
     # Objects that have owners
 
@@ -174,9 +176,9 @@ class GarbageCollector(Controller):
         """Keep an object that has an owner, delete one that has lost all."""
         owners = self._classify(item, obj)
         if owners.solid:
-            gone = {reference["uid"] for reference in [*owners.dangling, *owners.waiting]}
-            if gone:
-                self._drop_references(item, obj, gone)
+            obsolete = {reference["uid"] for reference in [*owners.dangling, *owners.waiting]}
+            if obsolete:
+                self._drop_references(item, obj, obsolete)
             return
         if not owners.dangling and not owners.waiting:
             return
@@ -193,7 +195,7 @@ class GarbageCollector(Controller):
         for reference in obj["metadata"]["ownerReferences"]:
             resource = self._resource(reference)
             if resource is None or (resource.namespaced and not item.namespace):
-                # Nobody knows whether such an owner exists, so it counts as one that does.
+                # Whether such an owner exists is unknown, so it counts as existing.
                 owners.solid.append(reference)
                 continue
             namespace = item.namespace if resource.namespaced else ""
@@ -216,10 +218,10 @@ class GarbageCollector(Controller):
     def _drop_references(self, item: Item, obj: Obj, uids: set[str]) -> None:
         metadata = obj["metadata"]
         left = [reference for reference in metadata["ownerReferences"] if reference["uid"] not in uids]
-        fresh = {**metadata, "ownerReferences": left}
+        kept = {**metadata, "ownerReferences": left}
         if not left:
-            del fresh["ownerReferences"]
-        self.access.update(item.resource, {**obj, "metadata": fresh}, manager=MANAGER)
+            del kept["ownerReferences"]
+        self.access.update(item.resource, {**obj, "metadata": kept}, manager=MANAGER)
 
 
 def _waits(metadata: Obj) -> bool:
@@ -232,7 +234,7 @@ def _waits_in_foreground(metadata: Obj) -> bool:
 
 
 def _policy(obj: Obj) -> str:
-    """How an object without owners is deleted: as its finalizers ask, in the background otherwise."""
+    """The propagation policy for an object without owners: as its finalizers request, by default Background."""
     finalizers = obj["metadata"].get("finalizers") or ()
     if ORPHAN in finalizers:
         return "Orphan"

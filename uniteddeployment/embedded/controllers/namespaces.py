@@ -1,7 +1,7 @@
-"""Namespaces: each gets its default ServiceAccount, and one that terminates is emptied before it goes.
+"""Namespaces: each gets a default ServiceAccount, and the content of a terminating one is deleted first.
 
-Pods go first, as in the real thing, so that nothing that they use is taken from under them. What is left, and what
-holds it, stands in the namespace's conditions.
+Pods are deleted first, as in a real cluster, so that nothing they use disappears under them. The namespace's conditions
+report what remains and what holds it.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ FINALIZER: Final = "kubernetes"
 PODS: Final = "pods"
 
 PAUSE: Final = 0.02
-"""Seconds between passes over a namespace whose content is going, so that many deletions cost few passes."""
+"""Seconds between passes over a terminating namespace, so that many deletions need few passes."""
 
 _FOUND: Final = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
@@ -33,16 +33,16 @@ _DELETED: Final = (_FAILED, "ContentDeleted", "All content successfully deleted,
 
 
 class Remains(NamedTuple):
-    """What is still in a namespace."""
+    """The remaining content of a namespace."""
 
     counts: Counter[str]
-    """``configmaps.`` -> how many; the group follows the dot."""
+    """Number of objects by resource and group, with a dot in between: ``configmaps.``."""
     finalizers: Counter[str]
     errors: Sequence[str]
 
 
 class NamespaceLifecycle(Controller):
-    """Keys are namespaces, with an empty namespace of their own."""
+    """Keys are namespaces, with an empty namespace part."""
 
     name: ClassVar[str] = "namespace"
 
@@ -82,7 +82,7 @@ class NamespaceLifecycle(Controller):
             self.access.create("serviceaccounts", account, manager=MANAGER)
 
     def _empty(self, namespace: Obj) -> None:
-        """One pass: delete what can be deleted, say what remains, and let the namespace go when nothing does."""
+        """One pass: delete what can be deleted, report what remains, and release an empty namespace."""
         if FINALIZER not in ((namespace.get("spec") or {}).get("finalizers") or ()):
             return
         name = namespace["metadata"]["name"]
@@ -101,14 +101,14 @@ class NamespaceLifecycle(Controller):
             self._remove(namespace)
 
     def _remove(self, namespace: Obj) -> None:
-        """Take away a namespace that nothing holds any more, unless the write before did."""
+        """Remove a namespace without finalizers, unless the last write removed it."""
         name, uid = namespace["metadata"]["name"], namespace["metadata"]["uid"]
         rest = self.access.get("namespaces", "", name)
         if rest is not None and rest["metadata"]["uid"] == uid:
             self.access.delete("namespaces", "", name, uid=uid)
 
     def _delete_content(self, namespace: str) -> Remains:
-        """Delete the pods, or, when there are none, everything."""
+        """Delete the pods or, once there are none, everything else."""
         remains = Remains(Counter(), Counter(), [])
         errors: list[str] = []
         keys = [resource.key for resource in self.access.resources() if resource.namespaced]
@@ -131,13 +131,13 @@ class NamespaceLifecycle(Controller):
                 key, metadata["namespace"], metadata["name"], uid=metadata["uid"], propagation="Background"
             )
         except StatusError as error:
-            # It stands in the namespace's conditions, and the next pass tries again.
+            # The namespace's conditions report it, and the next pass retries.
             if error.code != 404:
                 errors.append(error.message)
 
 
 def conditions(remains: Remains, moment: str) -> list[Obj]:
-    """The conditions of a namespace that terminates."""
+    """The conditions of a terminating namespace."""
     result = [_condition(moment, type_, reason, message, bad=False) for type_, reason, message in _FOUND]
     if remains.errors:
         message = f"Failed to delete all resource types, {len(remains.errors)} remaining: {', '.join(remains.errors)}"

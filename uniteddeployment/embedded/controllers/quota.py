@@ -1,6 +1,6 @@
-"""The quota controller: says in the status of each ResourceQuota how much of its bounds is used.
+"""The quota controller: reports usage in the status of each ResourceQuota.
 
-Admission counts for itself; this is what people see.
+Admission counts usage itself and does not read this status.
 """
 
 from typing import ClassVar, Final
@@ -13,7 +13,7 @@ QUOTAS: Final = "resourcequotas"
 
 
 class QuotaController(Controller):
-    """Keeps the status of ResourceQuotas. Its keys are namespaces."""
+    """Maintains the status of ResourceQuotas. Keys are namespaces."""
 
     name: ClassVar[str] = "resourcequota-controller"
 
@@ -23,7 +23,7 @@ class QuotaController(Controller):
         self._unsubscribe.append(self.access.subscribe("*", self._note))
 
     def _note(self, change: Change) -> None:
-        """Count again in a namespace that has quotas, when something changed that they count."""
+        """Queue a namespace with quotas if a counted object changed."""
         namespace = change.obj["metadata"].get("namespace", "")
         if change.resource in self._counted.get(namespace, ()):
             self.enqueue((namespace, ""))

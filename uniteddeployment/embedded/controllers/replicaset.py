@@ -1,4 +1,4 @@
-"""The ReplicaSet controller: as many interchangeable pods as ``spec.replicas`` says."""
+"""The ReplicaSet controller: maintains ``spec.replicas`` interchangeable pods."""
 
 from datetime import datetime
 from typing import ClassVar, Final
@@ -26,7 +26,7 @@ from uniteddeployment.embedded.controllers.workloads.pods import (
 from uniteddeployment.embedded.errors import StatusError
 
 BURST: Final = 500
-"""How many pods one sync deletes at most."""
+"""Maximum number of pods that one sync deletes."""
 
 
 class ReplicaSetController(OwningController):
@@ -57,7 +57,9 @@ class ReplicaSetController(OwningController):
             raise failure[1]
 
     def _scale(self, replica_set: Obj, active: list[Obj]) -> tuple[str, StatusError] | None:
-        """Create or delete the difference; gives the reason of the condition and the error, if one stopped it."""
+        """Create missing or delete surplus pods; return the reason of the condition and the error, if a write
+        failed.
+        """
         surplus = len(active) - replica_set["spec"]["replicas"]
         if surplus < 0:
             for _ in range(self.grant(replica_set, -surplus)):
@@ -80,9 +82,9 @@ class ReplicaSetController(OwningController):
         try:
             created = self.access.create("pods", pod, manager=MANAGER)
         except StatusError as error:
-            self._tell(replica_set, "Warning", "FailedCreate", f"Error creating: {error.message}")
+            self._record_event(replica_set, "Warning", "FailedCreate", f"Error creating: {error.message}")
             raise
-        self._tell(replica_set, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
+        self._record_event(replica_set, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
 
     def _delete(self, replica_set: Obj, pod: Obj) -> None:
         metadata = pod["metadata"]
@@ -91,12 +93,12 @@ class ReplicaSetController(OwningController):
         except StatusError as error:
             if error.code == 404:
                 return
-            self._tell(replica_set, "Warning", "FailedDelete", f"Error deleting: {error.message}")
+            self._record_event(replica_set, "Warning", "FailedDelete", f"Error deleting: {error.message}")
             raise
-        self._tell(replica_set, "Normal", "SuccessfulDelete", f"Deleted pod: {metadata['name']}")
+        self._record_event(replica_set, "Normal", "SuccessfulDelete", f"Deleted pod: {metadata['name']}")
 
     def _related(self, replica_set: Obj) -> list[Obj]:
-        """The active pods of all ReplicaSets of the same Deployment: they count when nodes are compared."""
+        """The active pods of all ReplicaSets of the same Deployment, for comparing nodes."""
         owner = controller_of(replica_set)
         family = [replica_set]
         if owner is not None:
@@ -130,12 +132,12 @@ class ReplicaSetController(OwningController):
         }
         return [*others, condition]
 
-    def _tell(self, replica_set: Obj, type_: str, reason: str, message: str) -> None:
+    def _record_event(self, replica_set: Obj, type_: str, reason: str, message: str) -> None:
         self.events.event(replica_set, type_, reason, message, component=self.name)
 
 
 def status_of(replica_set: Obj, pods: list[Obj], *, now: datetime) -> Obj:
-    """The counts of a ReplicaSet's pods; those that are zero are left out where the real controller leaves them out."""
+    """The counts of a ReplicaSet's pods; zero counts are left out where the real controller leaves them out."""
     spec = replica_set["spec"]
     active = [pod for pod in pods if is_active(pod)]
     template_labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}

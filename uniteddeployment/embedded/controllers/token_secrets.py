@@ -1,4 +1,4 @@
-"""Secrets that hold the token of a ServiceAccount: filled in when somebody makes one, deleted with their account."""
+"""Token Secrets of ServiceAccounts: filled in when they are created, deleted with their account."""
 
 import base64
 from typing import ClassVar, Final
@@ -17,7 +17,7 @@ UID: Final = "kubernetes.io/service-account.uid"
 
 
 class TokenSecrets(Controller):
-    """Keys are Secrets of the type for tokens."""
+    """Keys are Secrets of the token type."""
 
     name: ClassVar[str] = "serviceaccount-token-controller"
 
@@ -80,8 +80,8 @@ class TokenSecrets(Controller):
             return
         own = {NAME: account["metadata"]["name"], UID: account["metadata"]["uid"]}
         annotations = {**(metadata.get("annotations") or {}), **own}
-        fresh = {**secret, "metadata": {**metadata, "annotations": annotations}, "data": wanted}
-        self.access.update(SECRETS, fresh, manager=MANAGER)
+        filled = {**secret, "metadata": {**metadata, "annotations": annotations}, "data": wanted}
+        self.access.update(SECRETS, filled, manager=MANAGER)
 
 
 def _annotation(obj: Obj, name: str) -> str:

@@ -30,7 +30,7 @@ class Definitions:
         crd = self._core.store.obj(self._table, event.after)
         if event.type == "DELETED":
             self._withdraw(crd)
-        elif event.before is None or _says(crd) != _says(self._core.store.obj(self._table, event.before)):
+        elif event.before is None or _served_part(crd) != _served_part(self._core.store.obj(self._table, event.before)):
             self._serve(crd)
 
     def _serve(self, crd: Obj) -> None:
@@ -50,7 +50,7 @@ class Definitions:
             self._core.registry.forget(key)
 
 
-def _says(crd: Obj) -> tuple[Obj, Obj, list[tuple[str, str]]]:
+def _served_part(crd: Obj) -> tuple[Obj, Obj, list[tuple[str, str]]]:
     """The parts of a definition that determine what is served."""
     status = crd.get("status") or {}
     conditions = [(condition["type"], condition["status"]) for condition in status.get("conditions") or ()]

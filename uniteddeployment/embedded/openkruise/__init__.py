@@ -1,8 +1,8 @@
-"""A small simulation of OpenKruise: its CloneSets and Advanced StatefulSets, as far as partitions and scaling go.
+"""A simulation of OpenKruise's CloneSet and Advanced StatefulSet: partitions and scaling.
 
-A cluster runs it only if it is asked to: ``Cluster(controllers=(*default_controllers(), *kruise_controllers()))``. The
-definitions of the two kinds are the installer's to bring, as with the real one; the controllers wait for them. Pods are
-always recreated (updates in place, surge and life cycle hooks are left out).
+A cluster runs it on request: ``Cluster(controllers=(*default_controllers(), *kruise_controllers()))``. As with the real
+OpenKruise, the two definitions must be installed separately; the controllers wait for them. Pods are always recreated
+(in-place updates, surge and lifecycle hooks are not simulated).
 """
 
 from uniteddeployment.embedded.controllers.framework.controller import Controller
@@ -11,5 +11,5 @@ from uniteddeployment.embedded.openkruise.cloneset.controller import CloneSetCon
 
 
 def kruise_controllers() -> tuple[type[Controller], ...]:
-    """All of them, in the order in which they are started."""
+    """The controllers, in the order in which they start."""
     return (CloneSetController, AdvancedStatefulSetController)

@@ -1,7 +1,7 @@
-"""The controller of Advanced StatefulSets: a StatefulSet's, with a pace of its own.
+"""The Advanced StatefulSet controller: a StatefulSet controller with another update strategy.
 
-``maxUnavailable`` counts only where pods are managed in parallel; the partition is the number of old pods, which are
-those of the lowest ordinals (``unorderedUpdate`` and ``reserveOrdinals`` are left out).
+``maxUnavailable`` applies only with parallel pod management. The partition is the number of old pods, which have the
+lowest ordinals (``unorderedUpdate`` and ``reserveOrdinals`` are not simulated).
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from uniteddeployment.embedded.openkruise.kinds import LateOwningController, sel
 
 
 class AdvancedStatefulSetController(LateOwningController, StatefulSetController):
-    """Pods with names that stay, as many at a time as their set allows."""
+    """Maintains pods with stable names and updates as many at once as the set allows."""
 
     name: ClassVar[str] = "kruise-statefulset-controller"
     resource: ClassVar[str] = "statefulsets.apps.kruise.io"

@@ -1,4 +1,4 @@
-"""What the simulated controllers have in common: they work on kinds that may be defined later than they are started."""
+"""The base of the OpenKruise controllers: their kinds may be defined after they start."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _ALL: Final = "*"
 
 
 class LateOwningController(OwningController):
-    """An owning controller of a custom kind, whose definition may come and go."""
+    """An owning controller of a custom kind whose definition may be created and deleted."""
 
     def watch_owners(self) -> None:
         self._selectors = SelectorIndex()
@@ -25,5 +25,5 @@ class LateOwningController(OwningController):
 
 
 def selector_text(selector: Obj) -> str:
-    """The labels of a selector as the scale subresource shows them."""
+    """The labels of a selector in the form of the scale subresource."""
     return ",".join(f"{label}={value}" for label, value in sorted((selector.get("matchLabels") or {}).items()))

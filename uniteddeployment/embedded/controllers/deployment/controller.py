@@ -1,7 +1,7 @@
-"""The Deployment controller: one ReplicaSet for each template, and pods moved from the old ones to the newest.
+"""The Deployment controller: one ReplicaSet per template, and rollouts from old ReplicaSets to the newest one.
 
-A sync makes one move (the newest ReplicaSet grows, or old ones shrink) and writes the status. What it waits for is
-counted in the ReplicaSets' statuses, and a change of one brings the Deployment back.
+A sync makes one change (the newest ReplicaSet grows, or old ones shrink) and writes the status. Progress shows in the
+statuses of the ReplicaSets, whose changes queue the Deployment again.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ REPLICA_SETS: Final = "replicasets.apps"
 
 @dataclass(slots=True)
 class Rollout:
-    """A Deployment with its ReplicaSets, kept up to date while a sync writes them."""
+    """A Deployment with its ReplicaSets, updated while a sync writes them."""
 
     deployment: Obj
     old: list[Obj]
@@ -35,7 +35,7 @@ class Rollout:
         return [*self.old, *([self.new] if self.new is not None else [])]
 
     def replace(self, replica_set: Obj) -> None:
-        """Put the state that was just written in the place of the one before."""
+        """Replace a ReplicaSet by the state that was just written."""
         name = replica_set["metadata"]["name"]
         if self.new is not None and self.new["metadata"]["name"] == name:
             self.new = replica_set
@@ -43,7 +43,7 @@ class Rollout:
 
 
 class DeploymentController(OwningController):
-    """Rolls Deployments out: surge and unavailable, Recreate, pause, proportional scaling, history."""
+    """Rolls out Deployments: surge and unavailable, Recreate, pause, proportional scaling, history."""
 
     name: ClassVar[str] = "deployment-controller"
     resource: ClassVar[str] = "deployments.apps"
@@ -59,7 +59,7 @@ class DeploymentController(OwningController):
             return
         replica_sets = self.claim(REPLICA_SETS, deployment)
         if not is_deleting(deployment):
-            deployment = self._note_pause(deployment)
+            deployment = self._report_pause(deployment)
         new = sets.find_new(deployment, replica_sets)
         old = [replica_set for replica_set in replica_sets if replica_set is not new]
         collisions = (deployment.get("status") or {}).get("collisionCount") or 0
@@ -73,7 +73,7 @@ class DeploymentController(OwningController):
         else:
             self._recreate(rollout)
 
-    # Ways to go on
+    # Strategies
 
     def _resize(self, rollout: Rollout) -> None:
         """Follow ``spec.replicas`` without moving pods between templates."""
@@ -94,7 +94,7 @@ class DeploymentController(OwningController):
         self._report(rollout, rolling=False)
 
     def _roll(self, rollout: Rollout) -> None:
-        """One move of a rolling update."""
+        """Make one change of a rolling update."""
         new = self._ensure_new(rollout)
         wanted = numbers.replicas_of(rollout.deployment)
         have = numbers.replicas_of(new)
@@ -111,7 +111,7 @@ class DeploymentController(OwningController):
         self._report(rollout)
 
     def _recreate(self, rollout: Rollout) -> None:
-        """All old pods go before the first new one comes."""
+        """Delete all old pods before the first new one is created."""
         self._refresh_new(rollout)
         shrinking = numbers.active(rollout.old)
         for replica_set in shrinking:
@@ -130,16 +130,16 @@ class DeploymentController(OwningController):
     # The newest ReplicaSet
 
     def _refresh_new(self, rollout: Rollout) -> None:
-        """Give the newest ReplicaSet, if there is one, its revision and annotations, and tell the Deployment."""
+        """Update revision and annotations of the newest ReplicaSet, if it exists, and the Deployment's revision."""
         if rollout.new is None:
             return
         revision = sets.next_revision(rollout.old)
         wanted = sets.renumbered(rollout.deployment, rollout.new, revision)
         if wanted != rollout.new:
             rollout.new = self.access.update(REPLICA_SETS, wanted, manager=MANAGER)
-        found = f'Found new replica set "{rollout.new["metadata"]["name"]}"'
+        message = f'Found new replica set "{rollout.new["metadata"]["name"]}"'
         number = rollout.new["metadata"]["annotations"][numbers.REVISION]
-        self._note_new(rollout, number, "FoundNewReplicaSet", found, replace=False)
+        self._record_new_replica_set(rollout, number, "FoundNewReplicaSet", message, replace=False)
 
     def _ensure_new(self, rollout: Rollout) -> Obj:
         self._refresh_new(rollout)
@@ -162,12 +162,14 @@ class DeploymentController(OwningController):
             raise
         rollout.new = new
         if size > 0:
-            self._tell(deployment, f"Scaled up replica set {name} from 0 to {size}")
-        self._note_new(rollout, str(revision), "NewReplicaSetCreated", f'Created new replica set "{name}"')
+            self._record_event(deployment, f"Scaled up replica set {name} from 0 to {size}")
+        self._record_new_replica_set(
+            rollout, str(revision), "NewReplicaSetCreated", f'Created new replica set "{name}"'
+        )
         return new
 
     def _free_name(self, rollout: Rollout, size: int, revision: int) -> Obj:
-        """The new ReplicaSet under the first hash that nothing else of this namespace has."""
+        """Create the new ReplicaSet under the first hash that no other object of the namespace uses."""
         deployment = rollout.deployment
         while True:
             digest = template_hash(deployment["spec"]["template"], rollout.collisions)
@@ -177,8 +179,10 @@ class DeploymentController(OwningController):
                 return wanted
             rollout.collisions += 1
 
-    def _note_new(self, rollout: Rollout, revision: str, reason: str, message: str, *, replace: bool = True) -> None:
-        """Write the revision, and that there is a newest ReplicaSet, on the Deployment."""
+    def _record_new_replica_set(
+        self, rollout: Rollout, revision: str, reason: str, message: str, *, replace: bool = True
+    ) -> None:
+        """Write the revision, and that a newest ReplicaSet exists, on the Deployment."""
         deployment = rollout.deployment
         status = deployment.get("status") or {}
         conditions = status.get("conditions") or []
@@ -196,7 +200,7 @@ class DeploymentController(OwningController):
     # Writes
 
     def _scale(self, rollout: Rollout, replica_set: Obj, size: int) -> None:
-        """Give a ReplicaSet its size, and note the Deployment's size on it."""
+        """Set the size of a ReplicaSet, and record the Deployment's size on it."""
         before = numbers.replicas_of(replica_set)
         metadata = replica_set["metadata"]
         annotations = {**(metadata.get("annotations") or {}), **sets.size_annotations(rollout.deployment)}
@@ -208,7 +212,9 @@ class DeploymentController(OwningController):
         rollout.replace(self.access.update(REPLICA_SETS, changed, manager=MANAGER))
         if size != before:
             way = "up" if size > before else "down"
-            self._tell(rollout.deployment, f"Scaled {way} replica set {metadata['name']} from {before} to {size}")
+            self._record_event(
+                rollout.deployment, f"Scaled {way} replica set {metadata['name']} from {before} to {size}"
+            )
 
     def _clean_up_when_complete(self, rollout: Rollout) -> None:
         counts = state.counted(rollout.deployment, rollout.new, rollout.old, rollout.collisions, self.clock.now())
@@ -220,8 +226,10 @@ class DeploymentController(OwningController):
             metadata = replica_set["metadata"]
             self.access.delete(REPLICA_SETS, metadata["namespace"], metadata["name"], uid=metadata["uid"])
 
-    def _note_pause(self, deployment: Obj) -> Obj:
-        """Say in the Progressing condition that a rollout is paused or goes on: paused time is not counted as late."""
+    def _report_pause(self, deployment: Obj) -> Obj:
+        """Report in the Progressing condition that a rollout is paused or resumed: paused time does not count for the
+        deadline.
+        """
         status = deployment.get("status") or {}
         reason = condition_of(status, "Progressing").get("reason")
         if state.deadline_of(deployment) is None or reason == "ProgressDeadlineExceeded":
@@ -230,10 +238,13 @@ class DeploymentController(OwningController):
         if paused == (reason == "DeploymentPaused"):
             return deployment
         verb = "paused" if paused else "resumed"
-        said = state.condition(
+        condition = state.condition(
             "Progressing", "Unknown", f"Deployment{verb.capitalize()}", f"Deployment is {verb}", self.clock.now()
         )
-        changed = {**deployment, "status": {**status, "conditions": state.put(status.get("conditions") or (), said)}}
+        changed = {
+            **deployment,
+            "status": {**status, "conditions": state.put(status.get("conditions") or (), condition)},
+        }
         return self.access.update(self.resource, changed, manager=MANAGER, subresource="status")
 
     def _report(self, rollout: Rollout, *, rolling: bool = True) -> None:
@@ -253,5 +264,5 @@ class DeploymentController(OwningController):
         deployment = {**rollout.deployment, "status": status}
         rollout.deployment = self.access.update(self.resource, deployment, manager=MANAGER, subresource="status")
 
-    def _tell(self, deployment: Obj, message: str) -> None:
+    def _record_event(self, deployment: Obj, message: str) -> None:
         self.events.event(deployment, "Normal", "ScalingReplicaSet", message, component=self.name)

@@ -1,6 +1,6 @@
-"""The arithmetic of a Deployment: surge and unavailable, shares of a scaling, what a rolling update may do next.
+"""The arithmetic of a Deployment: surge and unavailable, proportional scaling, the next change of a rolling update.
 
-Pure functions of the Deployment and its ReplicaSets; nothing here writes.
+Pure functions of the Deployment and its ReplicaSets.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def replicas_of(obj: Obj) -> int:
 
 
 def total_replicas(replica_sets: Iterable[Obj]) -> int:
-    """How many pods these ReplicaSets are asked for."""
+    """The sum of ``spec.replicas`` of these ReplicaSets."""
     return sum(replicas_of(replica_set) for replica_set in replica_sets)
 
 
@@ -38,7 +38,7 @@ def is_rolling(deployment: Obj) -> bool:
 
 
 def fenceposts(deployment: Obj) -> tuple[int, int]:
-    """(maxSurge, maxUnavailable) as numbers: surge rounds up, unavailable down, and both 0 would never move."""
+    """(maxSurge, maxUnavailable) as numbers. Surge rounds up and unavailable down; if both are 0, unavailable is 1."""
     if not is_rolling(deployment):
         return 0, 0
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
@@ -49,39 +49,41 @@ def fenceposts(deployment: Obj) -> tuple[int, int]:
 
 
 def max_surge(deployment: Obj) -> int:
-    """How many pods there may be above ``spec.replicas``."""
+    """The maximum number of pods above ``spec.replicas``."""
     return fenceposts(deployment)[0]
 
 
 def max_unavailable(deployment: Obj) -> int:
-    """How many of ``spec.replicas`` may be away."""
+    """The maximum number of unavailable pods."""
     return min(fenceposts(deployment)[1], replicas_of(deployment))
 
 
 def annotated_number(replica_set: Obj, annotation: str) -> int | None:
-    """The number in an annotation; None if it is absent or no number."""
+    """The number in an annotation; None if it is absent or invalid."""
     text = (replica_set["metadata"].get("annotations") or {}).get(annotation, "")
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def active(replica_sets: Iterable[Obj]) -> list[Obj]:
-    """Those that are asked for pods."""
+    """The ReplicaSets that should have pods."""
     return [replica_set for replica_set in replica_sets if replicas_of(replica_set) > 0]
 
 
 def by_age(replica_sets: Iterable[Obj]) -> list[Obj]:
-    """The oldest first."""
+    """Sorted by age, oldest first."""
     return sorted(replica_sets, key=lambda rs: (rs["metadata"]["creationTimestamp"], rs["metadata"]["name"]))
 
 
 def is_scaling(deployment: Obj, replica_sets: Iterable[Obj]) -> bool:
-    """Whether ``spec.replicas`` changed since the ReplicaSets were last told it."""
-    told = (annotated_number(replica_set, DESIRED) for replica_set in active(replica_sets))
-    return any(number is not None and number != replicas_of(deployment) for number in told)
+    """Whether ``spec.replicas`` changed since it was recorded on the ReplicaSets."""
+    recorded = (annotated_number(replica_set, DESIRED) for replica_set in active(replica_sets))
+    return any(number is not None and number != replicas_of(deployment) for number in recorded)
 
 
 def new_size(deployment: Obj, new: Obj | None, others: Iterable[Obj]) -> int:
-    """The size that the newest ReplicaSet may have now: all of them, in a rolling update up to the surge."""
+    """The size that the newest ReplicaSet may have: all replicas or, in a rolling update, as many as the surge
+    allows.
+    """
     have = replicas_of(new) if new is not None else 0
     wanted = replicas_of(deployment)
     if not is_rolling(deployment):
@@ -91,7 +93,7 @@ def new_size(deployment: Obj, new: Obj | None, others: Iterable[Obj]) -> int:
 
 
 def is_saturated(deployment: Obj, new: Obj | None) -> bool:
-    """Whether the newest ReplicaSet has all the pods of the Deployment, available."""
+    """Whether the newest ReplicaSet has all pods of the Deployment, and all are available."""
     if new is None:
         return False
     wanted = replicas_of(deployment)
@@ -100,7 +102,7 @@ def is_saturated(deployment: Obj, new: Obj | None) -> bool:
 
 
 def sole_or_latest(new: Obj | None, old: Sequence[Obj]) -> Obj | None:
-    """The one active ReplicaSet, or the newest when none is active; None when several are."""
+    """The only active ReplicaSet, or the newest one if none is active; None if several are active."""
     candidates = active([*old, *([new] if new is not None else [])])
     if len(candidates) > 1:
         return None
@@ -112,10 +114,10 @@ def sole_or_latest(new: Obj | None, old: Sequence[Obj]) -> Obj | None:
 
 
 def proportional_sizes(deployment: Obj, replica_sets: Iterable[Obj]) -> list[tuple[Obj, int]]:
-    """New sizes when a Deployment is scaled in mid-rollout: each ReplicaSet gets its share of the difference.
+    """New sizes when a Deployment is scaled during a rollout: each ReplicaSet gets its share of the difference.
 
-    The shares are of the size that the Deployment had at most when the ReplicaSet was last scaled; what rounding
-    leaves over goes to the largest.
+    Shares are relative to the maximum size of the Deployment when the ReplicaSet was last scaled. The largest
+    ReplicaSet gets the rounding remainder.
     """
     sets = active(replica_sets)
     wanted = replicas_of(deployment)
@@ -147,17 +149,17 @@ def _share(deployment: Obj, replica_set: Obj, difference: int, given: int) -> in
         before = annotated_number(replica_set, MAX) or (deployment.get("status") or {}).get("replicas", 0)
         if not before:
             return 0
-        # Half a pod is rounded up: integers, because two clusters must agree on it to the pod.
+        # Round half up with integers, because two clusters must agree on the number.
         fraction = (2 * size * (wanted + max_surge(deployment)) + before) // (2 * before) - size
     left = difference - given
     return min(fraction, left) if difference > 0 else max(fraction, left)
 
 
 def rolling_scale_down(deployment: Obj, new: Obj, old: Sequence[Obj]) -> list[tuple[Obj, int]]:
-    """New sizes of old ReplicaSets in a rolling update: first what is not available anyway, then what may go.
+    """New sizes of old ReplicaSets in a rolling update: unavailable pods go first, then as many others as allowed.
 
-    Never more than leaves ``replicas - maxUnavailable`` pods, counting those of the newest ReplicaSet that are not
-    available as gone already.
+    At least ``replicas - maxUnavailable`` pods stay available; unavailable pods of the newest ReplicaSet count against
+    them.
     """
     every = [*old, new]
     floor = replicas_of(deployment) - max_unavailable(deployment)
@@ -174,16 +176,16 @@ def rolling_scale_down(deployment: Obj, new: Obj, old: Sequence[Obj]) -> list[tu
     spare = total_status(every, "availableReplicas") - floor
     for replica_set in by_age(old):
         name = replica_set["metadata"]["name"]
-        gone = min(max(0, spare), sizes[name])
-        sizes[name] -= gone
-        spare -= gone
+        removed = min(max(0, spare), sizes[name])
+        sizes[name] -= removed
+        spare -= removed
     return [
         (rs, sizes[rs["metadata"]["name"]]) for rs in by_age(old) if sizes[rs["metadata"]["name"]] != replicas_of(rs)
     ]
 
 
 def surplus_history(deployment: Obj, old: Iterable[Obj]) -> list[Obj]:
-    """Old ReplicaSets beyond ``revisionHistoryLimit`` that are empty and can go, the lowest revision first."""
+    """Empty old ReplicaSets beyond ``revisionHistoryLimit``, lowest revision first."""
     limit = deployment["spec"].get("revisionHistoryLimit")
     past = [replica_set for replica_set in old if not is_deleting(replica_set)]
     if limit is None or len(past) <= limit:

@@ -1,4 +1,4 @@
-"""The ReplicaSets of a Deployment: which one is the newest, what a new one looks like, which annotations they carry."""
+"""The ReplicaSets of a Deployment: finding the newest, creating it, and the annotations of all."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ from uniteddeployment.embedded.controllers.workloads.ownership import controller
 
 HASH_LABEL: Final = "pod-template-hash"
 LONGEST_HISTORY: Final = 2000
-"""Characters of the revision history annotation; the oldest numbers are dropped beyond that."""
+"""Maximum length of the revision history annotation; the oldest numbers are dropped."""
 
 NOT_COPIED: Final = frozenset(
     {
@@ -30,12 +30,12 @@ NOT_COPIED: Final = frozenset(
         "deprecated.deployment.rollback.to",
     }
 )
-"""Annotations of the Deployment that are its own."""
+"""Annotations of the Deployment that ReplicaSets do not get."""
 
 
-def same_template(one: Obj, other: Obj) -> bool:
-    """Whether two pod templates differ in nothing but the hash label."""
-    return one.get("spec") == other.get("spec") and _unhashed(one) == _unhashed(other)
+def same_template(template: Obj, other: Obj) -> bool:
+    """Whether two pod templates differ only in the hash label."""
+    return template.get("spec") == other.get("spec") and _unhashed(template) == _unhashed(other)
 
 
 def _unhashed(template: Obj) -> dict[str, Any]:
@@ -45,30 +45,30 @@ def _unhashed(template: Obj) -> dict[str, Any]:
 
 
 def find_new(deployment: Obj, replica_sets: Iterable[Obj]) -> Obj | None:
-    """The ReplicaSet of the Deployment's template: the oldest, should there be several."""
+    """The ReplicaSet of the Deployment's template; the oldest one if there are several."""
     template = deployment["spec"]["template"]
     return next((rs for rs in by_age(replica_sets) if same_template(rs["spec"]["template"], template)), None)
 
 
 def next_revision(old: Iterable[Obj]) -> int:
-    """The number after the highest of the old ReplicaSets."""
+    """One more than the highest revision of the old ReplicaSets."""
     return max((annotated_number(replica_set, REVISION) or 0 for replica_set in old), default=0) + 1
 
 
 def new_replica_set(deployment: Obj, digest: str, replicas: int, revision: int) -> Obj:
-    """The ReplicaSet of the Deployment's template."""
+    """A new ReplicaSet for the Deployment's template."""
     spec = deployment["spec"]
     template = spec["template"]
     labels = {**(template["metadata"].get("labels") or {}), HASH_LABEL: digest}
     selector = dict(spec["selector"])
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), HASH_LABEL: digest}
-    made: Obj = {
+    replica_set_spec: Obj = {
         "replicas": replicas,
         "selector": selector,
         "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
     }
     if spec.get("minReadySeconds"):
-        made["minReadySeconds"] = spec["minReadySeconds"]
+        replica_set_spec["minReadySeconds"] = spec["minReadySeconds"]
     annotations = copied_annotations(deployment, {})
     annotations |= {REVISION: str(revision), **size_annotations(deployment)}
     return {
@@ -81,24 +81,24 @@ def new_replica_set(deployment: Obj, digest: str, replicas: int, revision: int) 
             "annotations": annotations,
             "ownerReferences": [controller_reference(deployment)],
         },
-        "spec": made,
+        "spec": replica_set_spec,
     }
 
 
 def copied_annotations(deployment: Obj, present: dict[str, str]) -> dict[str, str]:
-    """``present`` with the Deployment's annotations over it; one that was removed there stays here."""
+    """``present`` updated with the Deployment's annotations; annotations that were removed there stay."""
     given = deployment["metadata"].get("annotations") or {}
     return present | {key: value for key, value in given.items() if key not in NOT_COPIED}
 
 
 def size_annotations(deployment: Obj) -> dict[str, str]:
-    """What a ReplicaSet remembers of the Deployment's size, for proportional scaling."""
+    """The Deployment's size, recorded on a ReplicaSet for proportional scaling."""
     wanted = replicas_of(deployment)
     return {DESIRED: str(wanted), MAX: str(wanted + max_surge(deployment))}
 
 
 def renumbered(deployment: Obj, replica_set: Obj, revision: int) -> Obj:
-    """The newest ReplicaSet as it should be: annotations copied, revision raised, the old number in its history."""
+    """The newest ReplicaSet with annotations copied, the revision raised and the old revision added to its history."""
     annotations = copied_annotations(deployment, replica_set["metadata"].get("annotations") or {})
     number = annotated_number(replica_set, REVISION) or 0
     if number < revision:

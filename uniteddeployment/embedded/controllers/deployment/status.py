@@ -1,7 +1,7 @@
-"""The status of a Deployment: its counts and the conditions Available, Progressing and ReplicaFailure.
+"""The status of a Deployment: counts and the conditions Available, Progressing and ReplicaFailure.
 
-Pure functions of the Deployment, its ReplicaSets and the time. A status condition's ``lastUpdateTime`` is when it last
-said something else, or when a rollout last moved; the progress deadline counts from there.
+Pure functions of the Deployment, its ReplicaSets and the time. A condition's ``lastUpdateTime`` is the time of its last
+change or of the rollout's last progress; the progress deadline counts from there.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ COUNTS: Final = ("replicas", "updatedReplicas", "readyReplicas", "availableRepli
 
 
 def deadline_of(deployment: Obj) -> int | None:
-    """``progressDeadlineSeconds``; None when progress is not watched."""
+    """``progressDeadlineSeconds``; None if there is no deadline."""
     seconds: int | None = deployment["spec"].get("progressDeadlineSeconds")
     return None if seconds == NO_DEADLINE else seconds
 
 
 def condition(type_: str, status: str, reason: str, message: str, now: datetime) -> Obj:
-    """A condition that turned now."""
+    """A condition with the present time as its transition time."""
     moment = timestamp(now)
     return {
         "type": type_,
@@ -38,7 +38,7 @@ def condition(type_: str, status: str, reason: str, message: str, now: datetime)
 
 
 def put(conditions: Sequence[Obj], new: Obj) -> list[Obj]:
-    """``conditions`` with ``new`` in it, unless the one of that type says the same already."""
+    """``conditions`` with ``new``, unless the condition of that type is equal already."""
     old = next((c for c in conditions if c["type"] == new["type"]), None)
     if old is not None and (old["status"], old.get("reason")) == (new["status"], new["reason"]):
         return list(conditions)
@@ -53,7 +53,7 @@ def drop(conditions: Sequence[Obj], type_: str) -> list[Obj]:
 
 
 def counted(deployment: Obj, new: Obj | None, old: Sequence[Obj], collisions: int, now: datetime) -> Obj:
-    """The counts, and the Available condition. Counts that are zero are left out."""
+    """The counts and the Available condition. Counts of zero are left out."""
     every = [*old, *([new] if new is not None else [])]
     wanted = replicas_of(deployment)
     available = total_status(every, "availableReplicas")
@@ -84,7 +84,7 @@ def counted(deployment: Obj, new: Obj | None, old: Sequence[Obj], collisions: in
 
 
 def is_complete(deployment: Obj, status: Obj) -> bool:
-    """Whether all pods are of the newest template and available, and there are no others."""
+    """Whether all pods have the newest template and are available, and no others exist."""
     wanted = replicas_of(deployment)
     counts = ("updatedReplicas", "replicas", "availableReplicas")
     observed = status.get("observedGeneration", 0) >= deployment["metadata"]["generation"]
@@ -92,7 +92,7 @@ def is_complete(deployment: Obj, status: Obj) -> bool:
 
 
 def has_moved(before: Obj, after: Obj) -> bool:
-    """Whether a rollout came forward between two statuses."""
+    """Whether a rollout progressed between two statuses."""
 
     def old_pods(status: Obj) -> int:
         left: int = status.get("replicas", 0) - status.get("updatedReplicas", 0)
@@ -103,7 +103,7 @@ def has_moved(before: Obj, after: Obj) -> bool:
 
 
 def seconds_to_deadline(deployment: Obj, now: datetime) -> float | None:
-    """How long the rollout may still stand still; None when nothing is waited for or it timed out already."""
+    """Seconds until the progress deadline; None if the rollout is over or exceeded it."""
     deadline = deadline_of(deployment)
     progressing = condition_of(deployment.get("status"), "Progressing")
     if deadline is None or not progressing:
@@ -114,7 +114,7 @@ def seconds_to_deadline(deployment: Obj, now: datetime) -> float | None:
 
 
 def with_progress(deployment: Obj, status: Obj, new: Obj | None, replica_sets: Sequence[Obj], now: datetime) -> Obj:
-    """``status`` with the conditions Progressing and ReplicaFailure of a rollout."""
+    """``status`` with the conditions Progressing and ReplicaFailure."""
     before = deployment.get("status") or {}
     conditions: list[Obj] = status["conditions"]
     if deadline_of(deployment) is None:
@@ -147,7 +147,7 @@ def _progress(deployment: Obj, status: Obj, new: Obj | None, now: datetime) -> l
         old = condition_of(before, "Progressing")
         if old.get("status") == "True":
             moving["lastTransitionTime"] = old["lastTransitionTime"]
-        # Replaced also when it says the same: the deadline counts from the last time that something moved.
+        # Replace the condition even if it is equal: the deadline counts from the last progress.
         return [*drop(conditions, "Progressing"), moving]
     left = seconds_to_deadline(deployment, now)
     if left is not None and left <= 0:
@@ -157,10 +157,10 @@ def _progress(deployment: Obj, status: Obj, new: Obj | None, now: datetime) -> l
 
 
 def _failure(new: Obj | None, replica_sets: Sequence[Obj]) -> Obj | None:
-    """Why pods cannot be made: the newest ReplicaSet's reason, else that of any other."""
+    """The reason why pods cannot be created: that of the newest ReplicaSet, else of any other."""
     order = [*([new] if new is not None else []), *replica_sets]
-    found = (condition_of(rs.get("status"), "ReplicaFailure") for rs in order)
-    return next((failure for failure in found if failure), None)
+    failures = (condition_of(rs.get("status"), "ReplicaFailure") for rs in order)
+    return next((failure for failure in failures if failure), None)
 
 
 def _known(status: Obj, type_: str) -> list[Obj]:

@@ -1,4 +1,4 @@
-"""The EndpointSlice controller: keeps the EndpointSlices and the Endpoints of Services with a selector."""
+"""The EndpointSlice controller: maintains EndpointSlices and Endpoints of Services with a selector."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final
@@ -51,7 +51,7 @@ class EndpointSliceController(Controller):
         self.enqueue((service["metadata"]["namespace"], service["metadata"]["name"]))
 
     def _note_pod(self, change: Change) -> None:
-        """Enqueue the Services that the pod belongs to, or belonged to."""
+        """Queue the Services that the pod belongs to, or belonged to."""
         self._pods.note(change)
         namespace = change.obj["metadata"]["namespace"]
         sides = [labels_of(side) for side in (change.obj, change.old) if side is not None]
@@ -62,7 +62,7 @@ class EndpointSliceController(Controller):
                 self.enqueue((namespace, name))
 
     def _note_slice(self, change: Change) -> None:
-        """Put right what somebody else changed or deleted."""
+        """Repair slices that others changed or deleted."""
         labels = labels_of(change.obj)
         if labels.get(MANAGED_BY) == MANAGER_NAME and SERVICE_NAME in labels:
             self.enqueue((change.obj["metadata"]["namespace"], labels[SERVICE_NAME]))
@@ -89,7 +89,7 @@ class EndpointSliceController(Controller):
         return [pod for pod in pods if pod is not None and selector.items() <= labels_of(pod).items()]
 
     def _write_slices(self, service: Obj, family: str, groups: Sequence[state.Group], present: Sequence[Obj]) -> None:
-        """Make the slices of one address family what the groups say, keeping each slice's ports where it can."""
+        """Write the slices of one address family; a slice keeps its ports if it can."""
         wanted = [
             (list(group.ports), group.pods[first : first + state.PER_SLICE])
             for group in groups
@@ -97,12 +97,12 @@ class EndpointSliceController(Controller):
         ] or [([], [])]
         free = sorted(present, key=lambda s: s["metadata"]["name"])
         for ports, pods in wanted:
-            said = [port.as_slice_port() for port in ports] or None
-            reuse = next((s for s in free if s.get("ports") == said), free[0] if free else None)
+            slice_ports = [port.as_slice_port() for port in ports] or None
+            reuse = next((s for s in free if s.get("ports") == slice_ports), free[0] if free else None)
             if reuse is not None:
                 free.remove(reuse)
             endpoints = [state.slice_endpoint(service, pod, family, self._zone) for pod in pods] or None
-            self._write_slice(service, family, reuse, endpoints, said)
+            self._write_slice(service, family, reuse, endpoints, slice_ports)
         for surplus in free:
             metadata = surplus["metadata"]
             self.access.delete(SLICES, metadata["namespace"], metadata["name"], uid=metadata["uid"])
@@ -121,8 +121,8 @@ class EndpointSliceController(Controller):
                 "annotations": {TRIGGER: service["metadata"]["creationTimestamp"]},
                 "ownerReferences": [controller_reference(service)],
             }
-            made = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": metadata, **content}
-            self.access.create(SLICES, made, manager=MANAGER)
+            created = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": metadata, **content}
+            self.access.create(SLICES, created, manager=MANAGER)
             return
         labels = {**labels_of(service), **labels}
         if labels_of(old) == labels and all(old.get(field) == value for field, value in content.items()):
@@ -138,8 +138,8 @@ class EndpointSliceController(Controller):
         old = self.access.get("endpoints", namespace, name)
         if old is None:
             metadata: Obj = {"name": name, "namespace": namespace, "labels": labels}
-            made: Obj = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
-            self.access.create("endpoints", made | ({"subsets": subsets} if subsets else {}), manager=MANAGER)
+            created: Obj = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
+            self.access.create("endpoints", created | ({"subsets": subsets} if subsets else {}), manager=MANAGER)
             return
         if labels_of(old) == labels and (old.get("subsets") or []) == subsets:
             return
@@ -148,7 +148,9 @@ class EndpointSliceController(Controller):
         self.access.update("endpoints", changed | ({"subsets": subsets} if subsets else {}), manager=MANAGER)
 
     def _forget(self, key: Key) -> None:
-        """The Service is gone: its slices are the garbage collector's, its Endpoints have no owner."""
+        """Clean up after a deleted Service: the garbage collector deletes its slices, but its Endpoints have no
+        owner.
+        """
         old = self.access.get("endpoints", *key)
         if old is not None and labels_of(old).get(ENDPOINTS_MANAGED_BY) == ENDPOINTS_MANAGER:
             self.access.delete("endpoints", *key, uid=old["metadata"]["uid"])

@@ -1,6 +1,6 @@
-"""What a Service leads to: the endpoints of its pods, grouped by the ports that they have.
+"""The endpoints of a Service: its pods, grouped by their ports.
 
-Pure functions of a Service, its pods and the zones of nodes, for EndpointSlices and for the older Endpoints.
+Pure functions of a Service, its pods and the zones of nodes, for EndpointSlices and Endpoints.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ from uniteddeployment.embedded.controllers.workloads.pods import is_finished, is
 
 PER_SLICE: Final = 100
 ADDRESS_TYPES: Final = {"IPv4": ".", "IPv6": ":"}
-"""Address families, with the character that tells an address of one."""
+"""Address families, with the character that identifies an address."""
 
 
 class Port(NamedTuple):
-    """A port as an endpoint has it: the target, not what the Service listens on."""
+    """A port of an endpoint: the target, not the Service's own port."""
 
     name: str
     port: int
@@ -24,12 +24,12 @@ class Port(NamedTuple):
     app_protocol: str = ""
 
     def as_slice_port(self) -> Obj:
-        """As EndpointSlices write it: with a name, even if it is empty."""
+        """The port in an EndpointSlice, which has a name even if it is empty."""
         extra = {"appProtocol": self.app_protocol} if self.app_protocol else {}
         return {"name": self.name, "port": self.port, "protocol": self.protocol, **extra}
 
     def as_endpoints_port(self) -> Obj:
-        """As Endpoints write it."""
+        """The port in an Endpoints object."""
         return {key: value for key, value in self.as_slice_port().items() if value}
 
 
@@ -41,7 +41,7 @@ class Group(NamedTuple):
 
 
 def address_of(pod: Obj, family: str) -> str:
-    """The pod's address of a family, empty if it has none (yet)."""
+    """The pod's address of a family; empty if it has none."""
     mark = ADDRESS_TYPES[family]
     status = pod.get("status") or {}
     addresses = [entry.get("ip", "") for entry in status.get("podIPs") or ()] or [status.get("podIP", "")]
@@ -49,7 +49,7 @@ def address_of(pod: Obj, family: str) -> str:
 
 
 def groups_of(service: Obj, pods: Sequence[Obj], family: str) -> list[Group]:
-    """The pods with an address, by the ports that the Service's targets mean in them."""
+    """The pods with an address, grouped by the ports that the Service's targets have in them."""
     groups: dict[tuple[Port, ...], list[Obj]] = {}
     for pod in pods:
         if not is_finished(pod) and address_of(pod, family):
@@ -58,15 +58,15 @@ def groups_of(service: Obj, pods: Sequence[Obj], family: str) -> list[Group]:
 
 
 def ports_of(service: Obj, pod: Obj) -> tuple[Port, ...]:
-    """The Service's ports in ``pod``; one whose target the pod does not name is left out."""
-    found = []
+    """The Service's ports in ``pod``; named targets that the pod does not have are left out."""
+    resolved = []
     for port in service["spec"].get("ports") or ():
         protocol = port.get("protocol", "TCP")
         target = port.get("targetPort") or port["port"]
         number = target if isinstance(target, int) else _named_port(pod, target, protocol)
         if number is not None:
-            found.append(Port(port.get("name", ""), number, protocol, port.get("appProtocol", "")))
-    return tuple(found)
+            resolved.append(Port(port.get("name", ""), number, protocol, port.get("appProtocol", "")))
+    return tuple(resolved)
 
 
 def _named_port(pod: Obj, name: str, protocol: str) -> int | None:
@@ -79,7 +79,7 @@ def _named_port(pod: Obj, name: str, protocol: str) -> int | None:
 
 
 def is_published(service: Obj, pod: Obj) -> bool:
-    """Whether clients are sent to the pod: it is ready and stays, or the Service does not care."""
+    """Whether clients may connect to the pod: it is ready and not terminating, or the Service publishes all pods."""
     return publishes_all(service) or (is_ready(pod) and not is_deleting(pod))
 
 
@@ -89,7 +89,7 @@ def publishes_all(service: Obj) -> bool:
 
 
 def slice_endpoint(service: Obj, pod: Obj, family: str, zone_of: Callable[[str], str]) -> Obj:
-    """The entry of a pod in an EndpointSlice."""
+    """The endpoint of a pod in an EndpointSlice."""
     endpoint: Obj = {
         "addresses": [address_of(pod, family)],
         "conditions": {
@@ -112,7 +112,7 @@ def slice_endpoint(service: Obj, pod: Obj, family: str, zone_of: Callable[[str],
 
 
 def subsets_of(service: Obj, groups: Sequence[Group], family: str) -> list[Obj]:
-    """The ``subsets`` of an Endpoints object: pods that are going away are in it only if the Service publishes all."""
+    """The ``subsets`` of an Endpoints object. Terminating pods are included only if the Service publishes all pods."""
     subsets = []
     for ports, pods in groups:
         sides: dict[str, list[Obj]] = {"addresses": [], "notReadyAddresses": []}
@@ -139,7 +139,7 @@ def _endpoints_address(service: Obj, pod: Obj, family: str) -> Obj:
 
 
 def _hostname(service: Obj, pod: Obj) -> str:
-    """The pod's own DNS name under the Service, as StatefulSets give it."""
+    """The pod's own DNS name under the Service, for StatefulSets."""
     under = pod["spec"].get("subdomain", "") == service["metadata"]["name"]
     return pod["spec"].get("hostname", "") if under else ""
 

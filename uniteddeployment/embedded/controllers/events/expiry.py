@@ -1,4 +1,4 @@
-"""Events are forgotten an hour after they last happened, as the real API server forgets them."""
+"""Deletes Events one hour after they last occurred, as the real API server does."""
 
 from typing import ClassVar, Final
 
@@ -7,16 +7,16 @@ from uniteddeployment.embedded.controllers.framework.controller import Controlle
 
 TIME_TO_LIVE: Final = 3600.0
 TICK: Final[Key] = ("", "")
-"""The one key of this controller: look at what is due."""
+"""The only key of this controller."""
 
 
 class EventExpiry(Controller):
-    """Deletes old Events. One timer is set however many there are: the one that is due first."""
+    """Deletes old Events. There is a single timer, for the Event that expires first."""
 
     name: ClassVar[str] = "event-expiry"
 
     def setup(self) -> None:
-        # In the order of their dues, because a change puts an event at the end.
+        # Sorted by expiry, because a change moves an Event to the end.
         self._dues: dict[Key, float] = {}
         for event in self.access.list("events"):
             self._note(Change("ADDED", "events", event, None))

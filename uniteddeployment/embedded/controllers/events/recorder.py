@@ -1,9 +1,8 @@
-"""Events: what a controller tells people it did, written as core v1 Event objects.
+"""Records Events of controllers as core v1 Event objects.
 
-:class:`Recorder` counts up instead of repeating itself, combines many similar messages about one object into one
-event, and falls silent about an object that produces too many, so that a pod that fails for a week costs a handful of
-objects. Telling is best effort: an event that cannot be written (the namespace is going away, say) is left out, and
-the work that it is about goes on.
+:class:`Recorder` increments the count of a repeated Event, combines many similar messages about one object into one
+Event, and limits the rate per object, so that a pod that fails for a week costs few objects. Recording is best effort:
+an Event that cannot be written (in a terminating namespace, for example) is dropped, and the caller continues.
 """
 
 from collections import OrderedDict
@@ -16,23 +15,23 @@ from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.framework.times import micro_timestamp
 from uniteddeployment.embedded.errors import StatusError
 
-REMEMBERED: Final = 4096
-"""How many different events are remembered for counting; the ones not seen for longest are forgotten first."""
+MAX_CACHED: Final = 4096
+"""Maximum number of Events that are cached for counting; the least recently used ones are dropped."""
 
 SIMILAR: Final = 10
-"""How many events that differ only in their message are written on their own within :data:`SIMILAR_SECONDS`."""
+"""Number of Events differing only in their message that are written separately within :data:`SIMILAR_SECONDS`."""
 
 SIMILAR_SECONDS: Final = 600.0
 BURST: Final = 25
-"""How many events about one object one component may write at once; later one every :data:`REFILL_SECONDS`."""
+"""Number of Events that a component may write about one object at once; then one every :data:`REFILL_SECONDS`."""
 
 REFILL_SECONDS: Final = 300.0
 
 MANAGERS: Final = {"kubelet": "kubelet", "default-scheduler": "kube-scheduler"}
-"""The program that a component is part of, where it is not kube-controller-manager."""
+"""The program that a component belongs to, if it is not kube-controller-manager."""
 
 SERIES_COMPONENTS: Final = {"default-scheduler": "Binding"}
-"""Components that speak events.k8s.io (an event time and a series, no count), with the action they report."""
+"""Components that use events.k8s.io (event time and series instead of a count), with the action they report."""
 
 
 class _Subject(NamedTuple):
@@ -43,8 +42,8 @@ class _Subject(NamedTuple):
     uid: str
 
 
-class _Known(NamedTuple):
-    """An event that was written before: where it is, and how often it happened."""
+class _Recorded(NamedTuple):
+    """An Event that was written before, with its location and count."""
 
     name: str
     namespace: str
@@ -62,7 +61,7 @@ class _Bucket(NamedTuple):
 
 
 def object_reference(obj: Obj) -> Obj:
-    """The ``involvedObject`` that points at ``obj``."""
+    """The ``involvedObject`` that refers to ``obj``."""
     metadata = obj["metadata"]
     reference = {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "name": metadata["name"]}
     for field in ("namespace", "uid", "resourceVersion"):
@@ -77,13 +76,13 @@ class Recorder:
     def __init__(self, access: Access, clock: Clock) -> None:
         self._access = access
         self._clock = clock
-        self._known: OrderedDict[tuple[_Subject, str, str, str], _Known] = OrderedDict()
+        self._known: OrderedDict[tuple[_Subject, str, str, str], _Recorded] = OrderedDict()
         self._similar: OrderedDict[tuple[_Subject, str, str], _Similar] = OrderedDict()
         self._buckets: OrderedDict[_Subject, _Bucket] = OrderedDict()
         self._last_stamp = 0
 
     def event(self, obj: Obj, type_: str, reason: str, message: str, *, component: str) -> None:
-        """Tell that ``reason`` happened to ``obj``: a new Event, or one more on the count of an old one."""
+        """Record that ``reason`` happened to ``obj``: create an Event or increment the count of an existing one."""
         metadata = obj["metadata"]
         subject = _Subject(
             component, obj["kind"], metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")
@@ -100,11 +99,11 @@ class Recorder:
                 obj, type_, reason, message, component
             )
         except StatusError:
-            # Events are best effort: the namespace may be terminating, and the caller has its own work to finish.
+            # Events are best effort: the namespace may be terminating, and the caller must finish its work.
             self._known.pop(key, None)
             return
         self._known.move_to_end(key)
-        _forget(self._known)
+        _evict(self._known)
 
     def _admit(self, subject: _Subject) -> bool:
         now = self._clock.monotonic()
@@ -113,11 +112,11 @@ class Recorder:
         admitted = tokens >= 1
         self._buckets[subject] = _Bucket(tokens - 1 if admitted else tokens, now)
         self._buckets.move_to_end(subject)
-        _forget(self._buckets)
+        _evict(self._buckets)
         return admitted
 
     def _is_one_of_many(self, subject: _Subject, type_: str, reason: str, message: str) -> bool:
-        """Whether so many similar events were written lately that this one has to share one with others."""
+        """Whether so many similar Events were written recently that this one is combined with others."""
         now = self._clock.monotonic()
         key = (subject, type_, reason)
         similar = self._similar.get(key, _Similar(frozenset(), now))
@@ -128,12 +127,12 @@ class Recorder:
             messages |= {message}
         self._similar[key] = _Similar(messages, now)
         self._similar.move_to_end(key)
-        _forget(self._similar)
-        # Messages that have an event of their own go on counting there.
+        _evict(self._similar)
+        # Messages that have an Event of their own continue to use it.
         return message not in messages
 
-    def _count_up(self, known: _Known | None, message: str, component: str) -> _Known | None:
-        """One more of a known event; None when there is none, or it was deleted meanwhile."""
+    def _count_up(self, known: _Recorded | None, message: str, component: str) -> _Recorded | None:
+        """Increment the count of a known Event; None if there is none, or if it was deleted."""
         if known is None:
             return None
         stored = self._access.get("events", known.namespace, known.name)
@@ -149,7 +148,7 @@ class Recorder:
         self._access.update("events", event, manager=MANAGERS.get(component, "kube-controller-manager"))
         return known._replace(times=count)
 
-    def _write(self, obj: Obj, type_: str, reason: str, message: str, component: str) -> _Known:
+    def _write(self, obj: Obj, type_: str, reason: str, message: str, component: str) -> _Recorded:
         namespace = obj["metadata"].get("namespace") or "default"
         name = f"{obj['metadata']['name']}.{self._stamp():x}"
         now = self._clock.now()
@@ -182,14 +181,14 @@ class Recorder:
                 "reportingInstance": host,
             }
         self._access.create("events", event, manager=MANAGERS.get(component, "kube-controller-manager"))
-        return _Known(name, namespace, 1)
+        return _Recorded(name, namespace, 1)
 
     def _stamp(self) -> int:
-        """Nanoseconds of now, made unique: in virtual time many things happen at once."""
+        """The present time in unique nanoseconds: in virtual time many Events happen at once."""
         self._last_stamp = max(self._last_stamp + 1, int(self._clock.now().timestamp() * 1_000_000) * 1_000)
         return self._last_stamp
 
 
-def _forget(remembered: OrderedDict[Any, Any]) -> None:
-    while len(remembered) > REMEMBERED:
-        remembered.popitem(last=False)
+def _evict(cache: OrderedDict[Any, Any]) -> None:
+    while len(cache) > MAX_CACHED:
+        cache.popitem(last=False)

@@ -1,1 +1,1 @@
-"""The machinery that every controller is built from: work queue, label index, conditions, times."""
+"""The base of all controllers: work queue, label index, conditions and times."""

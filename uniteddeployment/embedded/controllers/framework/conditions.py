@@ -1,4 +1,4 @@
-"""Conditions in a status: find one, set one without moving the time at which it last turned."""
+"""Conditions of a status: find one, or set one and keep its transition time if its status does not change."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -9,21 +9,21 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 
 
 def condition_of(status: Mapping[str, Any] | None, type_: str) -> Obj:
-    """The condition of this type; an empty one if there is none."""
+    """The condition of this type; empty if there is none."""
     for condition in (status or {}).get("conditions") or ():
         if condition["type"] == type_:
-            found: Obj = condition
-            return found
+            match: Obj = condition
+            return match
     return {}
 
 
-def merged(before: Iterable[Obj], fresh: Iterable[Obj]) -> list[Obj]:
-    """Conditions in their order with some of them replaced or added.
+def merged(before: Iterable[Obj], new: Iterable[Obj]) -> list[Obj]:
+    """Conditions with some of them replaced or added, in their order.
 
-    A condition whose status stays what it was keeps its ``lastTransitionTime``.
+    A condition whose status does not change keeps its ``lastTransitionTime``.
     """
     by_type = {condition["type"]: condition for condition in before}
-    for condition in fresh:
+    for condition in new:
         old = by_type.get(condition["type"])
         if old is not None and old.get("status") == condition["status"] and "lastTransitionTime" in old:
             condition = {**condition, "lastTransitionTime": old["lastTransitionTime"]}  # noqa: PLW2901 - the kept form
@@ -32,7 +32,7 @@ def merged(before: Iterable[Obj], fresh: Iterable[Obj]) -> list[Obj]:
 
 
 def disrupted(pod: Obj, reason: str, message: str, now: datetime) -> Obj:
-    """The status of a pod that is about to be taken away, with the condition that says why."""
+    """The status of a pod that is about to be evicted, with the condition that has the reason."""
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -46,5 +46,5 @@ def disrupted(pod: Obj, reason: str, message: str, now: datetime) -> Obj:
 
 
 def with_condition(status: Mapping[str, Any], *conditions: Obj) -> Obj:
-    """A status (a shallow copy) with these conditions set."""
+    """A shallow copy of a status with these conditions set."""
     return {**status, "conditions": merged(status.get("conditions") or (), conditions)}

@@ -1,4 +1,4 @@
-"""A controller of the embedded cluster: a set of keys that need work, and a function that does it for one key."""
+"""The base class of controllers: a set of keys that need work, and a function that syncs one key."""
 
 from collections.abc import Callable
 from random import Random
@@ -17,20 +17,21 @@ LAST_RETRY = 5.0
 
 
 class EventSink(Protocol):
-    """Where a controller tells people what it did: writes or counts up an Event about ``obj``."""
+    """The interface through which a controller records Events."""
 
     def event(self, obj: Obj, type_: str, reason: str, message: str, *, component: str) -> None: ...
 
 
 class Controller:
-    """Level-triggered: :meth:`enqueue` notes a key, :meth:`sync` makes the cluster as that key's object wants it.
+    """A level-triggered controller: :meth:`enqueue` queues a key, :meth:`sync` moves the cluster to its desired state.
 
-    Everything runs in one thread, so a key is never synced twice at once. Work is done in the order of the keys'
-    arrival, in a later turn of the loop than the write that caused it; keys noted meanwhile are done once.
+    Everything runs in one thread, so a key is never synced twice at once. Keys are synced in the order of their
+    arrival, in a later turn of the event loop than the write that caused them; a key that is queued several times is
+    synced once.
 
-    What comes out of ``sync`` as an error is tried again with growing delay and costs other keys nothing. A StatusError
-    (a conflict, mostly) is all in a day's work; anything else is a bug, and is raised in the end, for the clock to
-    report. Both are counted in ``errors``, and ``last_error`` is the latest of them.
+    If ``sync`` fails, the key is retried with increasing delay, without affecting other keys. A StatusError (usually a
+    conflict) is expected. Any other error is a bug and is raised afterwards, so that the clock's event loop reports it.
+    ``errors`` counts both, and ``last_error`` is the latest.
     """
 
     name: ClassVar[str]
@@ -52,12 +53,12 @@ class Controller:
         self.last_error = None
 
     def start(self) -> None:
-        """Subscribe and look at everything that is there."""
+        """Subscribe, and queue all existing objects."""
         self._running = True
         self.setup()
 
     def stop(self) -> None:
-        """Unsubscribe and forget all work."""
+        """Unsubscribe and drop all queued work."""
         self._running = False
         for unsubscribe in self._unsubscribe:
             unsubscribe()
@@ -71,15 +72,15 @@ class Controller:
             self._turn = None
 
     def setup(self) -> None:
-        """Subscribe to what matters (see :meth:`watch`) and enqueue what exists."""
+        """Subscribe to resources (see :meth:`watch`) and queue existing objects."""
         raise NotImplementedError
 
     def sync(self, key: Key) -> None:
-        """Bring one object to where it should be."""
+        """Reconcile one object."""
         raise NotImplementedError
 
     def watch(self, resource: str, keys: Callable[[Obj], Key | None]) -> None:
-        """Enqueue ``keys(obj)`` for each object that is there now and for each later change of one."""
+        """Queue ``keys(obj)`` for each existing object and for each later change."""
 
         def note(obj: Obj) -> None:
             key = keys(obj)
@@ -91,7 +92,7 @@ class Controller:
             note(obj)
 
     def enqueue(self, key: Key, after: float = 0.0) -> None:
-        """Work on ``key`` soon, or after a delay in seconds (the earliest of several delays counts)."""
+        """Queue ``key`` now or after a delay in seconds; the shortest of several delays applies."""
         if not self._running:
             return
         if after > 0:
@@ -103,11 +104,11 @@ class Controller:
 
     def _enqueue_later(self, key: Key, after: float) -> None:
         due = self.clock.monotonic() + after
-        known = self._later.get(key)
-        if known is not None:
-            if known[0] <= due:
+        scheduled = self._later.get(key)
+        if scheduled is not None:
+            if scheduled[0] <= due:
                 return
-            known[1].cancel()
+            scheduled[1].cancel()
 
         def arrive() -> None:
             del self._later[key]

@@ -1,6 +1,6 @@
 """Indexes between labels and selectors, so that a change of one object is not compared with all others.
 
-Both give candidates: whoever asks still compares the whole selector.
+Both return candidates: callers must still evaluate the whole selector.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,12 +14,14 @@ Pair = tuple[str, str, str]
 
 
 def labels_of(obj: Obj) -> dict[str, str]:
-    """The labels of an object, empty if it has none."""
+    """The labels of an object; empty if it has none."""
     return obj["metadata"].get("labels") or {}
 
 
 class LabelIndex:
-    """Names of objects by each of their labels. Feed it every :class:`Change` of a resource, or what it is to know."""
+    """Names of objects by each of their labels. Feed it every :class:`Change` of a resource, or of the objects to
+    index.
+    """
 
     def __init__(self, present: Iterable[Obj] = ()) -> None:
         self._names: dict[Pair, dict[str, None]] = {}
@@ -27,14 +29,14 @@ class LabelIndex:
             self._add(obj)
 
     def note(self, change: Change) -> None:
-        """Follow a change of a resource all of whose objects are in the index."""
+        """Apply a change of a resource whose objects are all in the index."""
         if change.type == "DELETED":
             self.replace(change.old or change.obj, None)
         else:
             self.replace(change.old, change.obj)
 
     def replace(self, old: Obj | None, new: Obj | None) -> None:
-        """Put ``new`` in the place of ``old``, which is in the index; None stands for nothing."""
+        """Replace ``old``, which is in the index, by ``new``; None means no object."""
         if old is not None and new is not None and labels_of(old) == labels_of(new):
             return
         if old is not None:
@@ -43,7 +45,7 @@ class LabelIndex:
             self._add(new)
 
     def find(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
-        """The names, sorted, of the objects that have the rarest of these labels; there must be one."""
+        """The names, sorted, of the objects with the rarest of these labels. At least one label is required."""
         buckets = [self._names.get((namespace, key, value), {}) for key, value in labels.items()]
         rarest = min(buckets, key=len)
         return sorted(rarest)
@@ -64,14 +66,14 @@ class LabelIndex:
 
 
 class SelectorIndex:
-    """Names of the objects whose selector may match given labels, by one label that each selector wants."""
+    """Names of the objects whose selector may match given labels, indexed by one label of each selector."""
 
     def __init__(self) -> None:
         self._names: dict[Pair, dict[str, None]] = {}
         self._places: dict[tuple[str, str], Pair] = {}
 
     def put(self, obj: Obj, match_labels: Mapping[str, Any]) -> None:
-        """Note the equalities of an object's selector; without any it is a candidate for everything."""
+        """Index the equality requirements of a selector; a selector without any is a candidate for all labels."""
         self.drop(obj)
         metadata = obj["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
@@ -80,7 +82,7 @@ class SelectorIndex:
         self._names.setdefault(pair, {})[name] = None
 
     def drop(self, obj: Obj) -> None:
-        """Forget an object."""
+        """Remove an object."""
         metadata = obj["metadata"]
         pair = self._places.pop((metadata["namespace"], metadata["name"]), None)
         if pair is not None:
@@ -89,7 +91,7 @@ class SelectorIndex:
                 del self._names[pair]
 
     def candidates(self, namespace: str, *labels: Mapping[str, str]) -> list[str]:
-        """Names, sorted, of the objects whose selector may match one of these sets of labels."""
+        """The names, sorted, of the objects whose selector may match one of these sets of labels."""
         pairs = {(namespace, key, value) for some in labels for key, value in some.items()}
         pairs.add((namespace, "", ""))
         return sorted({name for pair in pairs for name in self._names.get(pair, ())})

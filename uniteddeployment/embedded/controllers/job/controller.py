@@ -1,6 +1,6 @@
-"""The Job controller: pods that run to their end, counted exactly once, and Jobs deleted when their time is over.
+"""The Job controller: runs pods to completion, counts each exactly once, and deletes Jobs after their time to live.
 
-Each pod carries a finalizer until it is in the Job's counts: a pod that is deleted too early is counted all the same.
+A finalizer keeps each pod until it is counted, even if the pod is deleted early.
 """
 
 from typing import ClassVar, Final
@@ -43,12 +43,12 @@ class JobController(OwningController):
 
     def sync(self, key: Key) -> None:
         job = self.access.get(self.resource, *key)
-        self._release_leftovers(key, job)
+        self._untrack_leftovers(key, job)
         if job is None:
             return
         if is_deleting(job) or state.finish_of(job) is not None:
             for pod in controlled(self.access, "pods", job):
-                self._let_go(pod)
+                self._untrack(pod)
             self._expire(job)
             return
         pods = self.claim("pods", job)
@@ -56,8 +56,8 @@ class JobController(OwningController):
         status = self._started(job)
         job = {**job, "status": status}
         failure: StatusError | None = None
-        fate = state.verdict(job, counts, self.clock.now())
-        if fate is None:
+        outcome = state.outcome(job, counts, self.clock.now())
+        if outcome is None:
             try:
                 self._manage(job, pods, counts)
             except StatusError as error:
@@ -67,23 +67,23 @@ class JobController(OwningController):
             for pod in counts.active:
                 self._delete(job, pod)
         pods = list(controlled(self.access, "pods", job))
-        self._report(job, counts, state.tally(job, pods), fate)
+        self._report(job, counts, state.tally(job, pods), outcome)
         for pod in counts.ended:
-            self._let_go(pod)
+            self._untrack(pod)
         if failure is not None:
             raise failure
 
     def _started(self, job: Obj) -> Obj:
-        """The status with its start time, and with the condition that says whether the Job is suspended."""
+        """The status with its start time and the condition Suspended."""
         status = dict(job.get("status") or {})
         suspended = bool(job["spec"].get("suspend"))
-        known = condition_of(status, "Suspended")
+        present = condition_of(status, "Suspended")
         if suspended:
             status.pop("startTime", None)
-        if suspended != (known.get("status") == "True"):
+        if suspended != (present.get("status") == "True"):
             verb = "suspended" if suspended else "resumed"
             now = timestamp(self.clock.now())
-            said = {
+            condition = {
                 "type": "Suspended",
                 "status": "True" if suspended else "False",
                 "lastProbeTime": now,
@@ -92,20 +92,20 @@ class JobController(OwningController):
                 "message": f"Job {verb}",
             }
             others = [c for c in status.get("conditions") or () if c["type"] != "Suspended"]
-            status["conditions"] = [*others, said]
-            self._tell(job, "Normal", verb.capitalize(), f"Job {verb}")
+            status["conditions"] = [*others, condition]
+            self._record_event(job, "Normal", verb.capitalize(), f"Job {verb}")
         if not suspended and not status.get("startTime"):
             status["startTime"] = timestamp(self.clock.now())
         return status
 
     def _manage(self, job: Obj, pods: list[Obj], counts: Tally) -> None:
-        """Create or delete the pods that are missing or too many now."""
+        """Create missing pods or delete surplus ones."""
         now = self.clock.now()
         wanted, active = state.wanted_pods(job, counts), len(counts.active)
         if active > wanted:
             for pod in deletion_order(counts.active, counts.active, now)[: active - wanted]:
-                # Not counted as failed: the Job itself did not want it any more.
-                self._let_go(pod)
+                # Not counted as failed, because the Job itself deletes it.
+                self._untrack(pod)
                 self._delete(job, pod)
             return
         occupied = active
@@ -142,17 +142,17 @@ class JobController(OwningController):
         try:
             created = self.access.create("pods", pod, manager=MANAGER)
         except StatusError as error:
-            self._tell(job, "Warning", "FailedCreate", f"Error creating: {error.message}")
+            self._record_event(job, "Warning", "FailedCreate", f"Error creating: {error.message}")
             raise
-        self._tell(job, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
+        self._record_event(job, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
 
     def _delete(self, job: Obj, pod: Obj) -> None:
         metadata = pod["metadata"]
         self.access.delete("pods", metadata["namespace"], metadata["name"], uid=metadata["uid"])
-        self._tell(job, "Normal", "SuccessfulDelete", f"Deleted pod: {metadata['name']}")
+        self._record_event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {metadata['name']}")
 
-    def _let_go(self, pod: Obj) -> None:
-        """Take the tracking finalizer off, now that the pod is counted or nobody counts it."""
+    def _untrack(self, pod: Obj) -> None:
+        """Remove the tracking finalizer of a pod that is counted or that no Job counts."""
         metadata = pod["metadata"]
         live = self.access.get("pods", metadata["namespace"], metadata["name"])
         if live is None or live["metadata"]["uid"] != metadata["uid"] or not state.is_tracked(live):
@@ -160,37 +160,37 @@ class JobController(OwningController):
         finalizers = [f for f in live["metadata"]["finalizers"] if f != state.TRACKING]
         self.access.update("pods", with_metadata(live, finalizers=finalizers), manager=MANAGER)
 
-    def _release_leftovers(self, key: Key, job: Obj | None) -> None:
-        """Let go of pods whose Job is gone (the key's Job is, or another one has its name now)."""
+    def _untrack_leftovers(self, key: Key, job: Obj | None) -> None:
+        """Remove the finalizer of pods whose Job was deleted or replaced by another one of the same name."""
         if job is not None and not is_deleting(job):
             return
         namespace, name = key
         for pod in self.access.list("pods", namespace, labels={NAME_LABEL: name}):
             reference = controller_of(pod)
             if job is None or reference is None or reference["uid"] != job["metadata"]["uid"]:
-                self._let_go(pod)
+                self._untrack(pod)
 
-    def _report(self, job: Obj, counted: Tally, now_there: Tally, fate: tuple[str, str, str] | None) -> None:
-        """Write the counts of ``counted``, how many pods there are now, and the fate once no pod is left over."""
+    def _report(self, job: Obj, counted: Tally, present: Tally, outcome: tuple[str, str, str] | None) -> None:
+        """Write the counts including ``counted``, the number of pods and, once no pod is left, the final condition."""
         status = {key: value for key, value in job["status"].items() if key not in {"active", "succeeded", "failed"}}
         status |= {
-            "ready": now_there.ready,
-            "terminating": len(now_there.terminating),
+            "ready": present.ready,
+            "terminating": len(present.terminating),
             "uncountedTerminatedPods": {},
         }
-        numbers = (("active", len(now_there.active)), ("succeeded", counted.succeeded), ("failed", counted.failed))
+        numbers = (("active", len(present.active)), ("succeeded", counted.succeeded), ("failed", counted.failed))
         status |= {name: number for name, number in numbers if number}
         if counted.indexes:
             status["completedIndexes"] = str(counted.indexes)
-        if fate is not None:
-            self._seal(job, status, fate, over=not now_there.active and not now_there.terminating)
+        if outcome is not None:
+            self._set_conditions(job, status, outcome, over=not present.active and not present.terminating)
         stored = self.access.get(self.resource, job["metadata"]["namespace"], job["metadata"]["name"])
         if stored is not None and stored.get("status") != status:
             self.access.update(self.resource, {**job, "status": status}, manager=MANAGER, subresource="status")
 
-    def _seal(self, job: Obj, status: Obj, fate: tuple[str, str, str], *, over: bool) -> None:
-        """Announce the fate, and when the last pod is gone make it final."""
-        type_, reason, message = fate
+    def _set_conditions(self, job: Obj, status: Obj, outcome: tuple[str, str, str], *, over: bool) -> None:
+        """Set the interim condition, and the final one once the last pod is gone."""
+        type_, reason, message = outcome
         now = timestamp(self.clock.now())
         announced = "SuccessCriteriaMet" if type_ == "Complete" else "FailureTarget"
         conditions = list(status.get("conditions") or ())
@@ -211,9 +211,9 @@ class JobController(OwningController):
             return
         if type_ == "Complete":
             status["completionTime"] = now
-            self._tell(job, "Normal", "Completed", "Job completed")
+            self._record_event(job, "Normal", "Completed", "Job completed")
         else:
-            self._tell(job, "Warning", reason, message)
+            self._record_event(job, "Warning", reason, message)
 
     def _wait_for_deadline(self, job: Obj) -> None:
         left = state.seconds_to_deadline(job, self.clock.now())
@@ -221,7 +221,7 @@ class JobController(OwningController):
             self.enqueue((job["metadata"]["namespace"], job["metadata"]["name"]), after=max(left, 0.0) + 0.001)
 
     def _expire(self, job: Obj) -> None:
-        """Delete a finished Job when its time to live is over."""
+        """Delete a finished Job at the end of its time to live."""
         finish, ttl = state.finish_of(job), job["spec"].get("ttlSecondsAfterFinished")
         if finish is None or ttl is None or is_deleting(job):
             return
@@ -234,12 +234,12 @@ class JobController(OwningController):
             self.resource, metadata["namespace"], metadata["name"], uid=metadata["uid"], propagation="Foreground"
         )
 
-    def _tell(self, job: Obj, type_: str, reason: str, message: str) -> None:
+    def _record_event(self, job: Obj, type_: str, reason: str, message: str) -> None:
         self.events.event(job, type_, reason, message, component=self.name)
 
 
 def _indexed(container: Obj) -> Obj:
-    """A container that knows its completion index."""
+    """A container with its completion index in the environment."""
     variables = container.get("env") or []
     if any(variable["name"] == INDEX_VARIABLE["name"] for variable in variables):
         return container

@@ -1,4 +1,4 @@
-"""The completed indexes of a Job: a set of numbers that takes as much memory as its text, however many they are."""
+"""Sets of completed indexes, stored as ranges: memory is proportional to the text, not to the number of indexes."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """Numbers as runs of (first, last), sorted and apart from each other."""
+    """Numbers as sorted, disjoint ranges (first, last)."""
 
     runs: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def read(cls, text: str) -> "Indexes":
-        """``0-2,5`` as a set."""
+        """Parse ``0-2,5``."""
         pairs = (part.partition("-") for part in text.split(",")) if text else ()
         return cls(_joined((int(first), int(last or first)) for first, _, last in pairs))
 
     def union(self, numbers: Iterable[int]) -> "Indexes":
-        """These and more."""
+        """The union with further numbers."""
         return Indexes(_joined((*self.runs, *((number, number) for number in numbers))))
 
     def __contains__(self, number: int) -> bool:
@@ -34,7 +34,7 @@ class Indexes:
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.runs)
 
     def others(self, end: int) -> Iterator[int]:
-        """The numbers below ``end`` that are not in the set, in their order."""
+        """The numbers below ``end`` that are not in the set, ascending."""
         at = 0
         for first, last in self.runs:
             yield from range(at, min(first, end))

@@ -1,4 +1,4 @@
-"""The state of a Job: what its pods add to its counts, whether it is over, and how many pods it wants now.
+"""The state of a Job: the counts that its pods add, whether it is finished, and how many pods it needs.
 
 Pure functions of the Job, its pods and the time.
 """
@@ -28,12 +28,12 @@ COMPLETED: Final = ("CompletionsReached", "Reached expected number of succeeded 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The pods of a Job, sorted by what they mean to it."""
+    """The pods of a Job, by their effect on its counts."""
 
     active: Sequence[Obj]
     terminating: Sequence[Obj]
     ended: Sequence[Obj]
-    """Pods that ended and are not in the Job's counts yet."""
+    """Finished pods that are not in the Job's counts yet."""
     succeeded: int
     failed: int
     indexes: Indexes
@@ -41,17 +41,17 @@ class Tally:
 
     @property
     def ready(self) -> int:
-        """How many of the active pods are ready."""
+        """The number of active pods that are ready."""
         return sum(is_ready(pod) for pod in self.active)
 
 
 def is_indexed(job: Obj) -> bool:
-    """Whether each completion has an index of its own."""
+    """Whether each completion has an index."""
     return bool(job["spec"].get("completionMode") == "Indexed")
 
 
 def is_tracked(pod: Obj) -> bool:
-    """Whether the pod is held until its Job has counted it."""
+    """Whether the tracking finalizer holds the pod."""
     return TRACKING in (pod["metadata"].get("finalizers") or ())
 
 
@@ -62,7 +62,7 @@ def index_of(pod: Obj) -> int | None:
 
 
 def tally(job: Obj, pods: Iterable[Obj]) -> Tally:
-    """Count ``pods`` on top of what the Job counted before."""
+    """Add ``pods`` to the Job's earlier counts."""
     status = job.get("status") or {}
     succeeded, failed = status.get("succeeded", 0), status.get("failed", 0)
     completed: list[int] = []
@@ -71,8 +71,8 @@ def tally(job: Obj, pods: Iterable[Obj]) -> Tally:
         if is_active(pod):
             active.append(pod)
             continue
-        gone = is_deleting(pod) and pod["metadata"].get("deletionGracePeriodSeconds") == 0
-        if not is_finished(pod) and not gone:
+        removed = is_deleting(pod) and pod["metadata"].get("deletionGracePeriodSeconds") == 0
+        if not is_finished(pod) and not removed:
             terminating.append(pod)
             continue
         if not is_tracked(pod):
@@ -91,7 +91,7 @@ def tally(job: Obj, pods: Iterable[Obj]) -> Tally:
 
 
 def finish_of(job: Obj) -> Obj | None:
-    """The condition that says the Job is over."""
+    """The condition of a finished Job."""
     for type_ in ("Complete", "Failed"):
         condition = condition_of(job.get("status"), type_)
         if condition.get("status") == "True":
@@ -99,8 +99,8 @@ def finish_of(job: Obj) -> Obj | None:
     return None
 
 
-def verdict(job: Obj, counts: Tally, now: datetime) -> tuple[str, str, str] | None:
-    """(``Complete`` or ``Failed``, reason, message) when the Job's fate is known, None while it is open."""
+def outcome(job: Obj, counts: Tally, now: datetime) -> tuple[str, str, str] | None:
+    """(``Complete`` or ``Failed``, reason, message) of a Job that is finished; None while it runs."""
     spec, status = job["spec"], job.get("status") or {}
     target = condition_of(status, "FailureTarget")
     if target.get("status") == "True":
@@ -118,14 +118,14 @@ def verdict(job: Obj, counts: Tally, now: datetime) -> tuple[str, str, str] | No
 
 
 def seconds_to_deadline(job: Obj, now: datetime) -> float | None:
-    """How long the Job may still be active; None without a limit."""
+    """Seconds until the active deadline; None without one."""
     limit = job["spec"].get("activeDeadlineSeconds")
     start = (job.get("status") or {}).get("startTime")
     return None if limit is None or not start else limit - seconds_since(start, now)
 
 
 def wanted_pods(job: Obj, counts: Tally) -> int:
-    """How many pods are to be active now."""
+    """The number of pods that should be active."""
     spec = job["spec"]
     parallelism: int = spec.get("parallelism", 1)
     if spec.get("suspend"):
@@ -137,7 +137,7 @@ def wanted_pods(job: Obj, counts: Tally) -> int:
 
 
 def free_indexes(job: Obj, counts: Tally, number: int) -> list[int]:
-    """The lowest indexes that are neither completed nor being worked on."""
+    """The lowest indexes that are neither completed nor active."""
     busy = {index_of(pod) for pod in counts.active}
     if job["spec"].get("podReplacementPolicy") == "Failed":
         busy |= {index_of(pod) for pod in counts.terminating}
@@ -146,7 +146,7 @@ def free_indexes(job: Obj, counts: Tally, number: int) -> list[int]:
 
 
 def backoff_left(pods: Iterable[Obj], now: datetime) -> float:
-    """How long new pods have to wait because the last ones failed: 10 s, 20 s, 40 s and so on up to ten minutes."""
+    """Seconds until new pods may be created after failures: 10 s, 20 s, 40 s and so on, up to ten minutes."""
     ended = [(_finished_at(pod, now), phase_of(pod)) for pod in pods if is_finished(pod)]
     last_success = max((at for at, phase in ended if phase == "Succeeded"), default="")
     failures = [at for at, phase in ended if phase == "Failed" and at > last_success]

@@ -1,7 +1,7 @@
-"""What the containers of a simulated pod do, as their images say.
+"""The behaviour of containers in simulated pods, which their images determine.
 
-``fail:*`` crashes again and again, ``pullfail:*`` cannot be pulled, ``complete:*`` ends well and ``exit1:*`` ends badly
-(the last two only where the pod's restartPolicy lets a container end). Everything else runs.
+``fail:*`` crashes repeatedly, ``pullfail:*`` cannot be pulled, ``complete:*`` exits with 0 and ``exit1:*`` with 1 (the
+last two only if the pod's restartPolicy lets containers terminate). All other images run.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 
 
 class Behaviour(Enum):
-    """What becomes of a container."""
+    """The behaviour of a container."""
 
     RUNS = "runs"
     CRASHES = "crashes"
@@ -26,11 +26,11 @@ _STEERED: Final = {"fail": Behaviour.CRASHES, "pullfail": Behaviour.NOT_PULLED}
 _ENDING: Final = {"complete": Behaviour.COMPLETES, "exit1": Behaviour.EXITS}
 
 CRASHES: Final = 3
-"""Restarts of a container that crashes, when it is looked at."""
+"""Restart count reported for a crashing container."""
 
 
 def behaviour(image: str, *, may_end: bool) -> Behaviour:
-    """What a container with this image does."""
+    """The behaviour of a container with this image."""
     name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
     if may_end and name in _ENDING:
         return _ENDING[name]
@@ -45,22 +45,22 @@ class Container:
     image: str
     does: Behaviour
     started: str
-    """When it started, as a timestamp."""
+    """Start time as a timestamp."""
     settled: float
-    """When it is ready or has ended, on the clock's monotonic scale."""
+    """The time at which it becomes ready or ends, on the clock's monotonic scale."""
     restarts: int = 0
     ended_before: str = ""
-    """The end of the previous run, for a container that was restarted."""
+    """The end of the previous run of a restarted container."""
 
     def restarted(self, image: str, does: Behaviour, now: str, settled: float) -> "Container":
-        """The same container with another image."""
+        """The container after a restart with another image."""
         return replace(
             self, image=image, does=does, started=now, settled=settled, restarts=self.restarts + 1, ended_before=now
         )
 
 
 def container_status(container: Container, pod: Obj, *, now: float) -> Obj:
-    """The status of a container that could start."""
+    """The status of a container whose image could be pulled."""
     uid = pod["metadata"]["uid"]
     container_id = f"embedded://{_digest(uid, container.name, str(container.restarts))}"
     status: Obj = {
@@ -105,7 +105,7 @@ def is_settled(container: Container, now: float) -> bool:
 
 
 def has_ended(status: Obj) -> bool:
-    """Whether a container ran to its end."""
+    """Whether a container has terminated."""
     return "terminated" in status["state"]
 
 
@@ -124,7 +124,7 @@ def waiting_status(name: str, image: str) -> Obj:
 
 
 def killed(status: Obj, now: str, code: int) -> Obj:
-    """A container status after its container was made to stop."""
+    """The status of a container that was stopped."""
     if has_ended(status):
         return status
     running = status["state"].get("running") or {}

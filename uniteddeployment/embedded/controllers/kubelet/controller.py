@@ -1,8 +1,8 @@
-"""The agents of the simulated nodes: bound pods run, get ready, are restarted, end, and go away when deleted.
+"""The agents of the simulated nodes: bound pods run, become ready, restart, end, and stop when they are deleted.
 
-One controller plays all kubelets. Which nodes it plays, and how fast, is written on the nodes (``nodes``); what
-containers do is written in their images (``containers``). A pod costs one write when it starts, one more if it
-takes time to get ready, and its removal; a node reports itself when it appears, and every five minutes.
+One controller acts for all kubelets. Annotations of nodes determine which nodes have an agent and how fast it is
+(``nodes``); images determine what containers do (``containers``). A pod costs one write when it starts, a second one if
+it takes time to become ready, and its deletion. A node reports its health when it is created and every five minutes.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ TERMINATED: Final = 143
 """Exit code of a container that was asked to stop."""
 
 OVERDUE: Final = 137
-"""Exit code of a container that was stopped since its pod ran for too long."""
+"""Exit code of a container that was stopped because its pod exceeded its active deadline."""
 
 
 class Kubelets(Controller):
@@ -133,7 +133,7 @@ class Kubelets(Controller):
     # Nodes
 
     def _report(self, name: str) -> None:
-        """Say that a node is well, if it does not say so or said so long ago."""
+        """Report a node as healthy, unless its status says so already and is recent."""
         node = self.access.get("nodes", "", name)
         agent = self._agents.get(name)
         if node is None or agent is None or not agent.running:
@@ -150,20 +150,20 @@ class Kubelets(Controller):
         self._renew_lease(node)
 
     def _renew_lease(self, node: Obj) -> None:
-        """Renew the node's Lease, if there is a place for it."""
+        """Renew the node's Lease, if its namespace exists."""
         if self.access.get("namespaces", "", LEASE_NAMESPACE) is None:
             return
-        known = self.access.get(LEASES, LEASE_NAMESPACE, node["metadata"]["name"])
-        lease = renewed_lease(node, known, self.clock.now())
-        if known is None:
+        stored = self.access.get(LEASES, LEASE_NAMESPACE, node["metadata"]["name"])
+        lease = renewed_lease(node, stored, self.clock.now())
+        if stored is None:
             self.access.create(LEASES, lease, manager=MANAGER)
         else:
             self.access.update(LEASES, lease, manager=MANAGER)
 
-    # Pods that run
+    # Running pods
 
     def _run(self, key: Key, pod: Obj, agent: Agent) -> None:
-        """Start what is new, restart what was changed, and report."""
+        """Start new containers, restart those whose image changed, and report."""
         now = self.clock.monotonic()
         run = self._runs.get(key)
         if run is None or run.uid != pod["metadata"]["uid"]:
@@ -177,22 +177,27 @@ class Kubelets(Controller):
             self.enqueue(key, after=wait)
 
     def _begin(self, pod: Obj) -> Run:
-        """Take on a pod: as new, or as its status says if it ran before this agent did."""
+        """Start to run a pod; if it ran before this agent did, continue from its status."""
         status = pod.get("status") or {}
         name = pod["spec"]["nodeName"]
         if not internal_ip(self.access.get("nodes", "", name)):
-            # A pod that names its node can come before the node has said anything of itself.
+            # A pod that names its node can exist before the node's first report.
             self._report(name)
         host = internal_ip(self.access.get("nodes", "", name))
         address = host if pod["spec"].get("hostNetwork") else status.get("podIP") or self._addresses.pod()
         start = parse_timestamp(status["startTime"]) if status.get("startTime") else self.clock.now()
         run = Run(pod["metadata"]["uid"], address, host, start)
         ending = pod["spec"].get("restartPolicy", "Always") != "Always"
-        for said in status.get("containerStatuses") or ():
-            does = behaviour(said["image"], may_end=ending)
-            started = (said["state"].get("running") or {}).get("startedAt", timestamp(start))
-            run.containers[said["name"]] = Container(
-                said["name"], said["image"], does, started, self.clock.monotonic(), said.get("restartCount", 0)
+        for reported in status.get("containerStatuses") or ():
+            does = behaviour(reported["image"], may_end=ending)
+            started = (reported["state"].get("running") or {}).get("startedAt", timestamp(start))
+            run.containers[reported["name"]] = Container(
+                reported["name"],
+                reported["image"],
+                does,
+                started,
+                self.clock.monotonic(),
+                reported.get("restartCount", 0),
             )
         return run
 
@@ -201,19 +206,19 @@ class Kubelets(Controller):
         moment = timestamp(self.clock.now())
         for spec in pod["spec"]["containers"]:
             name, image = spec["name"], spec["image"]
-            known = run.containers.get(name)
-            if known is not None and known.image == image:
+            running = run.containers.get(name)
+            if running is not None and running.image == image:
                 continue
             probe = spec.get("readinessProbe") or {}
             settled = now + max(agent.ready_after, float(probe.get("initialDelaySeconds") or 0))
             does = behaviour(image, may_end=ending)
-            if known is None:
+            if running is None:
                 run.containers[name] = Container(name, image, does, moment, settled)
             else:
-                run.containers[name] = known.restarted(image, does, moment, settled)
+                run.containers[name] = running.restarted(image, does, moment, settled)
 
     def _overdue(self, key: Key, pod: Obj, run: Run) -> bool:
-        """End a pod that has run for longer than it may; whether that is so."""
+        """End a pod that exceeded its active deadline; return whether it did."""
         limit = pod["spec"].get("activeDeadlineSeconds")
         if limit is None:
             return False
@@ -226,10 +231,10 @@ class Kubelets(Controller):
         self._write("pods", {**pod, "status": status})
         return True
 
-    # Pods that stop
+    # Stopping pods
 
     def _stop(self, key: Key, pod: Obj, agent: Agent) -> None:
-        """Let a deleted pod's containers stop, then let the pod go."""
+        """Stop the containers of a deleted pod, then remove the pod."""
         metadata = pod["metadata"]
         run = self._runs.get(key)
         now = self.clock.monotonic()
@@ -246,7 +251,7 @@ class Kubelets(Controller):
             self.access.delete("pods", *key, uid=metadata["uid"], grace_seconds=0)
 
     def _write(self, resource: str, obj: Obj) -> None:
-        """Update a status; what comes of it is no news to us."""
+        """Update a status, and ignore the resulting event."""
         self._writing = True
         try:
             self.access.update(resource, obj, manager=MANAGER, subresource="status")
@@ -258,7 +263,7 @@ class Kubelets(Controller):
 
 
 class _Addresses:
-    """Addresses for pods and nodes: the next free one, so that equal histories give equal addresses."""
+    """Addresses of pods and nodes, assigned in order, so that equal histories yield equal addresses."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

@@ -1,8 +1,8 @@
-"""Simulated nodes: what their objects look like, and which of them have an agent that runs pods.
+"""Simulated nodes: their objects, and the annotations that control their agents.
 
-An agent is asked for on the Node itself, so that ``kubectl annotate`` can add one, slow it down, stop it and start it
-again: ``embedded/agent: running`` runs pods and reports health, ``embedded/agent: stopped`` does neither (the node is
-lost to the cluster), and a node without the annotation has no agent of ours.
+Annotations of the Node control its agent, so ``kubectl annotate`` can add one, slow it down, stop and restart it: with
+``embedded/agent: running`` it runs pods and reports health, with ``embedded/agent: stopped`` it does neither (the node
+is lost), and without the annotation the node has no simulated agent.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ READY_AFTER: Final = "embedded/ready-after"
 """Seconds from the start of a container until it is ready."""
 
 STOP_AFTER: Final = "embedded/stop-after"
-"""Seconds that a container takes to stop when its pod is deleted (never more than the pod's grace period)."""
+"""Seconds that a container takes to stop when its pod is deleted; at most the pod's grace period."""
 
 RUNNING: Final = "running"
 STOPPED: Final = "stopped"
@@ -47,7 +47,7 @@ _HEALTH: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """How the agent of one node behaves."""
+    """The settings of one node's agent."""
 
     running: bool
     ready_after: float = DEFAULT_READY_AFTER
@@ -55,7 +55,7 @@ class Agent:
 
 
 def agent_of(node: Obj) -> Agent | None:
-    """The agent that a Node asks for, if any."""
+    """The agent that a Node's annotations request, if any."""
     annotations = node["metadata"].get("annotations") or {}
     if AGENT not in annotations:
         return None
@@ -70,7 +70,7 @@ def _seconds(text: str | None, default: float) -> float:
     try:
         return max(0.0, float(text)) if text is not None else default
     except ValueError:
-        # A person mistyped an annotation of a test bed: the default is what they get.
+        # An invalid annotation means the default.
         return default
 
 
@@ -103,7 +103,7 @@ def node_object(
 
 
 def set_agent(access: Access, name: str, *, running: bool) -> None:
-    """Stop or start the agent of a node: the switch for losing a node."""
+    """Stop or start the agent of a node, to lose the node or recover it."""
     node = access.get("nodes", "", name)
     if node is None:
         return
@@ -113,7 +113,7 @@ def set_agent(access: Access, name: str, *, running: bool) -> None:
 
 
 def internal_ip(node: Obj | None) -> str:
-    """The address under which a node's agent is reached; empty if it has none."""
+    """The address of a node's agent; empty if it has none."""
     for address in ((node or {}).get("status") or {}).get("addresses") or ():
         if address["type"] == "InternalIP":
             return str(address["address"])
@@ -121,7 +121,7 @@ def internal_ip(node: Obj | None) -> str:
 
 
 def healthy_status(node: Obj, address: str, now: datetime) -> Obj:
-    """The status that an agent reports while all is well."""
+    """The status that an agent reports."""
     status = node.get("status") or {}
     moment = timestamp(now)
     conditions = [
@@ -162,7 +162,7 @@ def healthy_status(node: Obj, address: str, now: datetime) -> Obj:
 
 
 def renewed_lease(node: Obj, lease: Obj | None, now: datetime) -> Obj:
-    """The Lease by which an agent says that it is alive, for as long as until the report after the next one."""
+    """The Lease by which an agent proves that it is alive, valid until after the next report."""
     metadata = node["metadata"]
     name, moment = metadata["name"], micro_timestamp(now)
     if lease is not None:
@@ -175,6 +175,6 @@ def renewed_lease(node: Obj, lease: Obj | None, now: datetime) -> Obj:
 
 
 def is_healthy(node: Obj) -> bool:
-    """Whether a Node says already what its agent would report."""
-    said = {c["type"]: c.get("status") for c in (node.get("status") or {}).get("conditions") or ()}
-    return all(said.get(type_) == value for type_, value, _, _ in _HEALTH) and bool(internal_ip(node))
+    """Whether a Node's status equals what its agent would report."""
+    reported = {c["type"]: c.get("status") for c in (node.get("status") or {}).get("conditions") or ()}
+    return all(reported.get(type_) == value for type_, value, _, _ in _HEALTH) and bool(internal_ip(node))

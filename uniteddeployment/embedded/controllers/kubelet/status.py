@@ -1,4 +1,4 @@
-"""The status of a pod as its node's agent reports it. Pure: the pod, its containers and the time go in."""
+"""The status of a pod as its node's agent reports it: pure functions of the pod, its containers and the time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from uniteddeployment.embedded.controllers.kubelet.containers import (
 
 @dataclass(slots=True)
 class Run:
-    """What an agent knows of a pod that it runs."""
+    """An agent's record of a pod that it runs."""
 
     uid: str
     address: str
@@ -29,11 +29,11 @@ class Run:
     start: datetime
     containers: dict[str, Container] = field(default_factory=dict)
     stopping: float | None = None
-    """When a deleted pod's containers have stopped."""
+    """The time at which the containers of a deleted pod have stopped."""
 
 
 def pod_status(pod: Obj, run: Run, *, now: float, wall: datetime) -> Obj:
-    """The whole status of a pod: what the agent says, and what others said in it."""
+    """The whole status of a pod: the agent's part, and what others wrote."""
     spec = pod["spec"]
     before = pod.get("status") or {}
     ending = spec.get("restartPolicy", "Always") != "Always"
@@ -57,13 +57,13 @@ def pod_status(pod: Obj, run: Run, *, now: float, wall: datetime) -> Obj:
     }
     if inits:
         status["initContainerStatuses"] = inits
-    fresh = _conditions(pod, phase, mains, inits, initialized=initialized)
-    status["conditions"] = _ordered(before, fresh, generation, timestamp(wall))
+    own = _conditions(pod, phase, mains, inits, initialized=initialized)
+    status["conditions"] = _ordered(before, own, generation, timestamp(wall))
     return status
 
 
 def stopped_status(pod: Obj, wall: datetime, *, code: int, reason: str = "", message: str = "") -> Obj:
-    """The status of a pod whose containers were made to stop for good."""
+    """The status of a pod whose containers were stopped permanently."""
     before = pod.get("status") or {}
     moment = timestamp(wall)
     mains = [killed(status, moment, code) for status in before.get("containerStatuses") or ()]
@@ -71,19 +71,19 @@ def stopped_status(pod: Obj, wall: datetime, *, code: int, reason: str = "", mes
     status: Obj = {**before, "observedGeneration": generation, "phase": "Failed", "containerStatuses": mains}
     if reason:
         status |= {"reason": reason, "message": message}
-    fresh = _conditions(pod, "Failed", mains, [], initialized=True)
-    status["conditions"] = _ordered(before, fresh, generation, moment)
+    own = _conditions(pod, "Failed", mains, [], initialized=True)
+    status["conditions"] = _ordered(before, own, generation, moment)
     return status
 
 
 def next_turn(run: Run, now: float) -> float | None:
-    """Seconds until something about the containers changes by itself."""
+    """Seconds until the state of a container changes."""
     waits = [container.settled - now for container in run.containers.values() if not is_settled(container, now)]
     return min(waits) if waits else None
 
 
 def _init_statuses(pod: Obj, run: Run, *, now: float, ending: bool) -> tuple[list[Obj], bool]:
-    """The statuses of the init containers, and whether the others may start."""
+    """The statuses of the init containers, and whether the other containers may start."""
     statuses: list[Obj] = []
     open_ = True
     for container in pod["spec"].get("initContainers") or ():
@@ -117,7 +117,7 @@ def _phase(mains: Sequence[Obj], inits: Sequence[Obj], *, ending: bool) -> str:
 
 
 def _conditions(pod: Obj, phase: str, mains: Sequence[Obj], inits: Sequence[Obj], *, initialized: bool) -> list[Obj]:
-    """The agent's four conditions in their order, without times."""
+    """The agent's four conditions in order, without times."""
     if phase in ("Succeeded", "Failed"):
         reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
         return [
@@ -144,7 +144,7 @@ def _conditions(pod: Obj, phase: str, mains: Sequence[Obj], inits: Sequence[Obj]
 
 
 def _missing_gates(pod: Obj) -> list[str]:
-    """What is said of each readiness gate whose condition is not true."""
+    """The messages about readiness gates whose condition is not true."""
     texts = []
     for gate in pod["spec"].get("readinessGates") or ():
         type_ = gate["conditionType"]
@@ -166,7 +166,7 @@ def _condition(type_: str, *, met: bool, reason: str = "", message: str = "") ->
 
 
 def _ordered(before: Obj, fresh: Sequence[Obj], generation: int, moment: str) -> list[Obj]:
-    """The agent's conditions first, then those of others; each with its times."""
+    """The agent's conditions followed by others, each with its times."""
     old = before.get("conditions") or ()
     dressed = [
         {"lastProbeTime": None, "lastTransitionTime": moment, "observedGeneration": generation, **condition}

@@ -1,4 +1,4 @@
-"""Pods leave nodes with NoExecute taints: at once, or when the time that they tolerate is over."""
+"""Taint-based eviction: pods leave nodes with NoExecute taints, at once or after their toleration ends."""
 
 from random import Random
 from typing import Any, ClassVar, Final
@@ -17,13 +17,13 @@ COMPONENT: Final = "taint-eviction-controller"
 
 
 def evicting(node: Obj | None) -> list[Obj]:
-    """The taints of a node that make pods leave."""
+    """The taints of a node that evict pods."""
     taints = ((node or {}).get("spec") or {}).get("taints") or ()
     return [taint for taint in taints if taint["effect"] == "NoExecute"]
 
 
 def tolerated_for(pod: Obj, taints: list[Obj]) -> float | None:
-    """Seconds for which a pod stays in spite of these taints; None for ever."""
+    """Seconds for which a pod tolerates these taints; None if it tolerates them forever."""
     shortest: float | None = None
     for taint in taints:
         toleration = tolerates(pod["spec"].get("tolerations") or (), taint)
@@ -45,21 +45,21 @@ class NodeEviction(Controller):
         self._pods = PodsByNode(self._on_pod)
         self._tainted: dict[str, list[Obj]] = {}
         self._since: dict[Key, tuple[str, float]] = {}
-        """Pods whose time is running: uid, and when it began."""
+        """Pods with a running toleration: uid and start time."""
 
     def setup(self) -> None:
         self._unsubscribe.append(self._pods.follow(self.access))
         self._unsubscribe.append(self.access.subscribe("nodes", self._on_node))
         for node in self.access.list("nodes"):
-            self._look(node)
+            self._update_taints(node)
 
     def _on_node(self, change: Change) -> None:
         if change.type == "DELETED":
             self._tainted.pop(change.obj["metadata"]["name"], None)
         else:
-            self._look(change.obj)
+            self._update_taints(change.obj)
 
-    def _look(self, node: Obj) -> None:
+    def _update_taints(self, node: Obj) -> None:
         name, taints = node["metadata"]["name"], evicting(node)
         before = self._tainted.get(name, [])
         if taints == before:
@@ -87,7 +87,7 @@ class NodeEviction(Controller):
         uid, now = pod["metadata"]["uid"], self.clock.monotonic()
         if stays is None:
             if self._since.pop(key, None) is not None:
-                self._tell(pod, f"Cancelling deletion of Pod {key[0]}/{key[1]}")
+                self._record_event(pod, f"Cancelling deletion of Pod {key[0]}/{key[1]}")
             return
         if stays == 0:
             self._evict(key, pod)
@@ -103,11 +103,11 @@ class NodeEviction(Controller):
 
     def _evict(self, key: Key, pod: Obj) -> None:
         self._since.pop(key, None)
-        self._tell(pod, f"Marking for deletion Pod {key[0]}/{key[1]}")
+        self._record_event(pod, f"Marking for deletion Pod {key[0]}/{key[1]}")
         message = "Taint manager: deleting due to NoExecute taint"
         status = disrupted(pod, "DeletionByTaintManager", message, self.clock.now())
         self.access.update("pods", {**pod, "status": status}, manager=MANAGER, subresource="status")
         self.access.delete("pods", *key, uid=pod["metadata"]["uid"])
 
-    def _tell(self, pod: Obj, message: str) -> None:
+    def _record_event(self, pod: Obj, message: str) -> None:
         self.events.event(pod, "Normal", "TaintManagerEviction", message, component=COMPONENT)

@@ -1,7 +1,7 @@
-"""The health of nodes: who stopped reporting becomes Unknown, conditions become taints, pods there are not ready.
+"""Node health: silent nodes become Unknown, conditions become taints, and pods on unhealthy nodes become unready.
 
-A node with a running agent of ours is heard of at every moment without a write. Any other node has to report itself, by
-its Ready condition or by a Lease, as in a real cluster.
+A node with a running simulated agent counts as alive without any write. Other nodes must report through their Ready
+condition or a Lease, as in a real cluster.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ _NO_EXECUTE: Final = {"False": NOT_READY, "Unknown": UNREACHABLE}
 
 
 def wanted_taints(node: Obj, moment: str) -> list[Obj]:
-    """The taints that a node should have by its conditions; those of others stay as they are."""
+    """The taints that a node's conditions require; taints set by others stay."""
     spec, status = node.get("spec") or {}, node.get("status") or {}
     wanted: dict[tuple[str, str], None] = {}
     for condition in status.get("conditions") or ():
@@ -61,7 +61,7 @@ def wanted_taints(node: Obj, moment: str) -> list[Obj]:
     taints = []
     for taint in spec.get("taints") or ():
         slot = (taint["key"], taint["effect"])
-        # PreferNoSchedule on one of these keys is somebody's own choice.
+        # A PreferNoSchedule taint with one of these keys was set by a user.
         if slot in wanted or taint["key"] not in _OURS or taint["effect"] == "PreferNoSchedule":
             taints.append(taint)
             wanted.pop(slot, None)
@@ -69,7 +69,7 @@ def wanted_taints(node: Obj, moment: str) -> list[Obj]:
 
 
 def lost_conditions(node: Obj, moment: str) -> list[Obj]:
-    """The conditions of a node that is not heard of."""
+    """The conditions of a lost node."""
     conditions = []
     for type_ in _REPORTED:
         before = condition_of(node.get("status"), type_)
@@ -97,7 +97,7 @@ class NodeLifecycle(Controller):
     def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
         super().__init__(access, clock, random, events)
         self._pods = PodsByNode()
-        self._heard: dict[str, float] = {}
+        self._heartbeats: dict[str, float] = {}
         self._writing = False
 
     def setup(self) -> None:
@@ -105,45 +105,45 @@ class NodeLifecycle(Controller):
         self._unsubscribe.append(self.access.subscribe("nodes", self._on_node))
         self._unsubscribe.append(self.access.subscribe("leases.coordination.k8s.io", self._on_lease))
         for node in self.access.list("nodes"):
-            self._hear(node["metadata"]["name"])
+            self._record_heartbeat(node["metadata"]["name"])
 
-    def _hear(self, name: str) -> None:
-        self._heard[name] = self.clock.monotonic()
+    def _record_heartbeat(self, name: str) -> None:
+        self._heartbeats[name] = self.clock.monotonic()
         self.enqueue(("", name))
 
     def _on_node(self, change: Change) -> None:
         node, old = change.obj, change.old
         name = node["metadata"]["name"]
         if change.type == "DELETED":
-            self._heard.pop(name, None)
+            self._heartbeats.pop(name, None)
         elif old is None or (not self._writing and _sign_of_life(node, old)):
-            self._hear(name)
+            self._record_heartbeat(name)
         else:
             self.enqueue(("", name))
 
     def _on_lease(self, change: Change) -> None:
         metadata = change.obj["metadata"]
-        if metadata["namespace"] == LEASES and change.type != "DELETED" and metadata["name"] in self._heard:
-            self._hear(metadata["name"])
+        if metadata["namespace"] == LEASES and change.type != "DELETED" and metadata["name"] in self._heartbeats:
+            self._record_heartbeat(metadata["name"])
 
     def sync(self, key: Key) -> None:
         node = self.access.get("nodes", *key)
         if node is None:
             return
-        node = self._judge(node)
+        node = self._check_heartbeat(node)
         node = self._taint(node)
         ready = condition_of(node.get("status"), "Ready")
         if ready and ready.get("status") != "True":
             self._mark_pods(node)
 
-    def _judge(self, node: Obj) -> Obj:
-        """Declare a node lost that was silent for too long."""
+    def _check_heartbeat(self, node: Obj) -> Obj:
+        """Mark a node as lost if it was silent for too long."""
         agent = agent_of(node)
         ready = condition_of(node.get("status"), "Ready")
         if (agent is not None and agent.running) or ready.get("status") == "Unknown":
             return node
         name = node["metadata"]["name"]
-        left = self._heard[name] + (GRACE if ready else STARTUP_GRACE) - self.clock.monotonic()
+        left = self._heartbeats[name] + (GRACE if ready else STARTUP_GRACE) - self.clock.monotonic()
         if left > 1e-6:
             self.enqueue(("", name), after=left)
             return node
@@ -155,15 +155,15 @@ class NodeLifecycle(Controller):
         return self._write({**node, "status": status}, subresource="status")
 
     def _taint(self, node: Obj) -> Obj:
-        """Write the taints that conditions ask for, if they differ."""
+        """Write the taints that the conditions require, if they differ."""
         spec = node.get("spec") or {}
         taints = wanted_taints(node, timestamp(self.clock.now()))
         if taints == (spec.get("taints") or []):
             return node
-        fresh = {key: value for key, value in spec.items() if key != "taints"}
+        tainted = {key: value for key, value in spec.items() if key != "taints"}
         if taints:
-            fresh["taints"] = taints
-        return self._write({**node, "spec": fresh})
+            tainted["taints"] = taints
+        return self._write({**node, "spec": tainted})
 
     def _write(self, node: Obj, *, subresource: str = "") -> Obj:
         self._writing = True
@@ -173,7 +173,7 @@ class NodeLifecycle(Controller):
             self._writing = False
 
     def _mark_pods(self, node: Obj) -> None:
-        """No pod counts as ready on a node that is not."""
+        """Mark the pods of an unhealthy node as not ready."""
         name = node["metadata"]["name"]
         for pod in self._ready_pods(name):
             before = condition_of(pod["status"], "Ready")
@@ -190,7 +190,7 @@ class NodeLifecycle(Controller):
 
 
 def _sign_of_life(node: Obj, old: Obj) -> bool:
-    """Whether a write shows that somebody speaks for the node: its Ready condition moved, or its agent was alive."""
+    """Whether a write shows that the node is alive: its Ready condition changed, or its agent runs."""
     ready, before = condition_of(node.get("status"), "Ready"), condition_of(old.get("status"), "Ready")
     agent, agent_before = agent_of(node), agent_of(old)
     return ready != before or (agent != agent_before and agent_before is not None and agent_before.running)

@@ -1,4 +1,4 @@
-"""Pods that nobody will ever take away, since their node does not exist (any more)."""
+"""Deletes pods whose node does not exist."""
 
 from random import Random
 from typing import ClassVar, Final
@@ -15,7 +15,7 @@ from uniteddeployment.embedded.errors import StatusError
 MANAGER: Final = "kube-controller-manager"
 
 QUARANTINE: Final = 40.0
-"""Seconds for which a node has to be missing: it may be registering again."""
+"""Seconds for which a node must be missing, because it may register again."""
 
 
 class NodeOrphans(Controller):

@@ -1,4 +1,4 @@
-"""Which pods each node has: an index for the controllers that look after nodes."""
+"""An index of pods by node, for the node controllers."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -9,28 +9,28 @@ from uniteddeployment.embedded.controllers.framework.controller import Key
 
 
 class PodsByNode:
-    """Keys of assigned pods by node, kept up to date by changes.
+    """Keys of assigned pods by node, updated from changes.
 
-    ``noticed`` hears of each pod that is new on its node or changed there; it must not write.
+    ``on_change`` is called with each pod that is new on its node or changed; it must not write.
     """
 
-    def __init__(self, noticed: Callable[[Change], None] | None = None) -> None:
+    def __init__(self, on_change: Callable[[Change], None] | None = None) -> None:
         self._keys: dict[str, dict[Key, None]] = defaultdict(dict)
-        self._noticed = noticed
+        self._on_change = on_change
 
     def follow(self, access: Access) -> Callable[[], None]:
-        """Start from what is there; gives the function that ends it."""
+        """Index existing pods and follow changes; return a function that stops."""
         self._keys.clear()
         for pod in access.list("pods"):
             self._put(pod)
         return access.subscribe("pods", self._on_pod)
 
     def of(self, node: str) -> list[Key]:
-        """The pods of one node, in the order in which they came."""
+        """The pods of one node, in the order of their arrival."""
         return list(self._keys.get(node, ()))
 
     def nodes(self) -> list[str]:
-        """Nodes that have pods, whether the Node objects exist or not."""
+        """Nodes that have pods, with or without a Node object."""
         return list(self._keys)
 
     def _on_pod(self, change: Change) -> None:
@@ -44,8 +44,8 @@ class PodsByNode:
                 del self._keys[node]
         else:
             self._put(change.obj)
-        if self._noticed is not None:
-            self._noticed(change)
+        if self._on_change is not None:
+            self._on_change(change)
 
     def _put(self, pod: Obj) -> None:
         node = pod["spec"].get("nodeName")

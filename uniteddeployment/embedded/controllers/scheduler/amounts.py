@@ -1,4 +1,4 @@
-"""Amounts of resources as integers: thousandths of a CPU, and whole units of everything else."""
+"""Resource amounts as integers: thousandths of a CPU, and whole units of everything else."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -13,7 +13,7 @@ Amounts = dict[str, int]
 
 @lru_cache(maxsize=4096)
 def amount(resource: str, text: str) -> int:
-    """A quantity as an integer, rounded up: thousandths for ``cpu``, whole units otherwise; nothing if it is none."""
+    """A quantity as an integer, rounded up: thousandths for ``cpu``, whole units otherwise; 0 if it is invalid."""
     try:
         return milli(text) if resource == "cpu" else units(text)
     except QuantityError:
@@ -37,9 +37,9 @@ def subtract(total: Amounts, less: Mapping[str, int]) -> None:
         total[name] = total.get(name, 0) - value
 
 
-def most(one: Mapping[str, int], other: Mapping[str, int]) -> Amounts:
-    """The larger of two amounts, name by name."""
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
+def most(first: Mapping[str, int], second: Mapping[str, int]) -> Amounts:
+    """The maximum of two amounts, per resource."""
+    return {name: max(first.get(name, 0), second.get(name, 0)) for name in {**first, **second}}
 
 
 def total(parts: Iterable[Mapping[str, int]]) -> Amounts:

@@ -1,4 +1,4 @@
-"""What a pod's PersistentVolumeClaims allow: nowhere (yet), or the nodes that reach their volumes."""
+"""Checks of a pod's PersistentVolumeClaims: the nodes that reach the volumes, or a reason to wait."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ NO_VOLUME: Final = Rejection(("node(s) didn't find available persistent volumes 
 
 
 class NotYetError(Exception):
-    """No node can take the pod, for a reason that is not of the nodes."""
+    """No node can take the pod, for a reason that does not depend on nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims of one pod: volumes that are bound, and claims that get theirs with the node."""
+    """The claims of one pod: volumes that are bound, and claims that are bound once the pod has a node."""
 
     volumes: tuple[Obj, ...] = ()
     waiting: tuple[tuple[Obj, Obj], ...] = ()
@@ -69,7 +69,7 @@ def _selected(claim: Obj) -> str:
 
 
 def claims_of(pod: PodInfo, access: Access) -> Claims:
-    """Look up what a pod claims. Raises NotYetError if something is missing or has to be bound first."""
+    """Look up a pod's claims. Raises NotYetError if one is missing or must be bound first."""
     if not pod.claims:
         return Claims()
     volumes: list[Obj] = []

@@ -1,9 +1,8 @@
-"""The scheduler: gives each pending pod a node, or says on the pod why there is none.
+"""The scheduler: assigns a node to each pending pod, or reports on the pod why no node fits.
 
-It keeps its picture of the cluster up to date from changes (``state``), decides with pure functions
-(``placement``) and writes three things: bindings, PodScheduled conditions and, for pods that make way for
-more important ones, deletions. A pod that fits nowhere is tried again when something changed that could help it, and
-nothing is written unless the answer is a new one.
+Its model of the cluster follows changes (``state``). Decisions are pure functions (``placement``). It writes bindings,
+PodScheduled conditions and, for preemption, deletions. A pod that fits nowhere is retried after a change that may help,
+and nothing is written unless the result changed.
 """
 
 from collections.abc import Callable
@@ -26,17 +25,17 @@ from uniteddeployment.embedded.errors import StatusError
 
 NAME: Final = "default-scheduler"
 CYCLE: Final[Key] = ("", "")
-"""The one key: the queue of pods is the scheduler's own, since it has an order."""
+"""The only key: the scheduler has its own queue of pods, which is ordered."""
 
 AT_ONCE: Final = 50
-"""Pods placed in one turn of the loop, so that others get theirs."""
+"""Pods placed per turn of the event loop."""
 
 RETRY: Final = 1.0
-"""Seconds until a pod whose binding failed is tried again."""
+"""Seconds until a pod whose binding failed is retried."""
 
 
 class Scheduler(Controller):
-    """Places pods whose ``schedulerName`` is ``default-scheduler``, the most important and then the oldest first."""
+    """Places pods whose ``schedulerName`` is ``default-scheduler``, by priority and then by age."""
 
     name: ClassVar[str] = "scheduler"
 
@@ -50,9 +49,9 @@ class Scheduler(Controller):
         self._arrivals = 0
         self._stuck: dict[Key, PodInfo] = {}
         self._refused: dict[str, str] = {}
-        """Why pods of one signature fit nowhere, as long as nothing changed that could help."""
+        """The messages of unschedulable pods by signature, valid until a change that may help."""
 
-    # What happens around it
+    # Changes
 
     def setup(self) -> None:
         self._state = ClusterState()
@@ -67,7 +66,7 @@ class Scheduler(Controller):
             self.access.subscribe("storageclasses.storage.k8s.io", self._on_volume),
         ]
         for pod in self.access.list("pods"):
-            self._take_in(pod)
+            self._queue_pod(pod)
 
     def stop(self) -> None:
         super().stop()
@@ -79,20 +78,20 @@ class Scheduler(Controller):
     def _on_node(self, change: Change) -> None:
         if change.type == "DELETED":
             self._state.drop_node(change.obj["metadata"]["name"])
-            self._try_again()
+            self._retry()
         elif self._state.set_node(change.obj):
-            self._try_again()
+            self._retry()
 
     def _on_pod(self, change: Change) -> None:
         pod = change.obj
         key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         if change.type == "DELETED":
-            self._leave(key)
+            self._drop_pod(key)
         elif change.old is None or _changed(pod, change.old):
-            self._take_in(pod)
+            self._queue_pod(pod)
 
-    def _take_in(self, pod: Obj) -> None:
-        """A pod is new or counts differently now."""
+    def _queue_pod(self, pod: Obj) -> None:
+        """Queue a new or changed pod."""
         key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         before = self._state.pod(key)
         after = self._state.set_pod(pod)
@@ -100,35 +99,35 @@ class Scheduler(Controller):
             self._state.forget_nomination(key)
             self._stuck.pop(key, None)
             if before is not None:
-                self._try_again()
+                self._retry()
             else:
-                self._try_again(lambda waiting: waiting.relational)
+                self._retry(lambda waiting: waiting.relational)
         elif before is not None:
-            self._try_again()
+            self._retry()
         if _pending(pod):
-            self._arrive(key, pod["spec"].get("priority") or 0)
+            self._add_to_queue(key, pod["spec"].get("priority") or 0)
         elif after is None:
             self._stuck.pop(key, None)
             self._state.forget_nomination(key)
 
-    def _leave(self, key: Key) -> None:
+    def _drop_pod(self, key: Key) -> None:
         self._stuck.pop(key, None)
         self._state.forget_nomination(key)
         self._state.drop_pod(key)
-        self._try_again()
+        self._retry()
 
     def _on_volume(self, _: Change) -> None:
-        self._try_again(lambda waiting: bool(waiting.claims))
+        self._retry(lambda waiting: bool(waiting.claims))
 
-    def _try_again(self, which: Callable[[PodInfo], bool] | None = None) -> None:
-        """Something changed that could help pods that fit nowhere (all of them, or some)."""
+    def _retry(self, which: Callable[[PodInfo], bool] | None = None) -> None:
+        """Retry pods that fit nowhere (all, or some) after a change that may help."""
         if which is None:
             self._refused.clear()
         for key, pod in list(self._stuck.items()):
             if which is None or which(pod):
-                self._arrive(key, pod.priority)
+                self._add_to_queue(key, pod.priority)
 
-    def _arrive(self, key: Key, priority: int) -> None:
+    def _add_to_queue(self, key: Key, priority: int) -> None:
         self._stuck.pop(key, None)
         if key not in self._queued:
             self._queued.add(key)
@@ -137,10 +136,10 @@ class Scheduler(Controller):
         self.enqueue(CYCLE)
 
     def _namespace_labels(self) -> dict[str, Labels]:
-        found = self.access.list("namespaces")
-        return {namespace["metadata"]["name"]: namespace["metadata"].get("labels") or {} for namespace in found}
+        namespaces = self.access.list("namespaces")
+        return {namespace["metadata"]["name"]: namespace["metadata"].get("labels") or {} for namespace in namespaces}
 
-    # Placing
+    # Placement
 
     def sync(self, key: Key) -> None:
         """Place the next pods of the queue."""
@@ -159,20 +158,20 @@ class Scheduler(Controller):
             return
         info = pod_info(pod)
         sign = signature(info)
-        known = self._refused.get(sign)
+        message = self._refused.get(sign)
         try:
-            if known is not None and not info.nominated:
-                self._writes.explain(pod, known)
+            if message is not None and not info.nominated:
+                self._writes.explain(pod, message)
             elif self._place(pod, info, sign):
                 return
         except StatusError:
-            # The pod changed under us, or its namespace is going away: it is looked at again, if it is still there.
-            self.clock.call_later(RETRY, lambda: self._arrive(key, info.priority) if self._running else None)
+            # The pod changed, or its namespace is terminating. If the pod still exists it is retried.
+            self.clock.call_later(RETRY, lambda: self._add_to_queue(key, info.priority) if self._running else None)
             return
         self._stuck[key] = info
 
     def _place(self, pod: Obj, info: PodInfo, sign: str) -> bool:
-        """One attempt; whether nothing is left to wait for."""
+        """Try to place a pod; return whether it is done with."""
         placement = self._placer.place(info)
         if placement.node is not None:
             if placement.claims.waiting:
@@ -180,7 +179,7 @@ class Scheduler(Controller):
                 return False
             self._writes.bind(pod, self.access.get("nodes", "", placement.node.name))
             return True
-        if self._making_way(info):
+        if self._awaits_preemption(info):
             self._state.nominate(info, info.nominated)
             self._writes.explain(pod, explain_waiting(placement), nominated=info.nominated)
             return False
@@ -194,8 +193,8 @@ class Scheduler(Controller):
         self._preempt(pod, info, placement, victims)
         return False
 
-    def _making_way(self, pod: PodInfo) -> bool:
-        """Whether less important pods are leaving the node that this one was promised."""
+    def _awaits_preemption(self, pod: PodInfo) -> bool:
+        """Whether pods of lower priority are still leaving the node that was nominated for this pod."""
         node = self._state.node(pod.nominated) if pod.nominated else None
         return node is not None and any(o.terminating and o.priority < pod.priority for o in node.pods.values())
 
@@ -207,7 +206,7 @@ class Scheduler(Controller):
 
 
 def _pending(pod: Obj) -> bool:
-    """Whether a pod is the scheduler's to place."""
+    """Whether the scheduler is responsible for a pod."""
     spec = pod["spec"]
     return (
         not spec.get("nodeName")
@@ -219,7 +218,7 @@ def _pending(pod: Obj) -> bool:
 
 
 def _changed(pod: Obj, old: Obj) -> bool:
-    """Whether a write could change where this pod or others may run; most status writes cannot."""
+    """Whether a write can affect placement; most status writes cannot."""
     metadata, before = pod["metadata"], old["metadata"]
     return (
         metadata.get("deletionTimestamp") != before.get("deletionTimestamp")

@@ -1,6 +1,6 @@
-"""Why a node does not take a pod: the checks of one pod, in the order and the words of the real scheduler.
+"""Filters: the reasons why a node cannot take a pod, in the order and words of the real scheduler.
 
-A check looks at one node and gives a :class:`Rejection` or None. The first rejection of a node is what counts.
+A check examines one node and returns a :class:`Rejection` or None. The first rejection of a node counts.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -15,7 +15,7 @@ UNSCHEDULABLE_TAINT: Final = {"key": "node.kubernetes.io/unschedulable", "effect
 
 
 class Rejection(NamedTuple):
-    """Why not this node. ``hopeless``: also not if every other pod left it."""
+    """The reason why a node is rejected. ``hopeless``: the node would not fit even without any other pod."""
 
     reasons: tuple[str, ...]
     hopeless: bool
@@ -30,7 +30,7 @@ PORTS_TAKEN: Final = Rejection(("node(s) didn't have free ports for the requeste
 
 
 def node_checks(pod: PodInfo, state: ClusterState, without: Collection[PodInfo] = ()) -> Iterator[Check]:
-    """The checks that look at nothing but the node and what runs on it (``without``: as if these pods were gone)."""
+    """The checks that involve only the node and its pods, without those in ``without``."""
     yield lambda node: _schedulable(pod, node)
     yield lambda node: TAINTED if untolerated(pod.tolerations, node.taints, ("NoSchedule", "NoExecute")) else None
     if pod.node_selector or pod.node_terms is not None:
@@ -47,7 +47,7 @@ def _schedulable(pod: PodInfo, node: NodeInfo) -> Rejection | None:
 
 
 def selected(pod: PodInfo, node: NodeInfo) -> bool:
-    """Whether a pod's node selector and required node affinity name a node."""
+    """Whether a pod's node selector and required node affinity match a node."""
     if any(node.labels.get(key) != value for key, value in pod.node_selector.items()):
         return False
     return pod.node_terms is None or matches_terms(pod.node_terms, node.name, node.labels)
@@ -78,7 +78,7 @@ def _room(pod: PodInfo, node: NodeInfo, state: ClusterState, without: Collection
 
 
 def _taken(pod: PodInfo, node: NodeInfo, state: ClusterState, without: Collection[PodInfo]) -> tuple[Amounts, int]:
-    """What is in use on a node, with the pods that were promised room there before this one."""
+    """The resources in use on a node, including those reserved for pods that were nominated before this one."""
     promised = [
         other for other in state.nominated(node.name) if other.key != pod.key and other.priority >= pod.priority
     ]

@@ -1,4 +1,4 @@
-"""Pods and nodes as the scheduler sees them: what counts for placement, worked out once for each version of one."""
+"""Pods and nodes as the scheduler sees them, computed once for each version of an object."""
 
 import json
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ REGION = "topology.kubernetes.io/region"
 
 LEAST_CPU = 100
 LEAST_MEMORY = 200 << 20
-"""What a container that requests nothing counts as where nodes are compared, so that such pods spread, too."""
+"""Memory assumed for a container without a request when nodes are compared, so that such pods spread too."""
 
 
 def requests(spec: Obj) -> Amounts:
-    """What a pod needs of a node: its containers together, or its largest init step, and the overhead."""
+    """The resources that a pod needs: its containers together or its largest init step, plus the overhead."""
     needed = total(_requested(container) for container in spec["containers"])
     sidecars: Amounts = {}
     steps: Amounts = {}
@@ -45,7 +45,7 @@ def _requested(container: Obj) -> Amounts:
 
 
 def _weight(spec: Obj, needed: Amounts) -> Amounts:
-    """Requests for comparing nodes, where what asks for nothing still counts."""
+    """Requests for comparing nodes, with an assumed minimum for containers that request nothing."""
     idle_cpu = sum("cpu" not in _requested(container) for container in spec["containers"])
     idle_memory = sum("memory" not in _requested(container) for container in spec["containers"])
     return {
@@ -73,7 +73,7 @@ def _owner(metadata: Obj) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodInfo:
-    """One pod. Compared by identity: a changed pod is another one."""
+    """One pod. Compared by identity: a changed pod is another PodInfo."""
 
     key: Key
     uid: str
@@ -100,12 +100,12 @@ class PodInfo:
 
     @property
     def relational(self) -> bool:
-        """Whether other pods decide where this one may run, beyond the room they take."""
+        """Whether other pods affect where this one may run, beyond the resources they use."""
         return bool(self.spread or self.affinity or self.anti_affinity)
 
 
 def pod_info(pod: Obj) -> PodInfo:
-    """What of a pod counts for placement."""
+    """Extract the parts of a pod that matter for placement."""
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     affinity = spec.get("affinity") or {}
     node_affinity = affinity.get("nodeAffinity") or {}
@@ -143,14 +143,14 @@ def pod_info(pod: Obj) -> PodInfo:
 
 
 def signature(pod: PodInfo) -> str:
-    """Equal for pods that fit the same nodes of an unchanged cluster: what one cannot do, the others cannot."""
-    said: list[Any] = [pod.key[0], pod.labels, pod.node_selector, pod.node_terms, pod.tolerations, pod.spread]
-    said += [pod.affinity, pod.anti_affinity, pod.priority, pod.preempts, pod.requests, pod.claims, sorted(pod.ports)]
-    return json.dumps(said, sort_keys=True)
+    """Equal for pods that fit the same nodes: if one of them fits nowhere, neither do the others."""
+    parts: list[Any] = [pod.key[0], pod.labels, pod.node_selector, pod.node_terms, pod.tolerations, pod.spread]
+    parts += [pod.affinity, pod.anti_affinity, pod.priority, pod.preempts, pod.requests, pod.claims, sorted(pod.ports)]
+    return json.dumps(parts, sort_keys=True)
 
 
 def claim_names(pod: Obj) -> tuple[str, ...]:
-    """The PersistentVolumeClaims that a pod uses, generic ephemeral ones included."""
+    """The PersistentVolumeClaims that a pod uses, including those of generic ephemeral volumes."""
     names = []
     for volume in pod["spec"].get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
@@ -162,7 +162,7 @@ def claim_names(pod: Obj) -> tuple[str, ...]:
 
 @dataclass(slots=True, eq=False)
 class NodeInfo:
-    """One node and what runs on it; kept up to date pod by pod."""
+    """One node and its pods, updated pod by pod."""
 
     name: str
     labels: dict[str, str] = field(default_factory=dict)
@@ -179,9 +179,9 @@ class NodeInfo:
         return self.labels.get(ZONE, "")
 
     def describe(self, node: Obj) -> bool:
-        """Take over what the Node object says; whether anything that counts is different now."""
+        """Take over the Node object; return whether anything relevant changed."""
         spec, status = node.get("spec") or {}, node.get("status") or {}
-        said = (
+        described = (
             node["metadata"].get("labels") or {},
             spec.get("taints") or [],
             bool(spec.get("unschedulable")),
@@ -189,8 +189,8 @@ class NodeInfo:
             True,
         )
         before = (self.labels, self.taints, self.unschedulable, self.allocatable, self.exists)
-        self.labels, self.taints, self.unschedulable, self.allocatable, self.exists = said
-        return said != before
+        self.labels, self.taints, self.unschedulable, self.allocatable, self.exists = described
+        return described != before
 
     def put(self, pod: PodInfo) -> None:
         self.pods[pod.key] = pod

@@ -1,4 +1,4 @@
-"""One attempt to place one pod: every node checked, the best chosen, or the sentence that says why there is none."""
+"""Placement of one pod: checks every node, and returns the best one or the message why none fits."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -23,23 +23,23 @@ NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 
 @dataclass(slots=True)
 class Placement:
-    """What came of an attempt: a node, or why not each node."""
+    """The result of an attempt: a node, or the rejections of all nodes."""
 
     total: int
     node: NodeInfo | None = None
     claims: Claims = field(default_factory=Claims)
     rejections: dict[str, Rejection] = field(default_factory=dict)
     general: str = ""
-    """A reason that is not of the nodes."""
+    """A reason that does not depend on nodes."""
 
     @property
     def hopeful(self) -> list[str]:
-        """Nodes that might take the pod if others left."""
+        """Nodes that might take the pod after a preemption."""
         return [name for name, rejection in self.rejections.items() if not rejection.hopeless]
 
 
 class Placer:
-    """Places pods by what the cluster looks like now. Reads, and never writes."""
+    """Places pods in the present state of the cluster. Reads only."""
 
     def __init__(self, access: Access, state: ClusterState, namespaces: NamespaceLabels) -> None:
         self._access = access
@@ -76,7 +76,7 @@ class Placer:
         return result
 
     def fits_without(self, pod: PodInfo, claims: Claims, node: NodeInfo, without: Collection[PodInfo]) -> bool:
-        """Whether a node would take a pod if some pods were gone."""
+        """Whether a node would take a pod without some of its pods."""
         return first_rejection(self._checks(pod, claims, without), node) is None
 
     def _checks(self, pod: PodInfo, claims: Claims, without: Collection[PodInfo] = ()) -> Sequence[Check]:
@@ -88,7 +88,7 @@ class Placer:
 
 
 def first_rejection(checks: Sequence[Check], node: NodeInfo) -> Rejection | None:
-    """The first objection to a node."""
+    """The first rejection of a node."""
     for check in checks:
         rejection = check(node)
         if rejection is not None:
@@ -97,7 +97,7 @@ def first_rejection(checks: Sequence[Check], node: NodeInfo) -> Rejection | None
 
 
 def explain(placement: Placement, *, preempts: bool) -> str:
-    """The message of a pod that no node takes and for which no other pod makes way."""
+    """The message for a pod that no node takes, even with preemption."""
     if placement.general == NO_NODES:
         return NO_NODES
     available = f"0/{placement.total} nodes are available"
@@ -114,7 +114,7 @@ def explain(placement: Placement, *, preempts: bool) -> str:
 
 
 def explain_waiting(placement: Placement) -> str:
-    """The message of a pod for which others make way."""
+    """The message for a pod that waits for a preemption."""
     reasons = _counted(Counter(reason for r in placement.rejections.values() for reason in r.reasons))
     return f"0/{placement.total} nodes are available: {reasons}."
 

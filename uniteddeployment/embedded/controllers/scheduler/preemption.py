@@ -1,4 +1,4 @@
-"""Which pods make way for one of higher priority: as few and as unimportant ones as possible."""
+"""Preemption: selects pods to evict for a pod of higher priority, as few and as unimportant as possible."""
 
 from typing import NamedTuple
 
@@ -8,25 +8,25 @@ from uniteddeployment.embedded.controllers.scheduler.state import ClusterState
 
 
 class Victims(NamedTuple):
-    """The node to free and the pods that have to leave it."""
+    """A node and the pods to evict from it."""
 
     node: str
     pods: tuple[PodInfo, ...]
 
 
 def choose_victims(pod: PodInfo, placement: Placement, placer: Placer, state: ClusterState) -> Victims | None:
-    """The cheapest way to make room, or None: by the most important victim, then their sum, then their number."""
+    """The cheapest preemption or None: by the highest priority of a victim, the sum of priorities, and the number."""
     if not pod.preempts:
         return None
-    found = []
+    options = []
     for name in placement.hopeful:
         node = state.node(name)
         pods = _victims(pod, placement, placer, node) if node is not None else ()
         if pods:
-            found.append(Victims(name, pods))
-    if not found:
+            options.append(Victims(name, pods))
+    if not options:
         return None
-    return min(found, key=_cost)
+    return min(options, key=_cost)
 
 
 def _cost(victims: Victims) -> tuple[int, int, int, str]:
@@ -35,7 +35,7 @@ def _cost(victims: Victims) -> tuple[int, int, int, str]:
 
 
 def _victims(pod: PodInfo, placement: Placement, placer: Placer, node: NodeInfo) -> tuple[PodInfo, ...]:
-    """Take away everything less important, then give back what need not go, the most important first."""
+    """Remove all pods of lower priority, then put back those that fit, the most important first."""
     lower = [other for other in node.pods.values() if other.priority < pod.priority]
     if not lower or not placer.fits_without(pod, placement.claims, node, lower):
         return ()

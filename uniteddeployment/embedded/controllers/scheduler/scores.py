@@ -1,6 +1,6 @@
-"""Which of the nodes that take a pod is best: a sum of points between 0 and 100, weighted as the real scheduler does.
+"""Scores: the best of the nodes that fit, by a sum of points between 0 and 100 with the real scheduler's weights.
 
-Deterministic: equal nodes are told apart by how many pods they have, and by name.
+Deterministic: the number of pods and then the name break ties.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ Points = Callable[[NodeInfo], float]
 
 
 def best_node(pod: PodInfo, nodes: Sequence[NodeInfo], state: ClusterState, namespaces: NamespaceLabels) -> NodeInfo:
-    """The best of some nodes (at least one)."""
+    """The best of some nodes. At least one node is required."""
     if len(nodes) == 1:
         return nodes[0]
     scores = dict.fromkeys((node.name for node in nodes), 0.0)
@@ -50,7 +50,7 @@ def _crowd(spread: Spread) -> Points:
 
 
 def _siblings(pod: PodInfo, state: ClusterState) -> list[tuple[float, Points, bool]]:
-    """Pods of one controller go to different zones first, then to different nodes."""
+    """Spread the pods of one controller over zones first, then over nodes."""
     counts = state.siblings(pod.owner)
     zones: Counter[str] = Counter()
     for name, count in counts.items():
@@ -76,7 +76,7 @@ def _normalised(nodes: Sequence[NodeInfo], points: Points, *, invert: bool) -> d
 
 
 def _room(pod: PodInfo, node: NodeInfo) -> float:
-    """How much would be left free, and how evenly CPU and memory would be used."""
+    """Prefer nodes with free resources and balanced use of CPU and memory."""
     shares = []
     for name in ("cpu", "memory"):
         allocatable = node.allocatable.get(name, 0)

@@ -6,11 +6,11 @@ from typing import Any
 from uniteddeployment.embedded.apimachinery.label_selector import Labels, satisfies
 
 Rule = Mapping[str, Any]
-"""A selector, a term, a toleration or a taint as an object has it."""
+"""A selector, a term, a toleration or a taint."""
 
 
 def matches_term(term: Rule, name: str, labels: Labels) -> bool:
-    """A NodeSelectorTerm: all of its expressions and fields; an empty one matches no node."""
+    """Whether a NodeSelectorTerm matches: all of its expressions and fields; an empty term matches no node."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
@@ -20,12 +20,12 @@ def matches_term(term: Rule, name: str, labels: Labels) -> bool:
 
 
 def matches_terms(terms: Iterable[Rule], name: str, labels: Labels) -> bool:
-    """A NodeSelector: any of its terms."""
+    """Whether a NodeSelector matches: any of its terms."""
     return any(matches_term(term, name, labels) for term in terms)
 
 
 def named_nodes(terms: Sequence[Rule]) -> frozenset[str] | None:
-    """The only nodes that terms with ``metadata.name`` fields allow; None when they do not narrow the choice."""
+    """The only nodes that terms with ``metadata.name`` fields allow; None if they allow others too."""
     names: frozenset[str] = frozenset()
     for term in terms:
         allowed: frozenset[str] | None = None
@@ -55,12 +55,12 @@ def tolerates(tolerations: Iterable[Rule], taint: Rule) -> Rule | None:
 
 
 def untolerated(tolerations: Sequence[Rule], taints: Iterable[Rule], effects: Sequence[str]) -> list[Rule]:
-    """The taints of these effects that nothing tolerates."""
+    """The taints with these effects that are not tolerated."""
     return [taint for taint in taints if taint.get("effect") in effects and tolerates(tolerations, taint) is None]
 
 
 def with_label_keys(selector: Rule | None, keys: Iterable[str], mismatched: Iterable[str], labels: Labels) -> Rule:
-    """A selector narrowed to pods that have (or have not) the values that a pod's own labels have."""
+    """A selector restricted to pods that have (or do not have) the values of a pod's own labels."""
     rules = list((selector or {}).get("matchExpressions") or ())
     rules += [{"key": key, "operator": "In", "values": [labels[key]]} for key in keys if key in labels]
     rules += [{"key": key, "operator": "NotIn", "values": [labels[key]]} for key in mismatched if key in labels]

@@ -1,7 +1,7 @@
-"""The picture of the cluster that placement is decided on: nodes, the pods on them, and what they add up to.
+"""The scheduler's model of the cluster: nodes, their pods and the resources in use.
 
-Kept up to date change by change, so that placing a pod costs a look at each node and none at the other pods (unless its
-own rules speak of other pods).
+It follows changes, so placing a pod examines each node once and no other pods (unless the pod's own rules involve
+them).
 """
 
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ from uniteddeployment.embedded.controllers.workloads.pods import is_finished
 
 
 class ClusterState:
-    """Nodes and assigned pods. Nodes without a Node object are remembered for their pods, but are no candidates."""
+    """Nodes and assigned pods. Nodes without a Node object are kept for their pods, but are no candidates."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, NodeInfo] = {}
@@ -24,11 +24,11 @@ class ClusterState:
         self._siblings: dict[str, Counter[str]] = {}
         self._nominated: dict[str, dict[Key, PodInfo]] = defaultdict(dict)
 
-    # What there is
+    # Reading
 
     @property
     def nodes(self) -> list[NodeInfo]:
-        """Nodes that exist, by name."""
+        """Existing nodes, by name."""
         if self._candidates is None:
             self._candidates = sorted(
                 (node for node in self._nodes.values() if node.exists), key=lambda node: node.name
@@ -43,7 +43,7 @@ class ClusterState:
         return self._pods.get(key)
 
     def pods_of(self, namespaces: Iterable[str] | None) -> Iterator[tuple[PodInfo, NodeInfo]]:
-        """Assigned pods of some namespaces (None: of all) with their nodes, as far as those exist."""
+        """Assigned pods of some namespaces (None: of all) with their nodes, if those exist."""
         groups = (
             self._by_namespace.values() if namespaces is None else [self._by_namespace.get(n, {}) for n in namespaces]
         )
@@ -54,29 +54,29 @@ class ClusterState:
                     yield pod, node
 
     def excluding(self) -> Iterator[tuple[PodInfo, NodeInfo]]:
-        """Assigned pods that keep others away by required anti-affinity, with their nodes."""
+        """Assigned pods with required anti-affinity, and their nodes."""
         for pod in self._excluding.values():
             node = self._nodes[pod.node]
             if node.exists:
                 yield pod, node
 
     def siblings(self, owner: str) -> Counter[str]:
-        """How many pods of one controller each node has."""
+        """The number of pods of one controller per node."""
         return self._siblings.get(owner, _NONE) if owner else _NONE
 
     def nominated(self, node: str) -> Iterable[PodInfo]:
-        """Pods that wait for others to leave this node for them."""
+        """Pods that wait for a preemption on this node."""
         return self._nominated.get(node, {}).values()
 
-    # What changes
+    # Changes
 
     def set_node(self, node: Obj) -> bool:
-        """A Node object was written; whether that changes what fits where."""
+        """Apply a write of a Node; return whether it changes what fits where."""
         self._candidates = None
         return self._node(node["metadata"]["name"]).describe(node)
 
     def drop_node(self, name: str) -> None:
-        """A Node object is gone; its pods stay known until they are gone, too."""
+        """Apply the deletion of a Node; its pods stay until they are deleted."""
         self._candidates = None
         node = self._nodes.get(name)
         if node is None:
@@ -86,7 +86,7 @@ class ClusterState:
             del self._nodes[name]
 
     def set_pod(self, pod: Obj) -> PodInfo | None:
-        """A pod was written. Gives what takes room on a node now, None if it takes none."""
+        """Apply a write of a pod. Returns it if it uses resources of a node, otherwise None."""
         key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         self.drop_pod(key)
         if is_finished(pod) or not pod["spec"].get("nodeName"):
@@ -102,7 +102,7 @@ class ClusterState:
         return info
 
     def drop_pod(self, key: Key) -> None:
-        """A pod takes no room any more."""
+        """Apply the deletion or the end of a pod."""
         info = self._pods.pop(key, None)
         if info is None:
             return
@@ -124,7 +124,7 @@ class ClusterState:
                 del self._siblings[info.owner]
 
     def nominate(self, pod: PodInfo, node: str) -> None:
-        """Keep room on a node for a pod that others make way for."""
+        """Reserve a node for a pod that waits for a preemption."""
         self.forget_nomination(pod.key)
         self._nominated[node][pod.key] = pod
 

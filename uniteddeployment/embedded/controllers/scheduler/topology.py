@@ -1,6 +1,6 @@
-"""Checks of a pod that look at other pods: topology spread constraints, pod affinity and anti-affinity.
+"""Checks that involve other pods: topology spread constraints, pod affinity and anti-affinity.
 
-Pods are counted once for each pod to place; after that a node costs a lookup.
+Pods are counted once per placement; after that a node costs a lookup.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ KEPT_AWAY: Final = Rejection(("node(s) didn't satisfy existing pods anti-affinit
 def pod_checks(
     pod: PodInfo, state: ClusterState, namespaces: NamespaceLabels, without: Collection[PodInfo] = ()
 ) -> Iterator[Check]:
-    """The checks that count other pods (``without``: as if these were gone)."""
+    """The checks that count other pods, without those in ``without``."""
     hard = [rule for rule in pod.spread if rule.get("whenUnsatisfiable") == "DoNotSchedule"]
     if hard:
         yield spread_check(pod, hard, state, without)
@@ -51,7 +51,7 @@ def pod_checks(
 
 
 class Spread:
-    """One constraint of a pod and how many pods it counts in each domain."""
+    """One constraint of a pod, and the number of matching pods per domain."""
 
     def __init__(
         self, rule: Rule, pod: PodInfo, nodes: Sequence[NodeInfo], state: ClusterState, without: Collection[PodInfo]
@@ -72,7 +72,7 @@ class Spread:
         self._least = min(self.counts.values(), default=0) if enough else 0
 
     def uneven(self, node: NodeInfo) -> bool:
-        """Whether one more pod there breaks the constraint."""
+        """Whether one more pod there violates the constraint."""
         return self.counts[node.labels[self.key]] + self._self - self._least > self._most
 
 
@@ -86,14 +86,14 @@ def _included(rule: Rule, pod: PodInfo, node: NodeInfo) -> bool:
 def spreads(
     pod: PodInfo, rules: Sequence[Rule], state: ClusterState, without: Collection[PodInfo] = ()
 ) -> list[Spread]:
-    """The counts of several constraints; nodes that lack one of the labels count for none."""
+    """The counts of several constraints; nodes without one of the labels are left out."""
     keys = [rule["topologyKey"] for rule in rules]
     nodes = [node for node in state.nodes if all(key in node.labels for key in keys)]
     return [Spread(rule, pod, nodes, state, without) for rule in rules]
 
 
 def spread_check(pod: PodInfo, rules: Sequence[Rule], state: ClusterState, without: Collection[PodInfo]) -> Check:
-    """No domain may get further ahead of the emptiest one than the constraints allow."""
+    """Check that a domain exceeds the emptiest one by no more than the constraints allow."""
     counted = spreads(pod, rules, state, without)
 
     def check(node: NodeInfo) -> Rejection | None:
@@ -111,7 +111,7 @@ def spread_check(pod: PodInfo, rules: Sequence[Rule], state: ClusterState, witho
 
 
 class Term:
-    """A pod affinity term as the pod that has it means it."""
+    """A pod affinity term in the context of its pod."""
 
     def __init__(self, term: Rule, pod: PodInfo, namespaces: NamespaceLabels) -> None:
         self.key: str = term["topologyKey"]
@@ -136,30 +136,30 @@ def _pair(term: Rule, node: NodeInfo) -> tuple[str, str] | None:
 def domains(
     terms: Sequence[Term], state: ClusterState, without: Collection[PodInfo], *, together: bool
 ) -> list[set[str]]:
-    """For each term the domains with a pod that it matches (``together``: that all of the terms match)."""
-    found: list[set[str]] = [set() for _ in terms]
+    """For each term, the domains with a matching pod (``together``: one that matches all terms)."""
+    per_term: list[set[str]] = [set() for _ in terms]
     for other, node in state.pods_of({name for term in terms for name in term.namespaces}):
         if other in without:
             continue
         matched = [term.matches(other) for term in terms]
         if together and not all(matched):
             continue
-        for term, hit, where in zip(terms, matched, found, strict=True):
+        for term, hit, where in zip(terms, matched, per_term, strict=True):
             if hit and term.key in node.labels:
                 where.add(node.labels[term.key])
-    return found
+    return per_term
 
 
 def _affinity_check(
     pod: PodInfo, state: ClusterState, namespaces: NamespaceLabels, without: Collection[PodInfo]
 ) -> Check:
     terms = [Term(term, pod, namespaces) for term in pod.affinity]
-    found = domains(terms, state, without, together=True)
-    # The first pod of a group that wants to be near itself may go anywhere.
-    first = not any(found) and all(term.matches(pod) for term in terms)
+    per_term = domains(terms, state, without, together=True)
+    # The first pod of a group with affinity to itself may run anywhere.
+    first = not any(per_term) and all(term.matches(pod) for term in terms)
 
     def check(node: NodeInfo) -> Rejection | None:
-        for term, where in zip(terms, found, strict=True):
+        for term, where in zip(terms, per_term, strict=True):
             value = node.labels.get(term.key)
             if value is None or (value not in where and not first):
                 return NOT_NEAR
@@ -172,17 +172,17 @@ def _anti_affinity_check(
     pod: PodInfo, state: ClusterState, namespaces: NamespaceLabels, without: Collection[PodInfo]
 ) -> Check:
     terms = [Term(term, pod, namespaces) for term in pod.anti_affinity]
-    found = domains(terms, state, without, together=False)
+    per_term = domains(terms, state, without, together=False)
 
     def check(node: NodeInfo) -> Rejection | None:
-        near = any(node.labels.get(term.key) in where for term, where in zip(terms, found, strict=True))
+        near = any(node.labels.get(term.key) in where for term, where in zip(terms, per_term, strict=True))
         return TOO_NEAR if near else None
 
     return check
 
 
 def preference(pod: PodInfo, state: ClusterState, namespaces: NamespaceLabels) -> Callable[[NodeInfo], int]:
-    """Sum of the weights of preferred pod (anti-)affinity for each node."""
+    """The sum of weights of preferred pod (anti-)affinity for each node."""
     weighted: list[tuple[int, Term]] = []
     for sign, preferences in ((1, pod.affinity_preferences), (-1, pod.anti_affinity_preferences)):
         weighted += [(sign * rule["weight"], Term(rule["podAffinityTerm"], pod, namespaces)) for rule in preferences]

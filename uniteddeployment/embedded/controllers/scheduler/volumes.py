@@ -1,4 +1,4 @@
-"""Which PersistentVolume serves which claim, and from which nodes it can be reached. Pure."""
+"""Matching of PersistentVolumes, claims and nodes. Pure functions."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -16,7 +16,7 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 
 def class_of(claim: Obj) -> str:
-    """The StorageClass that a claim or a volume names; empty for none."""
+    """The StorageClass of a claim or a volume; empty for none."""
     return str(claim["spec"].get("storageClassName") or "")
 
 
@@ -26,13 +26,13 @@ def waits_for_pod(storage_class: Obj | None) -> bool:
 
 
 def is_bound(claim: Obj) -> bool:
-    """Whether a claim has its volume, for good."""
+    """Whether a claim is bound."""
     annotations = claim["metadata"].get("annotations") or {}
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations
 
 
 def refers_to(volume: Obj, claim: Obj) -> bool:
-    """Whether a volume is reserved for or bound to this claim (and not to an earlier one of the same name)."""
+    """Whether a volume is reserved for or bound to this claim, and not to an earlier one of the same name."""
     reference = volume["spec"].get("claimRef")
     metadata = claim["metadata"]
     if not reference:
@@ -42,7 +42,9 @@ def refers_to(volume: Obj, claim: Obj) -> bool:
 
 
 def suits(volume: Obj, claim: Obj) -> bool:
-    """Whether a volume can be bound to a claim: free or reserved for it, of its class, large and capable enough."""
+    """Whether a volume can be bound to a claim: free or reserved for it, of its class, and with the size and modes it
+    needs.
+    """
     wanted, offered = claim["spec"], volume["spec"]
     if volume["metadata"].get("deletionTimestamp"):
         return False
@@ -85,13 +87,13 @@ def reachable(volume: Obj, name: str, labels: Mapping[str, str]) -> bool:
 
 
 def in_zone(volume: Obj, labels: Mapping[str, str]) -> bool:
-    """Whether the zone and region labels of a volume include those of a node (several are joined by ``__``)."""
+    """Whether the zone and region labels of a volume include those of a node; ``__`` separates several values."""
     own = volume["metadata"].get("labels") or {}
     return all(key not in own or labels.get(key) in own[key].split("__") for key in (ZONE, REGION))
 
 
 def provisions_at(storage_class: Obj, labels: Mapping[str, str]) -> bool:
-    """Whether a class makes volumes on demand for a node with these labels."""
+    """Whether a class provisions volumes for a node with these labels."""
     if storage_class.get("provisioner") == NO_PROVISIONER:
         return False
     topologies = storage_class.get("allowedTopologies") or ()

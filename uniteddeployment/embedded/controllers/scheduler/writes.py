@@ -1,4 +1,4 @@
-"""What the scheduler writes, as the real one words it: bindings, conditions, chosen nodes of claims, evictions."""
+"""The scheduler's writes, with the real one's messages: bindings, conditions, selected nodes of claims, evictions."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -17,7 +17,7 @@ MANAGER: Final = "kube-scheduler"
 
 
 class SchedulerWrites:
-    """Writes nothing that is there already."""
+    """Writes only what differs from the stored object."""
 
     def __init__(self, access: Access, clock: Clock, events: EventSink) -> None:
         self._access = access
@@ -25,7 +25,7 @@ class SchedulerWrites:
         self._events = events
 
     def bind(self, pod: Obj, node: Obj | None) -> None:
-        """Give a pod its node, with the labels that say where that is."""
+        """Bind a pod to a node, and add the node's topology labels."""
         if node is None:
             return
         name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
@@ -46,11 +46,11 @@ class SchedulerWrites:
         )
 
     def explain(self, pod: Obj, message: str, *, nominated: str = "") -> None:
-        """Say why a pod has no node; ``nominated`` is the one that is being freed for it."""
+        """Report on a pod why it has no node; ``nominated`` is the node of a preemption."""
         status = pod.get("status") or {}
         before = condition_of(status, "PodScheduled")
-        said = (before.get("status"), before.get("reason"), before.get("message"))
-        if said == ("False", "Unschedulable", message) and status.get("nominatedNodeName", "") == nominated:
+        reported = (before.get("status"), before.get("reason"), before.get("message"))
+        if reported == ("False", "Unschedulable", message) and status.get("nominatedNodeName", "") == nominated:
             return
         condition = {
             **self._condition("False"),
@@ -58,16 +58,16 @@ class SchedulerWrites:
             "message": message,
             "observedGeneration": pod["metadata"].get("generation", 1),
         }
-        fresh = with_condition(status, condition)
+        updated = with_condition(status, condition)
         if nominated:
-            fresh["nominatedNodeName"] = nominated
+            updated["nominatedNodeName"] = nominated
         else:
-            fresh.pop("nominatedNodeName", None)
-        stored = self._access.update("pods", {**pod, "status": fresh}, manager=MANAGER, subresource="status")
+            updated.pop("nominatedNodeName", None)
+        stored = self._access.update("pods", {**pod, "status": updated}, manager=MANAGER, subresource="status")
         self._events.event(stored, "Warning", "FailedScheduling", message, component=COMPONENT)
 
     def select_node(self, claims: Iterable[tuple[Obj, Obj]], node: str) -> None:
-        """Tell the volume binder where the first pod of these claims will run."""
+        """Record on claims the node of their first pod, for the volume binder."""
         for claim, _ in claims:
             metadata = claim["metadata"]
             annotations = metadata.get("annotations") or {}
@@ -76,13 +76,13 @@ class SchedulerWrites:
                 self._access.update("persistentvolumeclaims", chosen, manager=MANAGER)
 
     def evict(self, victim: PodInfo, preemptor: Obj, node: str) -> None:
-        """Make a pod leave for a more important one."""
+        """Evict a pod for one of higher priority."""
         pod = self._access.get("pods", *victim.key)
         if pod is None or pod["metadata"]["uid"] != victim.uid or pod["metadata"].get("deletionTimestamp"):
             return
         why = f"{COMPONENT}: preempting to accommodate a higher priority pod"
-        fresh = {**pod, "status": disrupted(pod, "PreemptionByScheduler", why, self._clock.now())}
-        self._access.update("pods", fresh, manager=MANAGER, subresource="status")
+        evicted = {**pod, "status": disrupted(pod, "PreemptionByScheduler", why, self._clock.now())}
+        self._access.update("pods", evicted, manager=MANAGER, subresource="status")
         self._access.delete("pods", *victim.key, uid=victim.uid)
         message = f"Preempted by pod {preemptor['metadata']['uid']} on node {node}"
         self._events.event(pod, "Normal", "Preempted", message, component=COMPONENT)

@@ -1,7 +1,7 @@
-"""The StatefulSet controller: does the steps that :mod:`.steps` decides, and keeps claims and history.
+"""The StatefulSet controller: executes the steps that :mod:`.steps` computes, and maintains claims and history.
 
-Each sync looks at one set, its pods and its revisions, does what can be done now and writes the status. It never
-waits: what has to come first (a pod that becomes ready, one that is gone) changes a pod, and that brings the set back.
+Each sync examines one set, its pods and its revisions, does everything that is possible now, and writes the status. It
+never waits: the change of a pod (ready, deleted) queues the set again.
 """
 
 from typing import ClassVar, Final
@@ -35,11 +35,11 @@ from uniteddeployment.embedded.errors import StatusError
 
 CLAIMS: Final = "persistentvolumeclaims"
 CLAIM_WAIT: Final = 1.0
-"""Seconds until a pod whose old claim is still going away is tried again."""
+"""Seconds until a pod is retried whose old claim is still being deleted."""
 
 
 class StatefulSetController(OwningController):
-    """Pods with names that stay, one after the other."""
+    """Maintains pods with stable names, in order."""
 
     name: ClassVar[str] = "statefulset-controller"
     resource: ClassVar[str] = "statefulsets.apps"
@@ -57,12 +57,12 @@ class StatefulSetController(OwningController):
         pods = self.claim("pods", stateful_set, fits=lambda pod: ordinal_of(stateful_set, pod) is not None)
         past = history.ordered(self.claim(history.RESOURCE, stateful_set))
         if is_deleting(stateful_set):
-            self._report_leaving(stateful_set, pods)
+            self._report_terminating(stateful_set, pods)
             return
         revisions = history.resolve(self.access, stateful_set, past)
         failure: StatusError | None = None
         try:
-            self._keep(stateful_set, pods)
+            self._maintain(stateful_set, pods)
             for step in next_steps(self._view(stateful_set, pods, revisions)):
                 self._do(stateful_set, step, revisions)
         except StatusError as error:
@@ -113,7 +113,7 @@ class StatefulSetController(OwningController):
             self._create(stateful_set, step.ordinal, revisions.update if step.newest else revisions.current)
             return
         if step.act == "recreate":
-            self._tell_recreation(stateful_set, step.pod)
+            self._record_recreation(stateful_set, step.pod)
         self._delete(stateful_set, step.pod)
 
     def _create(self, stateful_set: Obj, ordinal: int, revision: Obj) -> None:
@@ -127,9 +127,9 @@ class StatefulSetController(OwningController):
         try:
             self.access.create("pods", pod, manager=MANAGER)
         except StatusError as error:
-            self._tell(stateful_set, "Warning", "FailedCreate", f"{what} failed error: {error.message}")
+            self._record_event(stateful_set, "Warning", "FailedCreate", f"{what} failed error: {error.message}")
             raise
-        self._tell(stateful_set, "Normal", "SuccessfulCreate", f"{what} successful")
+        self._record_event(stateful_set, "Normal", "SuccessfulCreate", f"{what} successful")
 
     def _delete(self, stateful_set: Obj, pod: Obj) -> None:
         metadata = pod["metadata"]
@@ -137,12 +137,12 @@ class StatefulSetController(OwningController):
         try:
             self.access.delete("pods", metadata["namespace"], metadata["name"], uid=metadata["uid"])
         except StatusError as error:
-            self._tell(stateful_set, "Warning", "FailedDelete", f"{what} failed error: {error.message}")
+            self._record_event(stateful_set, "Warning", "FailedDelete", f"{what} failed error: {error.message}")
             raise
-        self._tell(stateful_set, "Normal", "SuccessfulDelete", f"{what} successful")
+        self._record_event(stateful_set, "Normal", "SuccessfulDelete", f"{what} successful")
 
     def _old_claim_is_leaving(self, stateful_set: Obj, ordinal: int, pod: Obj) -> bool:
-        """Whether a claim of a pod that was scaled away is still there: the new pod must not get that one."""
+        """Whether a claim of a pod that was scaled down still exists: the new pod must not get it."""
         name = pod["metadata"]["name"]
         for claim_name in claim_names(stateful_set, ordinal).values():
             claim = self.access.get(CLAIMS, stateful_set["metadata"]["namespace"], claim_name)
@@ -164,12 +164,12 @@ class StatefulSetController(OwningController):
                 self.access.create(CLAIMS, claim, manager=MANAGER)
             except StatusError as error:
                 message = f"Create Claim {name} for {where} failed error: {error.message}"
-                self._tell(stateful_set, "Warning", "FailedCreate", message)
+                self._record_event(stateful_set, "Warning", "FailedCreate", message)
                 raise
-            self._tell(stateful_set, "Normal", "SuccessfulCreate", f"Create Claim {name} {where} success")
+            self._record_event(stateful_set, "Normal", "SuccessfulCreate", f"Create Claim {name} {where} success")
 
-    def _keep(self, stateful_set: Obj, pods: list[Obj]) -> None:
-        """Put right what pods and claims are to have while they live: identity labels, claims and their owners."""
+    def _maintain(self, stateful_set: Obj, pods: list[Obj]) -> None:
+        """Maintain the identity labels of pods, their claims, and the claims' owners."""
         start, count = start_of(stateful_set), stateful_set["spec"]["replicas"]
         templates = stateful_set["spec"].get("volumeClaimTemplates")
         for pod in pods:
@@ -201,8 +201,8 @@ class StatefulSetController(OwningController):
         )
         self._write_status(stateful_set, status)
 
-    def _report_leaving(self, stateful_set: Obj, pods: list[Obj]) -> None:
-        """A set that is going away makes no revisions any more; the garbage collector takes its pods."""
+    def _report_terminating(self, stateful_set: Obj, pods: list[Obj]) -> None:
+        """Report the status of a terminating set, without writing revisions; the garbage collector deletes its pods."""
         old = stateful_set.get("status") or {}
         status = status_of(
             stateful_set,
@@ -219,10 +219,10 @@ class StatefulSetController(OwningController):
             changed = {**stateful_set, "status": status}
             self.access.update(self.resource, changed, manager=MANAGER, subresource="status")
 
-    def _tell_recreation(self, stateful_set: Obj, pod: Obj) -> None:
+    def _record_recreation(self, stateful_set: Obj, pod: Obj) -> None:
         metadata = stateful_set["metadata"]
         failed = phase_of(pod) == "Failed"
-        self._tell(
+        self._record_event(
             stateful_set,
             "Warning" if failed else "Normal",
             "RecreatingFailedPod" if failed else "RecreatingTerminatedPod",
@@ -230,5 +230,5 @@ class StatefulSetController(OwningController):
             f"{'failed' if failed else 'terminated'} Pod {pod['metadata']['name']}",
         )
 
-    def _tell(self, stateful_set: Obj, type_: str, reason: str, message: str) -> None:
+    def _record_event(self, stateful_set: Obj, type_: str, reason: str, message: str) -> None:
         self.events.event(stateful_set, type_, reason, message, component=self.name)

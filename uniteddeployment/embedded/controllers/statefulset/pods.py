@@ -1,4 +1,4 @@
-"""The pods and claims of a StatefulSet: what each ordinal is called, made of and bound to."""
+"""The pods and claims of a StatefulSet: names, contents and owners by ordinal."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -26,7 +26,7 @@ def pod_name(stateful_set: Obj, ordinal: int) -> str:
 
 
 def ordinal_of(stateful_set: Obj, pod: Obj) -> int | None:
-    """The ordinal in the pod's name, None if the name is not one of this set's."""
+    """The ordinal in the pod's name; None if the name is not one of this set."""
     prefix, _, number = pod["metadata"]["name"].rpartition("-")
     if prefix != stateful_set["metadata"]["name"] or not number.isascii() or not number.isdecimal():
         return None
@@ -34,7 +34,7 @@ def ordinal_of(stateful_set: Obj, pod: Obj) -> int | None:
 
 
 def revision_of(pod: Obj) -> str:
-    """The name of the ControllerRevision that the pod was made from."""
+    """The name of the pod's ControllerRevision."""
     return labels_of(pod).get(REVISION_LABEL, "")
 
 
@@ -61,7 +61,7 @@ def new_pod(stateful_set: Obj, revision: Obj, ordinal: int) -> Obj:
 
 
 def identity_labels(stateful_set: Obj, ordinal: int) -> dict[str, str]:
-    """The labels by which a pod of the set knows itself."""
+    """The labels that identify a pod of the set."""
     return {POD_NAME_LABEL: pod_name(stateful_set, ordinal), POD_INDEX_LABEL: str(ordinal)}
 
 
@@ -73,13 +73,13 @@ def claim_names(stateful_set: Obj, ordinal: int) -> dict[str, str]:
 
 
 def claim_volumes(stateful_set: Obj, ordinal: int) -> list[Obj]:
-    """The volumes that stand for the claims of ``ordinal``."""
+    """The volumes of the claims of ``ordinal``."""
     names = claim_names(stateful_set, ordinal)
     return [{"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in names.items()]
 
 
 def new_claims(stateful_set: Obj, ordinal: int) -> list[Obj]:
-    """The claims of ``ordinal``, as they are created. Their labels are the template's and the selector's."""
+    """New claims for ``ordinal``. Their labels are those of the template and the selector."""
     names = claim_names(stateful_set, ordinal)
     selector = stateful_set["spec"]["selector"].get("matchLabels") or {}
     claims = []
@@ -99,10 +99,10 @@ def new_claims(stateful_set: Obj, ordinal: int) -> list[Obj]:
 
 
 def claim_owners(stateful_set: Obj, claim: Obj, pod: Obj, *, condemned: bool) -> Sequence[Obj] | None:
-    """The owner references that the retention policy wants on ``claim``; None if it has them.
+    """The owner references that the retention policy requires on ``claim``; None if it has them.
 
-    A claim to be deleted with the set belongs to the set, a claim to be deleted when its pod is scaled away belongs to
-    that pod from the moment the pod is condemned. References of others stay as they are.
+    The set owns a claim that is deleted with the set. The pod owns a claim that is deleted on scale-down, from the time
+    the pod is condemned. References of others stay.
     """
     policy = stateful_set["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     wanted: list[Obj] = []
@@ -118,7 +118,7 @@ def claim_owners(stateful_set: Obj, claim: Obj, pod: Obj, *, condemned: bool) ->
 
 
 def _is_ours(reference: Obj, stateful_set: Obj, pod: Obj) -> bool:
-    """References to the set and to the pod of this name, also to an earlier one with another uid."""
+    """References to the set and to the pod of this name, including earlier pods with other uids."""
     names = {("StatefulSet", stateful_set["metadata"]["name"]), ("Pod", pod["metadata"]["name"])}
     return (reference["kind"], reference["name"]) in names
 

@@ -1,4 +1,4 @@
-"""The status of a StatefulSet: counts of its pods, and when a rolling update is over."""
+"""The status of a StatefulSet: counts, and the end of a rolling update."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,9 +12,9 @@ from uniteddeployment.embedded.controllers.workloads.pods import is_available, i
 def status_of(
     stateful_set: Obj, pods: Iterable[Obj], *, current: str, update: str, collisions: int, now: datetime
 ) -> Obj:
-    """The status that ``pods`` give; counts that are zero are left out, as the real controller leaves them out.
+    """The status from ``pods``; zero counts are left out, as the real controller leaves them out.
 
-    The current revision moves to the newest only when every pod that is asked for is of the newest and ready.
+    The current revision becomes the update revision only when all replicas have it and are ready.
     """
     spec = stateful_set["spec"]
     min_ready_seconds = spec.get("minReadySeconds", 0)

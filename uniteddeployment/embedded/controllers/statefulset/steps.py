@@ -1,16 +1,16 @@
-"""What a StatefulSet does next: a pure function of its pods.
+"""The next steps of a StatefulSet: a pure function of its pods.
 
-The rules, in their order:
+The rules, in order:
 
-1. An ordinal without a pod gets one; a pod that ended is deleted so that it can come back. An ordered set goes from
-   the first ordinal up and waits at each pod until it is available.
-2. Pods outside the ordinals go, the highest first. An ordered set waits for each to be gone, and takes down healthy
-   pods only while all the others are healthy.
-3. Pods of another revision than the newest are deleted, from the highest ordinal down to the partition, waiting at
-   each pod until it is available; with ``maxUnavailable`` that many may be away at once.
+1. An ordinal without a pod gets one; a finished pod is deleted so that it can be recreated. An ordered set proceeds
+   from the first ordinal and waits at each pod until it is available.
+2. Pods outside the ordinals are deleted, highest first. An ordered set waits for each to be gone, and deletes healthy
+   pods only while all others are healthy.
+3. Pods of an old revision are deleted, from the highest ordinal down to the partition, waiting at each pod until it is
+   available; with ``maxUnavailable`` that many may be unavailable at once.
 
-A set that cannot go on in one rule does not look at the next: that a broken pod stops an ordered set also when its
-template was put back is how the real controller behaves.
+A set that has to wait in one rule does not proceed to the next. As with the real controller, a broken pod therefore
+stops an ordered set even after its template was reverted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from uniteddeployment.embedded.controllers.workloads.pods import is_available, i
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One write: ``create`` the pod of ``ordinal`` at the current or the newest revision, or delete ``pod``."""
+    """One write: create the pod of ``ordinal`` at the current or the update revision, or delete ``pod``."""
 
     act: Literal["create", "recreate", "scale-down", "update"]
     ordinal: int
@@ -37,43 +37,43 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A StatefulSet and its pods, as one moment shows them."""
+    """A StatefulSet and its pods at one moment."""
 
     start: int
     count: int
-    """How many ordinals there are from ``start`` on; only those that have pods cost anything."""
+    """Number of ordinals from ``start``; only those with pods use memory."""
     pods: Mapping[int, Obj]
-    """The pods of these ordinals, as far as there are any."""
+    """The pods of these ordinals."""
     room: int
-    """How many pods may be created now."""
+    """Number of pods that may be created now."""
     condemned: Sequence[tuple[int, Obj]]
-    """Pods outside the ordinals, the highest first."""
+    """Pods outside the ordinals, highest first."""
     current_revision: str
     update_revision: str
     ordered: bool
     min_ready_seconds: int
     partition: int
     current_replicas: int | None = None
-    """Set when the strategy has no partition of its own: so many pods are (re)created at the current revision."""
+    """Set if the strategy has no partition: the number of pods that are (re)created at the current revision."""
     max_unavailable: int | None = None
     on_delete: bool = False
     now: datetime
 
     def healthy(self, pod: Obj | None) -> bool:
-        """Whether the pod is available and is going to stay."""
+        """Whether the pod is available and not terminating."""
         return pod is not None and not is_deleting(pod) and is_available(pod, self.min_ready_seconds, self.now)
 
     @property
     def end(self) -> int:
-        """The ordinal behind the last."""
+        """The ordinal after the last one."""
         return self.start + self.count
 
     def missing(self, number: int) -> list[int]:
-        """The lowest ordinals without a pod, so many at most."""
-        return list(islice((one for one in range(self.start, self.end) if one not in self.pods), number))
+        """The lowest ordinals without a pod, up to a limit."""
+        return list(islice((ordinal for ordinal in range(self.start, self.end) if ordinal not in self.pods), number))
 
-    def born_newest(self, ordinal: int) -> bool:
-        """Whether a pod made now for ``ordinal`` has the newest revision; OnDelete makes nothing else."""
+    def created_updated(self, ordinal: int) -> bool:
+        """Whether a new pod for ``ordinal`` has the update revision; with OnDelete it always does."""
         if self.on_delete or self.current_revision == self.update_revision:
             return True
         held = self.partition if self.current_replicas is None else self.current_replicas
@@ -81,7 +81,7 @@ class View:
 
 
 def next_steps(view: View) -> list[Step]:
-    """What is to be done now; empty when the set is as it should be or has to wait."""
+    """The steps to take now; empty if the set is done or has to wait."""
     steps: list[Step] = []
     for stage in (_fill, _scale_down):
         held = False
@@ -101,11 +101,11 @@ def next_steps(view: View) -> list[Step]:
 
 
 def _fill(view: View) -> Iterator[Step | None]:
-    """Pods that are missing or ended; None where an ordered set has to wait."""
+    """Steps for missing and finished pods; None if an ordered set has to wait."""
     for ordinal in sorted([*view.pods, *view.missing(1 if view.ordered else view.room)]):
         pod = view.pods.get(ordinal)
         if pod is None:
-            yield Step("create", ordinal, newest=view.born_newest(ordinal)) if view.room else None
+            yield Step("create", ordinal, newest=view.created_updated(ordinal)) if view.room else None
         elif is_finished(pod) and not is_deleting(pod):
             yield Step("recreate", ordinal, pod)
         elif view.ordered and not view.healthy(pod):
@@ -113,7 +113,7 @@ def _fill(view: View) -> Iterator[Step | None]:
 
 
 def _scale_down(view: View) -> Iterator[Step | None]:
-    """Pods that are too many; None where an ordered set has to wait."""
+    """Steps for surplus pods; None if an ordered set has to wait."""
     sick = [ordinal for ordinal, pod in view.condemned if not view.healthy(pod)]
     sick += [ordinal for ordinal, pod in view.pods.items() if not view.healthy(pod)] + view.missing(1)
     first_sick = min(sick, default=None)
@@ -146,7 +146,7 @@ def _update_many(view: View, limit: int) -> list[Step]:
         held = ordinal < view.start + view.partition
         if held or is_deleting(pod) or revision_of(pod) == view.update_revision:
             continue
-        # A pod that is away already costs nothing to replace.
+        # Replacing a pod that is unavailable already costs no availability.
         if view.healthy(pod):
             if budget <= 0:
                 continue

@@ -1,8 +1,8 @@
-"""Binds PersistentVolumeClaims to PersistentVolumes, makes volumes where a class asks for it, and takes them back.
+"""Binds PersistentVolumeClaims to PersistentVolumes, provisions volumes and reclaims them.
 
-A claim of a ``WaitForFirstConsumer`` class waits until the scheduler has chosen a node for its first pod; the volume is
-then one that this node reaches, and a volume that is made for it belongs to the zone of that node for good. Classes
-with the provisioner ``embedded/zonal`` get their volumes made here.
+A claim of a ``WaitForFirstConsumer`` class waits until the scheduler has selected a node for its first pod. It then
+gets a volume that this node can reach; a provisioned volume is pinned to the zone of that node. This controller
+provisions volumes for classes with the provisioner ``embedded/zonal``.
 """
 
 from random import Random
@@ -48,7 +48,7 @@ class VolumeBinder(Controller):
     def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
         super().__init__(access, clock, random, events)
         self._unbound: dict[Key, str] = {}
-        """Claims without a volume, and what was last told about each."""
+        """Unbound claims, with the last message about each."""
 
     def setup(self) -> None:
         self._unbound.clear()
@@ -58,7 +58,7 @@ class VolumeBinder(Controller):
             self.access.subscribe(CLASSES, self._on_class),
         ]
         for volume in self.access.list(VOLUMES):
-            self._look_at(volume)
+            self._queue_volume(volume)
         for claim in self.access.list(CLAIMS):
             self._on_claim(Change("ADDED", CLAIMS, claim, None))
 
@@ -77,9 +77,9 @@ class VolumeBinder(Controller):
         self.enqueue(key)
 
     def _on_volume(self, change: Change) -> None:
-        self._look_at(change.obj)
+        self._queue_volume(change.obj)
 
-    def _look_at(self, volume: Obj) -> None:
+    def _queue_volume(self, volume: Obj) -> None:
         self.enqueue(("", volume["metadata"]["name"]))
         for key in self._unbound:
             self.enqueue(key)
@@ -117,7 +117,7 @@ class VolumeBinder(Controller):
         if waits_for_pod(kind) and node is None:
             self._set_phase(CLAIMS, claim, "Pending")
             text = "waiting for first consumer to be created before binding"
-            self._tell(claim, "WaitForFirstConsumer", text)
+            self._record_event(claim, "WaitForFirstConsumer", text)
             return
         volume = best_volume(claim, self._available(node if waits_for_pod(kind) else None))
         if volume is not None:
@@ -127,8 +127,8 @@ class VolumeBinder(Controller):
         else:
             self._set_phase(CLAIMS, claim, "Pending")
 
-    def _tell(self, claim: Obj, reason: str, text: str) -> None:
-        """Say once why a claim waits."""
+    def _record_event(self, claim: Obj, reason: str, text: str) -> None:
+        """Record an Event about the reason why a claim waits, once per reason."""
         key = (claim["metadata"]["namespace"], claim["metadata"]["name"])
         if self._unbound.get(key) != reason:
             self._unbound[key] = reason
@@ -146,7 +146,7 @@ class VolumeBinder(Controller):
         return [volume for volume in volumes if reachable(volume, name, labels)]
 
     def _bind_named(self, claim: Obj) -> None:
-        """A claim that names its volume gets that one, when it is free."""
+        """Bind a claim to the volume that it names, if that is free."""
         volume = self.access.get(VOLUMES, "", claim["spec"]["volumeName"])
         if volume is not None and (refers_to(volume, claim) or not volume["spec"].get("claimRef")):
             self._bind(claim, volume)
@@ -154,7 +154,7 @@ class VolumeBinder(Controller):
             self._set_phase(CLAIMS, claim, "Pending")
 
     def _bind(self, claim: Obj, volume: Obj) -> None:
-        """Both sides, the volume first: it is what two claims could fight for."""
+        """Bind both sides. The volume comes first, because two claims could compete for it."""
         metadata = claim["metadata"]
         reference = {
             "apiVersion": "v1",
@@ -188,7 +188,7 @@ class VolumeBinder(Controller):
         }
         self.access.update(CLAIMS, {**claim, "status": status}, manager=MANAGER, subresource="status")
 
-    # Volumes that are made on demand
+    # Provisioning
 
     def _provision(self, claim: Obj, kind: Obj, node: Obj | None) -> None:
         if kind.get("provisioner") != PROVISIONER:
@@ -198,7 +198,7 @@ class VolumeBinder(Controller):
                 f"'{kind.get('provisioner')}' or manually by the system administrator. If volume creation is delayed, "
                 "please verify that the provisioner is running and correctly registered."
             )
-            self._tell(claim, "ExternalProvisioning", text)
+            self._record_event(claim, "ExternalProvisioning", text)
             return
         zone = self._zone(kind, node)
         metadata, spec = claim["metadata"], claim["spec"]
@@ -229,13 +229,15 @@ class VolumeBinder(Controller):
             volume["metadata"]["labels"] = {ZONE: zone}
             rule = {"key": ZONE, "operator": "In", "values": [zone]}
             volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}}
-        made = self.access.create(VOLUMES, volume, manager=MANAGER)
+        provisioned = self.access.create(VOLUMES, volume, manager=MANAGER)
         text = f"Successfully provisioned volume {name}"
         self.events.event(claim, "Normal", "ProvisioningSucceeded", text, component=PROVISIONER)
-        self._bind(claim, made)
+        self._bind(claim, provisioned)
 
     def _zone(self, kind: Obj, node: Obj | None) -> str:
-        """The zone of the chosen node; without one, any zone that the class allows, the same for the same claim."""
+        """The zone of the selected node; without one, a zone that the class allows and that depends on the claim
+        only.
+        """
         if node is not None:
             return str((node["metadata"].get("labels") or {}).get(ZONE, ""))
         zones = set()
@@ -248,7 +250,9 @@ class VolumeBinder(Controller):
     # Volumes
 
     def _settle_volume(self, volume: Obj) -> None:
-        """Available while free, Bound while claimed, Released (and deleted, if its policy says so) after that."""
+        """Set the phase of a volume: Available while free, Bound while claimed, then Released (and deleted, by its
+        policy).
+        """
         reference = volume["spec"].get("claimRef")
         if not reference or not reference.get("uid"):
             if not volume["metadata"].get("deletionTimestamp"):
@@ -279,10 +283,10 @@ class VolumeBinder(Controller):
         status = obj.get("status") or {}
         if status.get("phase") == phase:
             return
-        fresh = {**status, "phase": phase}
+        updated = {**status, "phase": phase}
         if resource == VOLUMES:
-            fresh["lastPhaseTransitionTime"] = timestamp(self.clock.now())
-        self.access.update(resource, {**obj, "status": fresh}, manager=MANAGER, subresource="status")
+            updated["lastPhaseTransitionTime"] = timestamp(self.clock.now())
+        self.access.update(resource, {**obj, "status": updated}, manager=MANAGER, subresource="status")
 
 
 def _annotated(obj: Obj, annotation: str) -> Obj:

@@ -1,4 +1,4 @@
-"""Keeps claims that pods use and volumes that claims use from going under them: two finalizers, taken off in time."""
+"""Protects claims in use by pods and volumes in use by claims from deletion, with finalizers."""
 
 from collections import defaultdict
 from random import Random
@@ -37,7 +37,7 @@ class VolumeProtection(Controller):
         self.watch(VOLUMES, _key)
 
     def _on_pod(self, change: Change) -> None:
-        """A pod uses its claims until it is gone, or has ended on a node."""
+        """A pod uses its claims until it is deleted, or has finished on a node."""
         pod = change.obj
         uses = change.type != "DELETED" and not is_finished(pod)
         metadata = pod["metadata"]
@@ -70,8 +70,8 @@ class VolumeProtection(Controller):
         return bool((obj.get("status") or {}).get("phase") == "Bound")
 
     def _set(self, resource: str, obj: Obj, finalizers: list[str]) -> None:
-        fresh = {**obj, "metadata": {**obj["metadata"], "finalizers": finalizers}}
-        self.access.update(resource, fresh, manager=MANAGER)
+        updated = {**obj, "metadata": {**obj["metadata"], "finalizers": finalizers}}
+        self.access.update(resource, updated, manager=MANAGER)
 
 
 def _key(obj: Obj) -> Key:

@@ -1,1 +1,1 @@
-"""What controllers that create pods share: ownership, pod states, revisions and limits."""
+"""The shared parts of controllers that create pods: ownership, pod states, revisions and limits."""

@@ -1,4 +1,4 @@
-"""Hashes of pod templates: short, stable, and made of letters and digits that spell no words."""
+"""Hashes of pod templates: short, stable, and made of characters that form no words."""
 
 import json
 from typing import Any, Final
@@ -9,9 +9,9 @@ _SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def template_hash(value: Any, collisions: int = 0) -> str:
-    """The hash of decoded JSON, as it stands in labels and names.
+    """The hash of decoded JSON for labels and names.
 
-    ``collisions`` is the owner's collision count: raising it gives another hash of the same value.
+    ``collisions`` is the owner's collision count: another count yields another hash of the same value.
     """
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     if collisions:

@@ -1,8 +1,8 @@
-"""Who owns what: controller references, adoption and release.
+"""Controller references, adoption and release.
 
-:class:`OwningController` is the base of the controllers that own objects of another kind. It finds out by events which
-owner an object concerns and which objects have no owner, so that a sync looks at what its own object owns and at the
-few ownerless objects of its namespace, never at all objects.
+:class:`OwningController` is the base of controllers that own objects of another kind. It follows events to know the
+owner of each object and the objects without a controller. A sync therefore reads only its own dependents and the few
+objects without a controller in its namespace.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from uniteddeployment.embedded.controllers.workloads.pod_room import PodRoom
 
 PODS: Final = "pods"
 MANAGER: Final = "kube-controller-manager"
-"""The field manager of everything that these controllers write."""
+"""The field manager of these controllers."""
 
 
 def controller_reference(owner: Obj) -> Obj:
@@ -39,13 +39,13 @@ def controller_of(obj: Obj) -> Obj | None:
     """The reference to the controller of ``obj``, if it has one."""
     for reference in obj["metadata"].get("ownerReferences") or ():
         if reference.get("controller"):
-            found: Obj = reference
-            return found
+            controller: Obj = reference
+            return controller
     return None
 
 
 def is_deleting(obj: Obj) -> bool:
-    """Whether the object's deletion was asked for."""
+    """Whether the object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
@@ -56,24 +56,24 @@ class OwningController(Controller):
     """The resource of the owners."""
 
     kind: ClassVar[str]
-    """The kind of the owners, as owner references name it."""
+    """The kind of the owners in owner references."""
 
     def __init__(self, access: Access, clock: Clock, random: Random, events: EventSink) -> None:
         super().__init__(access, clock, random, events)
         self._selectors = SelectorIndex()
-        # Objects without a controller, of each resource whose objects may be adopted.
+        # Objects without a controller, per resource whose objects may be adopted.
         self._orphans: dict[str, LabelIndex] = {}
         self._room = PodRoom(access, self.enqueue)
 
     def watch_owners(self) -> None:
-        """Enqueue each owner that is there and each that changes."""
+        """Queue each existing owner and each that changes."""
         self._selectors = SelectorIndex()
         self._unsubscribe.append(self.access.subscribe(self.resource, self.note_owner))
         for obj in self.access.list(self.resource):
             self.note_owner(Change("ADDED", self.resource, obj, None))
 
     def note_owner(self, change: Change) -> None:
-        """Take account of a change of an owner, and enqueue it."""
+        """Apply a change of an owner, and queue it."""
         owner = change.obj
         if change.type == "DELETED":
             self._selectors.drop(owner)
@@ -82,7 +82,7 @@ class OwningController(Controller):
         self.enqueue((owner["metadata"]["namespace"], owner["metadata"]["name"]))
 
     def watch_dependents(self, resource: str) -> None:
-        """Enqueue the owner of each object of ``resource`` that changes, and keep account of those without one."""
+        """Queue the owner of each object of ``resource`` that changes, and track objects without a controller."""
         orphans = self._orphans[resource] = LabelIndex()
         pods = resource == PODS
         if pods:
@@ -106,14 +106,16 @@ class OwningController(Controller):
             note(Change("ADDED", resource, obj, None))
 
     def grant(self, owner: Obj, wanted: int) -> int:
-        """How many of the pods that an owner lacks it may create now; it is synced again when there can be more."""
+        """The number of missing pods that an owner may create now; the owner is queued again when there is more
+        room.
+        """
         metadata = owner["metadata"]
         return self._room.grant((metadata["namespace"], metadata["name"]), wanted)
 
     def claim(self, resource: str, owner: Obj, *, fits: Callable[[Obj], bool] | None = None) -> list[Obj]:
-        """What ``owner`` controls, in the order of names; adopts what matches its selector, releases what does not.
+        """The objects that ``owner`` controls, sorted by name, after adopting matching and releasing other objects.
 
-        ``fits`` says which objects may be adopted at all. An owner that is going away neither adopts nor releases, and
+        ``fits`` decides which objects may be adopted. An owner that is being deleted neither adopts nor releases, and
         one without a selector keeps what it has.
         """
         namespace = owner["metadata"]["namespace"]
@@ -140,17 +142,17 @@ class OwningController(Controller):
             self.enqueue((namespace, name))
 
     def _matching_orphans(self, resource: str, namespace: str, selector: Obj | None) -> list[Obj]:
-        """Objects without a controller that a selector matches, in the order of names."""
+        """Objects without a controller that a selector matches, sorted by name."""
         orphans, wanted = self._orphans.get(resource), (selector or {}).get("matchLabels")
         if orphans is None:
             return []
         if wanted:
-            found = (self.access.get(resource, namespace, name) for name in orphans.find(namespace, wanted))
+            candidates = (self.access.get(resource, namespace, name) for name in orphans.find(namespace, wanted))
         else:
-            found = (obj for obj in self.access.list(resource, namespace))
+            candidates = (obj for obj in self.access.list(resource, namespace))
         return [
             obj
-            for obj in found
+            for obj in candidates
             if obj is not None
             and controller_of(obj) is None
             and not is_deleting(obj)
@@ -179,6 +181,6 @@ def controlled(access: Access, resource: str, owner: Obj) -> Sequence[Obj]:
 
 
 def with_metadata(obj: Obj, **fields: Any) -> Obj:
-    """A copy of ``obj`` with these fields of its metadata; an empty value removes the field."""
+    """A copy of ``obj`` with these metadata fields; an empty value removes a field."""
     metadata = {**obj["metadata"], **fields}
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key not in fields or value}}

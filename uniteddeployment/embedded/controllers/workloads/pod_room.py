@@ -1,7 +1,6 @@
-"""How many pods controllers may create: what nodes have room for, and a bounded number that wait.
+"""Limits the number of pods that controllers create: as many as nodes have room for, plus a bounded number.
 
-A real cluster lets a workload of a billion replicas create pods until something gives way. Here nothing may give way:
-what a controller creates is bounded by what exists.
+In a real cluster a workload of a billion replicas would create pods until something breaks. This limit prevents that.
 """
 
 from collections.abc import Callable
@@ -13,14 +12,14 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.controllers.framework.controller import Key
 
 BATCH: Final = 500
-"""How many pods one sync creates at most; the next ones come with the sync that these cause."""
+"""Maximum number of pods that one sync creates; their events cause the next sync."""
 
 WAITING: Final = 1000
-"""How many pods there may be beyond those that the nodes have room for, so that people see what waits."""
+"""Number of pods beyond the room on nodes, so that users see pending pods."""
 
 
 class PodRoom:
-    """Counts the pods that have not ended, and the room on nodes. ``wake`` brings back an owner that got too little."""
+    """Counts unfinished pods and the room on nodes. ``wake`` queues an owner that got less than it asked for."""
 
     def __init__(self, access: Access, wake: Callable[[Key], None]) -> None:
         self._access = access
@@ -29,13 +28,13 @@ class PodRoom:
         self._short: dict[Key, None] = {}
 
     def follow(self) -> Callable[[], None]:
-        """Begin to count (the pods that are there come as :meth:`note`); gives the function that ends it."""
+        """Start to count (existing pods arrive through :meth:`note`); return a function that stops."""
         self._living = 0
         self._short.clear()
         return self._access.subscribe("nodes", self._on_node)
 
     def note(self, change: Change) -> None:
-        """Take account of a change of a pod."""
+        """Apply a change of a pod."""
         before = change.old is not None and _is_living(change.old)
         after = change.type != "DELETED" and _is_living(change.obj)
         self._living += after - before
@@ -43,14 +42,14 @@ class PodRoom:
             self._wake_all()
 
     def grant(self, key: Key, wanted: int) -> int:
-        """How many of the ``wanted`` pods an owner may create now; if there is too little room, it is woken later."""
-        asked = min(wanted, BATCH)
-        if self._living + asked <= WAITING:
-            return asked
+        """The number of the ``wanted`` pods that an owner may create now; if it is less, the owner is queued later."""
+        requested = min(wanted, BATCH)
+        if self._living + requested <= WAITING:
+            return requested
         room = max(0, WAITING + self._capacity() - self._living)
-        if room < asked:
+        if room < requested:
             self._short[key] = None
-        return min(asked, room)
+        return min(requested, room)
 
     def _capacity(self) -> int:
         return sum(_pods_of(node) for node in self._access.list("nodes"))
@@ -71,9 +70,9 @@ def _is_living(pod: Obj) -> bool:
 
 
 def _pods_of(node: Obj) -> int:
-    """For how many pods a node has room."""
+    """The number of pods that fit on a node."""
     try:
         return value(str(((node.get("status") or {}).get("allocatable") or {}).get("pods", "0")))
     except QuantityError:
-        # A client has written a status of its own; such a node takes no pods.
+        # A client wrote an invalid status; such a node takes no pods.
         return 0

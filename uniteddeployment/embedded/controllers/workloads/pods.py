@@ -1,4 +1,4 @@
-"""Pods as their controllers see them: made from a template, ready, available, and in what order they go."""
+"""Pods in the view of their controllers: creation from a template, readiness, availability, order of deletion."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -12,30 +12,30 @@ from uniteddeployment.embedded.controllers.workloads.ownership import controller
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 OUT_OF_REACH: Final = 1e9
-"""Seconds that nobody waits for: some set ``minReadySeconds`` to its highest value to hold a rollout."""
+"""Seconds that count as forever: users set ``minReadySeconds`` to its maximum to hold a rollout."""
 
 
 def pod_from_template(template: Obj, owner: Obj, *, name: str = "", prefix: str = "") -> Obj:
-    """A new pod of ``owner``; nothing of it is shared with the template but what lies deeper than spec's fields."""
+    """A new pod of ``owner``. It shares values with the template below the fields of ``spec``."""
     metadata = template.get("metadata") or {}
-    made: Obj = {
+    pod_metadata: Obj = {
         "namespace": owner["metadata"]["namespace"],
         "ownerReferences": [controller_reference(owner)],
     }
     if name:
-        made["name"] = name
+        pod_metadata["name"] = name
     if prefix:
-        made["generateName"] = prefix
+        pod_metadata["generateName"] = prefix
     for field in ("labels", "annotations"):
         if metadata.get(field):
-            made[field] = dict(metadata[field])
+            pod_metadata[field] = dict(metadata[field])
     if metadata.get("finalizers"):
-        made["finalizers"] = list(metadata["finalizers"])
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": dict(template.get("spec") or {})}
+        pod_metadata["finalizers"] = list(metadata["finalizers"])
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata, "spec": dict(template.get("spec") or {})}
 
 
 def phase_of(pod: Obj) -> str:
-    """The phase, ``Pending`` for a pod that nobody looked at yet."""
+    """The phase; ``Pending`` if the pod has no status yet."""
     return (pod.get("status") or {}).get("phase") or "Pending"
 
 
@@ -50,17 +50,17 @@ def _ready_since(pod: Obj) -> str | None:
 
 
 def is_finished(pod: Obj) -> bool:
-    """Whether all containers ended and none is started again."""
+    """Whether all containers terminated and none will restart."""
     return phase_of(pod) in {"Succeeded", "Failed"}
 
 
 def is_active(pod: Obj) -> bool:
-    """Whether the pod runs or is going to: neither finished nor on its way out."""
+    """Whether the pod is neither finished nor terminating."""
     return not is_finished(pod) and not is_deleting(pod)
 
 
 def seconds_to_available(pod: Obj, min_ready_seconds: int, now: datetime) -> float:
-    """How long a pod has to stay ready until it counts as available: 0 when it does, inf when it is not ready."""
+    """Seconds for which a pod must stay ready to become available: 0 if it is available, inf if it is not ready."""
     if not is_ready(pod):
         return inf
     if min_ready_seconds == 0:
@@ -75,16 +75,16 @@ def is_available(pod: Obj, min_ready_seconds: int, now: datetime) -> bool:
 
 
 def next_availability(pods: Iterable[Obj], min_ready_seconds: int, now: datetime) -> float | None:
-    """When, in seconds, to look again because the next ready pod becomes available; None if none is going to."""
+    """Seconds until the next ready pod becomes available; None if there is none."""
     waits = (seconds_to_available(pod, min_ready_seconds, now) for pod in pods)
     waiting = [wait for wait in waits if 0 < wait < OUT_OF_REACH]
     return min(waiting) if waiting else None
 
 
 def deletion_order(pods: Sequence[Obj], related: Iterable[Obj], now: datetime) -> list[Obj]:
-    """``pods`` with those first that are missed least: not placed, not ready, cheap, crowded, young.
+    """``pods`` in the order of deletion: unassigned, unready, low deletion cost, crowded node, young.
 
-    ``related`` are the active pods of the same application; a node that runs many of them gives one up first.
+    ``related`` are the active pods of the same application; nodes with many of them lose one first.
     """
     crowd: dict[str, int] = {}
     for pod in related:
@@ -117,12 +117,12 @@ def _deletion_cost(annotations: dict[str, str]) -> int:
     try:
         cost = int(annotations.get(DELETION_COST, "0"))
     except ValueError:
-        return 0  # admission lets any text in; what is no number costs nothing
+        return 0  # admission accepts any text; an invalid cost counts as 0
     return cost if -(2**31) <= cost < 2**31 else 0
 
 
 def _age_class(since: str | None, now: datetime) -> int:
-    """Ages in powers of two: among pods of about one age the choice is arbitrary, so that no zone is drained first."""
+    """Age on a logarithmic scale: among pods of similar age the order is arbitrary, so no zone is drained first."""
     if not since:
         return 0
     age = seconds_since(since, now)

@@ -1,7 +1,7 @@
-"""ControllerRevisions: the past templates of a StatefulSet, numbered, so that a rollout can stop between two of them.
+"""ControllerRevisions: the numbered templates of a StatefulSet, between which a rollout can stop.
 
-The newest revision is the one of the set's template. Going back to an older template makes its revision the newest
-again, under a new number, instead of writing a second copy.
+The newest revision is the one of the set's template. When the template is reverted, its old revision gets a new number
+instead of a second copy.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,12 +16,12 @@ from uniteddeployment.embedded.controllers.workloads.ownership import MANAGER, c
 RESOURCE: Final = "controllerrevisions.apps"
 HASH_LABEL: Final = "controller.kubernetes.io/hash"
 LONGEST_PREFIX: Final = 223
-"""So much of the owner's name goes into a revision's name; the rest of 253 is for the hash."""
+"""Maximum length of the owner's name within a revision's name; the rest of 253 is for the hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """Where a set stands: the revision it comes from, the one it goes to, and all that there are, oldest first."""
+    """The current revision of a set, its update revision, and all revisions, oldest first."""
 
     current: Obj
     update: Obj
@@ -35,18 +35,18 @@ def ordered(revisions: Collection[Obj]) -> list[Obj]:
 
 
 def revision_data(owner: Obj) -> Obj:
-    """What a revision keeps of its owner: a patch that puts the pod template back."""
+    """The data of a revision: a patch that restores the pod template."""
     return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
 
 
 def template_of(revision: Obj) -> Obj:
-    """The pod template that a revision keeps."""
+    """The pod template in a revision."""
     template = revision["data"]["spec"]["template"]
     return {key: value for key, value in template.items() if key != "$patch"}
 
 
 def resolve(access: Access, owner: Obj, history: Sequence[Obj]) -> Revisions:
-    """Find or write the revision of the owner's template, and find the one its status calls current.
+    """Find or write the revision of the owner's template, and find the current one of its status.
 
     ``history`` is in the order of :func:`ordered`.
     """
@@ -70,7 +70,7 @@ def resolve(access: Access, owner: Obj, history: Sequence[Obj]) -> Revisions:
 
 
 def truncate(access: Access, owner: Obj, revisions: Revisions, in_use: Collection[str]) -> None:
-    """Delete the oldest revisions that no pod has, until no more than ``revisionHistoryLimit`` are left of them."""
+    """Delete the oldest unused revisions until no more than ``revisionHistoryLimit`` are left."""
     live = {revisions.current["metadata"]["name"], revisions.update["metadata"]["name"], *in_use}
     past = [revision for revision in revisions.history if revision["metadata"]["name"] not in live]
     limit = owner["spec"].get("revisionHistoryLimit", 10)
@@ -91,18 +91,18 @@ def _create(access: Access, owner: Obj, data: Obj, number: int, collisions: int)
         if taken["data"] == data and reference is not None and reference["uid"] == metadata["uid"]:
             return taken, collisions
         collisions += 1
-    made: Obj = {
+    revision_metadata: Obj = {
         "namespace": metadata["namespace"],
         "name": name,
         "labels": {**(owner["spec"]["template"]["metadata"].get("labels") or {}), HASH_LABEL: digest},
         "ownerReferences": [controller_reference(owner)],
     }
     if metadata.get("annotations"):
-        made["annotations"] = dict(metadata["annotations"])
+        revision_metadata["annotations"] = dict(metadata["annotations"])
     revision = {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
-        "metadata": made,
+        "metadata": revision_metadata,
         "data": data,
         "revision": number,
     }

@@ -148,9 +148,9 @@ def _check_rule(raw: Mapping[str, Any], node: Node, kind: Type | None, path: Pat
     try:
         program = compile_expression(source, kind, optional_old=optional_old)
     except RuleError as error:
-        return [*found, fe.invalid(at, _told(raw), str(error))]
+        return [*found, fe.invalid(at, _shown(raw), str(error))]
     if program.type not in (BOOL, DYN):
-        found.append(fe.invalid(at, _told(raw), "cel expression must evaluate to a bool"))
+        found.append(fe.invalid(at, _shown(raw), "cel expression must evaluate to a bool"))
     if program.uses_old and lost:
         text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {lost}"
         found.append(fe.invalid(at, source, text))
@@ -168,13 +168,13 @@ def _check_message_expression(raw: Mapping[str, Any], expression: str, kind: Typ
     try:
         program = compile_expression(expression, kind)
     except RuleError as error:
-        return [fe.invalid(at, _told(raw), f"messageExpression {error}")]
+        return [fe.invalid(at, _shown(raw), f"messageExpression {error}")]
     if program.type not in (STRING, DYN):
-        return [fe.invalid(at, _told(raw), "messageExpression must evaluate to a string")]
+        return [fe.invalid(at, _shown(raw), "messageExpression must evaluate to a string")]
     return []
 
 
-def _told(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(raw: Mapping[str, Any]) -> dict[str, Any]:
     """A rule as messages repeat it: with the names of Go."""
     return {
         "Rule": raw.get("rule") or "",

@@ -136,14 +136,14 @@ def _versions(versions: list[Any]) -> list[Cause]:
         if wrong:
             found.append(fe.invalid((path, f"[{index}].name"), version["name"], wrong))
     if len({version["name"] for version in versions}) != len(versions):
-        found.append(fe.invalid(path, _told(versions), "must contain unique version names"))
+        found.append(fe.invalid(path, _shown(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        found.append(fe.invalid(path, _told(versions), text))
+        found.append(fe.invalid(path, _shown(versions), text))
     return found
 
 
-def _told(versions: list[Any]) -> list[Any]:
+def _shown(versions: list[Any]) -> list[Any]:
     """Versions as messages repeat them: with the names of Go, and without what all of them have in common."""
     common = {key for key in _HOISTED if all(version.get(key) == versions[0].get(key) for version in versions)}
     return [

@@ -1,4 +1,4 @@
-"""The controller of CloneSets: does the steps that :mod:`.steps` decides, and keeps history and status."""
+"""The CloneSet controller: executes the steps that :mod:`.steps` computes, and maintains history and status."""
 
 from typing import ClassVar, Final
 
@@ -23,7 +23,7 @@ MAX_UNAVAILABLE: Final = "20%"
 
 
 class CloneSetController(LateOwningController):
-    """Interchangeable pods of at most two revisions in a proportion that the partition sets."""
+    """Maintains interchangeable pods of up to two revisions, in the proportion that the partition sets."""
 
     name: ClassVar[str] = "cloneset-controller"
     resource: ClassVar[str] = "clonesets.apps.kruise.io"
@@ -81,14 +81,14 @@ class CloneSetController(LateOwningController):
         for pod in steps.delete:
             metadata = pod["metadata"]
             self.access.delete("pods", metadata["namespace"], metadata["name"], uid=metadata["uid"])
-            self._tell(clone_set, "SuccessfulDelete", f"succeed to delete pod {metadata['name']}")
+            self._record_event(clone_set, "SuccessfulDelete", f"succeed to delete pod {metadata['name']}")
 
     def _create(self, clone_set: Obj, revision: Obj) -> None:
         prefix = f"{clone_set['metadata']['name']}-"
         pod = pod_from_template(history.template_of(revision), clone_set, prefix=prefix)
         pod["metadata"].setdefault("labels", {})[REVISION_LABEL] = revision["metadata"]["name"]
         created = self.access.create("pods", pod, manager=MANAGER)
-        self._tell(clone_set, "SuccessfulCreate", f"succeed to create pod {created['metadata']['name']}")
+        self._record_event(clone_set, "SuccessfulCreate", f"succeed to create pod {created['metadata']['name']}")
 
     def _report(self, clone_set: Obj, pods: list[Obj], revisions: history.Revisions) -> None:
         spec = clone_set["spec"]
@@ -96,7 +96,7 @@ class CloneSetController(LateOwningController):
         updated = [pod for pod in pods if revision_of(pod) == update]
         seconds, now = spec.get("minReadySeconds", 0), self.clock.now()
         if len(updated) == len(pods) == spec["replicas"]:
-            current = update  # whether or not they are ready: this is where the real one forgets the old revision, too
+            current = update  # ready or not: at this point the real controller forgets the old revision too
         status: Obj = {
             "observedGeneration": clone_set["metadata"]["generation"],
             "replicas": len(pods),
@@ -115,12 +115,14 @@ class CloneSetController(LateOwningController):
             changed = {**clone_set, "status": status}
             self.access.update(self.resource, changed, manager=MANAGER, subresource="status")
 
-    def _tell(self, clone_set: Obj, reason: str, message: str) -> None:
+    def _record_event(self, clone_set: Obj, reason: str, message: str) -> None:
         self.events.event(clone_set, "Normal", reason, message, component=self.name)
 
 
 def partition_of(clone_set: Obj) -> int:
-    """How many pods stay old. A percentage is rounded up, but anything below 100% lets one pod be updated."""
+    """The number of pods that stay at the old revision. Percentages round up, but below 100% at least one pod is
+    updated.
+    """
     spec = clone_set["spec"]
     replicas: int = spec["replicas"]
     partition = (spec.get("updateStrategy") or {}).get("partition", 0)

@@ -1,10 +1,10 @@
-"""What a CloneSet does next: a pure function of its pods.
+"""The next steps of a CloneSet: a pure function of its pods.
 
-1. Pods that are missing are made: at the current revision as many as the partition lacks, the others at the newest.
-2. Pods that are too many go: old ones first, as far as there are more than the partition, then updated ones.
-3. Old pods beyond the partition are deleted, to come back at the newest revision.
+1. Missing pods are created: up to the partition at the current revision, the others at the update revision.
+2. Surplus pods are deleted: first old ones beyond the partition, then updated ones.
+3. Old pods beyond the partition are deleted, to be recreated at the update revision.
 
-Rules 2 and 3 leave no more pods unavailable than ``maxUnavailable``. A partition that is raised takes nothing back.
+Rules 2 and 3 leave no more than ``maxUnavailable`` pods unavailable. Raising the partition reverts nothing.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A CloneSet and its active pods, as one moment shows them."""
+    """A CloneSet and its active pods at one moment."""
 
     pods: Sequence[Obj]
     replicas: int
@@ -32,19 +32,21 @@ class View:
     update_revision: str
     min_ready_seconds: int = 0
     priorities: Sequence[Obj] = ()
-    """Weights of labels: the pods that weigh most are updated first."""
+    """Weights of labels: pods with the highest weight are updated first."""
     room: int | None = None
-    """How many pods may be created now; None for as many as are missing."""
+    """Number of pods that may be created now; None for no limit."""
     held: bool = False
-    """Whether updates are paused or wait for somebody to delete pods."""
+    """Whether updates are paused or use OnDelete."""
     now: datetime
 
     def updated(self, pod: Obj) -> bool:
         return revision_of(pod) == self.update_revision
 
     def weight(self, pod: Obj) -> int:
-        fitting = (one for one in self.priorities if matches_labels(one["matchSelector"], labels_of(pod)))
-        return sum(one["weight"] for one in fitting)
+        fitting = (
+            priority for priority in self.priorities if matches_labels(priority["matchSelector"], labels_of(pod))
+        )
+        return sum(priority["weight"] for priority in fitting)
 
     def available(self, pod: Obj) -> bool:
         return is_available(pod, self.min_ready_seconds, self.now)
@@ -52,7 +54,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What is to be done now; all empty when the set is as it should be or has to wait."""
+    """The steps to take now; all empty if the set is done or has to wait."""
 
     create_current: int = 0
     create_updated: int = 0
@@ -60,28 +62,28 @@ class Steps:
 
 
 def next_steps(view: View) -> Steps:
-    """The first rule that has something to do decides."""
+    """The steps of the first rule that applies."""
     old = [pod for pod in view.pods if not view.updated(pod)]
     new = [pod for pod in view.pods if view.updated(pod)]
     missing = view.replicas - len(view.pods)
     if missing > 0:
-        made = missing if view.room is None else min(missing, view.room)
-        current = min(made, max(view.partition - len(old), 0))
-        return Steps(create_current=current, create_updated=made - current)
+        created = missing if view.room is None else min(missing, view.room)
+        current = min(created, max(view.partition - len(old), 0))
+        return Steps(create_current=current, create_updated=created - current)
     beyond = max(len(old) - view.partition, 0)
     if missing < 0:
         of_old = min(beyond, -missing)
-        chosen = _least_missed(old)[:of_old] + _least_missed(new)[: -missing - of_old]
+        chosen = _by_deletion_order(old)[:of_old] + _by_deletion_order(new)[: -missing - of_old]
         return Steps(delete=_within_budget(view, chosen))
     wanted = min(beyond, view.replicas - view.partition - len(new))
     if view.held or wanted <= 0:
         return Steps()
-    order = sorted(_least_missed(old), key=view.weight, reverse=True)
+    order = sorted(_by_deletion_order(old), key=view.weight, reverse=True)
     return Steps(delete=_within_budget(view, order[:wanted]))
 
 
 def _within_budget(view: View, chosen: Sequence[Obj]) -> tuple[Obj, ...]:
-    """A pod that is unavailable already costs nothing."""
+    """Select pods within the budget; pods that are unavailable already cost nothing."""
     unavailable = sum(not view.available(pod) for pod in view.pods)
     budget = view.max_unavailable + len(view.pods) - view.replicas - unavailable
     allowed = []
@@ -94,8 +96,8 @@ def _within_budget(view: View, chosen: Sequence[Obj]) -> tuple[Obj, ...]:
     return tuple(allowed)
 
 
-def _least_missed(pods: Sequence[Obj]) -> list[Obj]:
-    """Not placed, not running, not ready, ready for the shortest time, youngest: in this order. Names break ties."""
+def _by_deletion_order(pods: Sequence[Obj]) -> list[Obj]:
+    """Sort key of deletion: unassigned, not running, not ready, most recently ready, youngest; names break ties."""
     by_name = sorted(pods, key=lambda pod: pod["metadata"]["name"])
     by_age = sorted(by_name, key=lambda pod: pod["metadata"].get("creationTimestamp") or "", reverse=True)
     by_readiness = sorted(by_age, key=_ready_since, reverse=True)
