@@ -92,7 +92,8 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Status
     details: dict[str, Any] = {"name": name} if name else {}
     if group:
         details["group"] = group
-    details["kind"] = kind
+    if kind:
+        details["kind"] = kind
     details["causes"] = [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
     subject = f'{qualified(kind, group)} "{name}"'
     return StatusError(422, "Invalid", f"{subject} is invalid: {text}", details=details)

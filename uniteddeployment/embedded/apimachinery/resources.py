@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from uniteddeployment.embedded.apimachinery.json_document import Document
 from uniteddeployment.embedded.errors import Cause
 
 Obj = dict[str, Any]
@@ -49,6 +50,12 @@ class Strategy(Protocol):
         """Drop unknown fields in place and return messages about them (``unknown field "spec.foo"``).
 
         Raises StatusError (400) with the real server's message if a value cannot be decoded.
+        """
+
+    def complaints(self, document: Document, unknown: Sequence[str]) -> Sequence[str]:
+        """What strict decoding complains about in a text that has a field several times, in the real server's order.
+
+        ``unknown`` is what :meth:`conform` gave for the object.
         """
 
     def default(self, obj: Obj) -> None:

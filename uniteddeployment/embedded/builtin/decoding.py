@@ -7,10 +7,11 @@ and maps), and what the real server always writes is there. Conforming twice cha
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from uniteddeployment.embedded.apimachinery.json_document import Document, complaint, distinct
 from uniteddeployment.embedded.apimachinery.quantity import QuantityError, canonical
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin import shapes
@@ -20,6 +21,9 @@ from uniteddeployment.embedded.errors import StatusError
 _TIME_LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _MAX_INT = {32: 2**31 - 1, 64: 2**63 - 1}
+
+_WALKED: Final = frozenset({shapes.STRUCT, shapes.MAP, shapes.ANY})
+"""What has fields of its own; other values are decoded from their text."""
 
 _DROP: Final = object()
 """A value that is left out because it is empty."""
@@ -60,7 +64,7 @@ class _Walk:
         text = ""
         for segment in (*self.path, key):
             text += f"[{segment}]" if isinstance(segment, int) else f".{segment}"
-        self.unknown.append(f'unknown field "{text[1:]}"')
+        self.unknown.append(complaint("unknown", text[1:]))
 
     def field(self, key: str) -> str:
         return ".".join([*(segment for segment in self.path if isinstance(segment, str)), key])
@@ -77,6 +81,30 @@ def conform(obj: Obj, shape: Shape, kind: str, version: str) -> list[str]:
     except _MalformedError as wrong:
         raise DecodeError(kind, version, str(wrong)) from None
     return walk.unknown
+
+
+def complaints(document: Any, made: Field) -> list[str]:
+    """What strict decoding complains about in a JSON document, in the order of its text."""
+    return distinct(_complaints(document, made, ""))
+
+
+def _complaints(value: Any, made: Field, path: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _complaints(item, made.item or shapes.ANYTHING, f"{path}[{index}]")
+    if not isinstance(value, Document) or made.tag not in _WALKED:
+        return
+    seen: set[str] = set()
+    for key, item in value.pairs:
+        at = f"{path}.{key}" if path else key
+        field = made.shape.fields.get(key) if made.tag == shapes.STRUCT else made.item or shapes.ANYTHING
+        if field is None:
+            yield complaint("unknown", at)
+            continue
+        if key in seen:
+            yield complaint("duplicate", at)
+        seen.add(key)
+        yield from _complaints(item, field, at)
 
 
 def _struct(obj: Obj, shape: Shape, walk: _Walk) -> None:
@@ -211,7 +239,7 @@ def _quantity(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
 def _int_or_string(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ is int or value.__class__ is str:
         return value
-    raise _MalformedError(f"json: cannot unmarshal {_json_type(value)} into Go value of type int32")
+    raise _MismatchError(f"number {value}" if value.__class__ is float else _json_type(value), "int32")
 
 
 def _time(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:

@@ -7,9 +7,10 @@ functions of the packages ``prepare`` and ``validation``, all of them optional.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from uniteddeployment.embedded.apimachinery.json_document import Document
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin import shapes
-from uniteddeployment.embedded.builtin.decoding import conform
+from uniteddeployment.embedded.builtin.decoding import complaints, conform
 from uniteddeployment.embedded.builtin.defaults import filler_of
 from uniteddeployment.embedded.errors import Cause
 
@@ -57,6 +58,9 @@ class BuiltinStrategy:
     def conform(self, obj: Obj) -> Sequence[str]:
         """Decode in place; see :func:`~uniteddeployment.embedded.builtin.decoding.conform`."""
         return conform(obj, self._shape, self._kind, self._version)
+
+    def complaints(self, document: Document, unknown: Sequence[str]) -> Sequence[str]:  # noqa: ARG002  # see the protocol
+        return complaints(document, shapes.Field(shapes.STRUCT, self._kind, shape=self._shape))
 
     def default(self, obj: Obj) -> None:
         self._filler.fill(obj)

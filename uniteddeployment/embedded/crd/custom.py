@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from uniteddeployment.embedded.apimachinery import meta
+from uniteddeployment.embedded.apimachinery.json_document import Document, distinct, duplicates
 from uniteddeployment.embedded.apimachinery.names import label_key
 from uniteddeployment.embedded.apimachinery.resources import Obj, RawSchema, Resource, ScalePaths
 from uniteddeployment.embedded.builtin.decoding import DecodeError, conform
@@ -147,6 +148,10 @@ class CustomStrategy:
         unknown = conform(metadata, shape_of(OBJECT_META_DEFINITION), self._kind, self._version)
         return [text.replace('"', '"metadata.', 1) for text in unknown]
 
+    def complaints(self, document: Document, unknown: Sequence[str]) -> Sequence[str]:
+        """Fields that come several times, and then what is unknown."""
+        return [*distinct(duplicates(document)), *unknown]
+
     def default(self, obj: Obj) -> None:
         """Fill in the defaults of the schema."""
         self._schema.default(obj)
@@ -189,11 +194,22 @@ class CustomStrategy:
 
     def validate_create(self, obj: Obj) -> Sequence[Cause]:
         """Schema, scale, duplicates and rules."""
-        return self._schema.errors(obj, scale=self._scale_errors)
+        return self._type_errors(obj) or self._schema.errors(obj, scale=self._scale_errors)
 
     def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
         """The same for a change; what was wrong before and did not change is let through."""
-        return self._schema.errors(new, old, subresource=subresource, scale=self._scale_errors)
+        return self._type_errors(new) or self._schema.errors(
+            new, old, subresource=subresource, scale=self._scale_errors
+        )
+
+    def _type_errors(self, obj: Obj) -> list[Cause]:
+        """An object that names another kind or version than the one that it was sent to."""
+        wanted = {"kind": self._kind, "apiVersion": f"{self._group}/{self._version}"}
+        return [
+            fe.invalid((None, field), obj[field], f"must be {value}")
+            for field, value in wanted.items()
+            if obj.get(field, value) != value
+        ]
 
     def _scale_errors(self, obj: Obj) -> list[Cause]:
         """Replicas that an autoscaler could not have meant."""

@@ -7,28 +7,25 @@ the schema does not know. Texts of errors are the real server's, including those
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-import msgspec
+from typing import Any, Final, NamedTuple
 
 from uniteddeployment.embedded.apimachinery import nesting
 from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.errors import Cause, StatusError, bad_request
-from uniteddeployment.embedded.requests import protobuf
+from uniteddeployment.embedded.requests import protobuf, yaml_body
 from uniteddeployment.embedded.requests.call import Call
-from uniteddeployment.embedded.requests.negotiate import JSON, PROTOBUF
-from uniteddeployment.embedded.requests.yaml_body import parse_yaml
+from uniteddeployment.embedded.requests.json_body import parse_json, repeated
+from uniteddeployment.embedded.requests.negotiate import JSON, PROTOBUF, YAML
 from uniteddeployment.embedded.storage.registry import Registry
 
 LIMIT: Final = 3 * 1024 * 1024
 SUMMARY: Final = 30
 
-_decode = msgspec.json.Decoder().decode
-_NO_KIND = "couldn't get version/kind; json parse error"
+NO_KIND = "couldn't get version/kind; json parse error"
 _PARTS = frozenset({"metadata", "spec", "status", "target", "deleteOptions"})
 _CANNOT_BE = "cannot be handled as a"
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
-_COLONS = re.compile(rb'"\s*:')
+_STEPS = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+STRICT: Final = "strict decoding error"
 
 
 def check_size(body: bytes) -> None:
@@ -37,102 +34,28 @@ def check_size(body: bytes) -> None:
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LIMIT}")
 
 
-_MISTAKES: Final = (
-    ("Extra data", "after top-level value"),
-    ("property name", "looking for beginning of object key string"),
-    ("':' delimiter", "after object key"),
-    ("control character", "in string literal"),
-    ("escape", "in string escape code"),
-    ("Expecting value", "looking for beginning of value"),
-)
-"""What Python's decoder says, and what Go's says of the same."""
+class Body(NamedTuple):
+    """A decoded body, and what of its text is lost in the value.
+
+    ``document`` is there if it is JSON that has a field several times; ``repeated`` are such fields of YAML.
+    ``ordered`` is False if complaints do not come in the order of the text, but in that of its sorted fields.
+    """
+
+    value: Any
+    document: Any = None
+    repeated: tuple[str, ...] = ()
+    ordered: bool = True
 
 
-def json_error(body: bytes) -> str:
-    """What is wrong with a body that is no JSON, as Go's decoder says it."""
-    try:
-        json.loads(body)
-    except json.JSONDecodeError as error:
-        rest = error.doc[error.pos :].lstrip()
-        if not rest or error.msg.startswith("Unterminated"):
-            return "unexpected end of JSON input"
-        inside = "after array element" if _in_array(error.doc[: error.pos]) else "after object key:value pair"
-        where = next((said for mistake, said in _MISTAKES if mistake in error.msg), inside)
-        return f"invalid character {rest[0]!r} {where}"
-    except UnicodeDecodeError:
-        return "invalid UTF-8 in string"
-    return "unexpected end of JSON input"
-
-
-def _in_array(text: str) -> bool:
-    """Whether the innermost bracket that is open at the end of a text is that of a list."""
-    brackets: list[str] = []
-    for char in _STRINGS.sub("", text):
-        if char in "[{":
-            brackets.append(char)
-        elif char in "]}" and brackets:
-            brackets.pop()
-    return bool(brackets) and brackets[-1] == "["
-
-
-def parse_json(body: bytes) -> Any:
-    """Any JSON value. Raises ValueError with the message of Go's decoder."""
-    nesting.check_json(body)
-    try:
-        return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(json_error(body)) from error
-
-
-def duplicates(body: bytes, value: Any) -> list[str]:
-    """Paths of fields that a JSON body has twice. Cheap when there are none."""
-    if len(_COLONS.findall(body)) <= _keys(value):
-        return []
-    found: list[str] = []
-
-    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        built = _Pairs(pairs)
-        seen: set[str] = set()
-        built.twice = [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]  # add returns None
-        return built
-
-    _collect(json.loads(body, object_pairs_hook=build), "", found)
-    return found
-
-
-class _Pairs(dict[str, Any]):
-    """A decoded object that remembers which keys came twice."""
-
-    twice: Sequence[str] = ()
-
-
-def _keys(value: Any) -> int:
-    if isinstance(value, dict):
-        return len(value) + sum(_keys(item) for item in value.values() if isinstance(item, (dict, list)))
-    if isinstance(value, list):
-        return sum(_keys(item) for item in value if isinstance(item, (dict, list)))
-    return 0
-
-
-def _collect(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, list):
-        for i, item in enumerate(value):
-            _collect(item, f"{path}[{i}]", found)
-    elif isinstance(value, _Pairs):
-        found += [f'duplicate field "{_join(path, key)}"' for key in value.twice]
-        for key, item in value.items():
-            _collect(item, _join(path, key), found)
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
-
-
-def parse(body: bytes, media: str) -> Any:
+def parse(body: bytes, media: str) -> Body:
     """A body in its media type. Raises ValueError."""
     if media == JSON:
-        return parse_json(body)
-    return _parse_protobuf(body) if media == PROTOBUF else parse_yaml(body)
+        value = parse_json(body)
+        return Body(value, repeated(body, value))
+    if media == PROTOBUF:
+        return Body(_parse_protobuf(body))
+    loaded = yaml_body.load(body)
+    return Body(loaded.value, repeated=loaded.repeated, ordered=False)
 
 
 def _parse_protobuf(body: bytes) -> Obj:
@@ -150,29 +73,30 @@ def _parse_protobuf(body: bytes) -> Obj:
 def read_object(registry: Registry, resource: Resource, body: bytes, media: str, call: Call) -> Obj:
     """The object of a create or an update."""
     check_size(body)
-    obj, strict = _parse(resource, body, media)
+    read = _parse(resource, body, media)
+    obj: Obj = read.value
     _check_kind(registry, resource, obj, body)
     # Answers begin with what they are, whatever the order in the body.
     obj = {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
-    conform(resource, obj, call, strict)
+    conform(resource, obj, call, read)
     return obj
 
 
-def _parse(resource: Resource, body: bytes, media: str) -> tuple[Obj, list[str]]:
+def _parse(resource: Resource, body: bytes, media: str) -> Body:
     try:
-        value = parse(body, media)
+        read = parse(body, media)
     except ValueError as error:
-        raise _unrecognized(resource.kind, f"{_NO_KIND}: {error}", body) from error
-    strict = duplicates(body, value) if media == JSON else []
+        why = str(error) if media == YAML else f"{NO_KIND}: {error}"
+        raise _unrecognized(resource.kind, why, body) from error
+    value = {} if read.value is None else read.value
     if not isinstance(value, dict):
-        shape = json_type(value)
         struct = (
             'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
-        why = f"json: cannot unmarshal {shape} into Go value of type {struct}"
-        raise _unrecognized(resource.kind, f"{_NO_KIND}: {why}", body)
+        why = f"json: cannot unmarshal {json_type(value)} into Go value of type {struct}"
+        raise _unrecognized(resource.kind, f"{NO_KIND}: {why}", body)
     check_type_meta(resource.kind, value, body)
-    return value, strict
+    return read._replace(value=value)
 
 
 def json_type(value: Any) -> str:
@@ -196,7 +120,7 @@ def check_type_meta(expected: str, obj: Obj, body: bytes) -> None:
         said = obj.get(field)
         if said is not None and not isinstance(said, str):
             why = f"json: cannot unmarshal {json_type(said)} into Go struct field .{field} of type string"
-            raise _unrecognized(expected, f"{_NO_KIND}: {why}", body)
+            raise _unrecognized(expected, f"{NO_KIND}: {why}", body)
 
 
 def _summary(body: bytes) -> str:
@@ -208,55 +132,79 @@ def _summary(body: bytes) -> str:
 
 
 def _check_kind(registry: Registry, resource: Resource, obj: Obj, body: bytes) -> None:
-    """The object must be of the kind of the resource; built-in kinds may leave it unsaid."""
+    """The object must be of the kind of the resource; built-in kinds may leave it unsaid.
+
+    A custom resource that names another kind passes here. Its validation refuses it.
+    """
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     if resource.custom:
         if not kind:
-            raise bad_request(f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
-        if api_version and api_version != resource.api_version:
-            raise bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API version "
-                f"({resource.api_version})"
-            )
-        if kind != resource.kind:
-            raise bad_request(
-                f"{kind} in version {json.dumps(resource.version)} cannot be handled as a {resource.kind}: "
-                f"no kind {json.dumps(kind)} is registered for version {json.dumps(resource.api_version)}"
-            )
-    elif (kind or resource.kind, api_version or resource.api_version) != (resource.kind, resource.api_version):
+            raise _unrecognized(resource.kind, missing_kind(body.decode(errors="replace")), body)
+        if api_version != resource.api_version:
+            raise _other_version(api_version or "", resource.api_version)
+        return
+    if (kind or resource.kind, api_version or resource.api_version) != (resource.kind, resource.api_version):
         said = (str(kind or resource.kind), str(api_version or resource.api_version))
-        raise _other_kind(registry, (resource.group, resource.kind), *said)
+        raise _of_other_kind(registry, resource, *said, body)
     obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
 
 
-def _other_kind(registry: Registry, wanted: tuple[str, str], kind: str, api_version: str) -> StatusError:
-    """400 for an object of another kind than the path is about, whose group and kind are ``wanted``."""
-    group, expected = wanted
+def missing_kind(text: str) -> str:
+    """What is wrong with an object that names no kind."""
+    return f"Object 'Kind' is missing in '{text}'"
+
+
+def _other_version(api_version: str, wanted: str) -> StatusError:
+    text = f"the API version in the data ({api_version}) does not match the expected API version ({wanted})"
+    return bad_request(text)
+
+
+def _of_other_kind(registry: Registry, resource: Resource, kind: str, api_version: str, body: bytes) -> StatusError:
+    """400 for an object that is not of the kind or version of the path."""
+    if api_version.count("/") > 1:
+        return _unrecognized(resource.kind, f"unexpected GroupVersion string: {api_version}", body)
+    if any(
+        (other.kind, other.api_version) == (kind, api_version) and stored(other) == stored(resource)
+        for other in registry
+    ):
+        return _other_version(api_version, resource.api_version)
     version = api_version.rpartition("/")[2]
+    why = unconvertible(registry, (resource.group, resource.kind), kind, api_version)
+    return bad_request(f"{kind} in version {json.dumps(version)} {_CANNOT_BE} {resource.kind}: {why}")
+
+
+def stored(resource: Resource) -> str:
+    """What the versions of one resource have in common."""
+    return resource.storage or resource.key
+
+
+def unconvertible(registry: Registry, wanted: tuple[str, str], kind: str, api_version: str) -> str:
+    """Why an object of one kind is none of another one, whose group and kind are ``wanted``."""
+    group, expected = wanted
     if any(other.kind == kind and other.api_version == api_version for other in registry):
-        package = group.split(".", 1)[0] or "core"
-        why = f"converting ({version}.{kind}) to ({package}.{expected}): unknown conversion"
-    else:
-        why = (
-            f"no kind {json.dumps(kind)} is registered for version {json.dumps(api_version)} in scheme "
-            '"pkg/api/legacyscheme/scheme.go:30"'
-        )
-    return bad_request(f"{kind} in version {json.dumps(version)} cannot be handled as a {expected}: {why}")
+        package, version = group.split(".", 1)[0] or "core", api_version.rpartition("/")[2]
+        return f"converting ({version}.{kind}) to ({package}.{expected}): unknown conversion"
+    return (
+        f"no kind {json.dumps(kind)} is registered for version {json.dumps(api_version)} in scheme "
+        '"pkg/api/legacyscheme/scheme.go:30"'
+    )
 
 
 def read_plain(registry: Registry, kind: str, api_version: str, body: bytes, media: str) -> Obj:
     """An object that is not stored: a Scale, an Eviction, a Binding, a review."""
     check_size(body)
     try:
-        obj = parse(body, media)
+        obj = parse(body, media).value
     except ValueError as error:
-        raise _unrecognized(kind, f"{_NO_KIND}: {error}", body) from error
+        raise _unrecognized(kind, f"{NO_KIND}: {error}", body) from error
     if not isinstance(obj, dict):
-        raise _unrecognized(kind, f"{_NO_KIND}: json: cannot unmarshal {json_type(obj)}", body)
+        raise _unrecognized(kind, f"{NO_KIND}: json: cannot unmarshal {json_type(obj)}", body)
     check_type_meta(kind, obj, body)
     said = (obj.get("kind") or kind, obj.get("apiVersion") or api_version)
     if said != (kind, api_version):
-        raise _other_kind(registry, (api_version.rpartition("/")[0], kind), *said)
+        version = said[1].rpartition("/")[2]
+        why = unconvertible(registry, (api_version.rpartition("/")[0], kind), *said)
+        raise bad_request(f"{said[0]} in version {json.dumps(version)} {_CANNOT_BE} {kind}: {why}")
     obj["kind"], obj["apiVersion"] = kind, api_version
     check_parts(kind, obj)
     return obj
@@ -278,39 +226,73 @@ def mistyped(kind: str, field: str, value: Any, wanted: str) -> StatusError:
     return bad_request(f'{kind} in version "v1" {_CANNOT_BE} {kind}: {why}')
 
 
-def conform(resource: Resource, obj: Obj, call: Call, strict: Sequence[str] = ()) -> None:
+def conform(resource: Resource, obj: Obj, call: Call, read: Body) -> None:
     """Drop unknown fields, and warn of them or refuse them."""
-    metadata = obj.get("metadata")
-    if metadata is None:
-        obj["metadata"] = {}
-    wrong = [*strict, *resource.strategy.conform(obj)]
-    if not wrong:
+    complaints = _conformed(resource, obj, read)
+    if not complaints:
         return
     if call.validation == "Strict":
         raise bad_request(
             f"{resource.kind} in version {json.dumps(resource.version)} {_CANNOT_BE} {resource.kind}: "
-            f"strict decoding error: {', '.join(wrong)}"
+            f"{STRICT}: {', '.join(complaints)}"
         )
+    warn(complaints, call)
+
+
+def _conformed(resource: Resource, obj: Obj, read: Body) -> list[str]:
+    """Decode an object in place; gives what strict decoding complains about."""
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+    unknown = resource.strategy.conform(obj)
+    if read.document is not None:
+        return list(resource.strategy.complaints(read.document, unknown))
+    if unknown and not (read.ordered or resource.custom):
+        unknown = sorted(unknown, key=_place)
+    return [yaml_body.MISTAKES + "\n  ".join(read.repeated), *unknown] if read.repeated else list(unknown)
+
+
+def warn(complaints: Sequence[str], call: Call) -> None:
+    """Warn of what strict decoding complains about, if the client wants to know."""
     if call.validation == "Warn":
-        call.warnings += wrong
+        for text in complaints:
+            call.warnings += [line.strip() for line in text.removeprefix(yaml_body.MISTAKES).split("\n")]
 
 
-def patched(resource: Resource, obj: Obj, call: Call) -> None:
-    """The same for the result of a patch, whose errors are worded as those of a field called ``patch``."""
+_PATCHED: Final = Body(None, ordered=False)
+
+
+def patched(resource: Resource, obj: Obj, call: Call, strict: Sequence[str] = (), shown: str = "<object>") -> None:
+    """The same for the result of a patch, whose errors are worded as those of a field called ``patch``.
+
+    ``strict`` is what is wrong with the patch itself, ``shown`` the value that the error shows.
+    """
     try:
-        conform(resource, obj, call)
+        complaints = [*strict, *_conformed(resource, obj, _PATCHED)]
     except StatusError as error:
         if error.code != 400:
             raise
-        raise bad_patch(error.message.rpartition(f"{_CANNOT_BE} {resource.kind}: ")[2]) from error
+        raise bad_patch(error.message.rpartition(f"{_CANNOT_BE} {resource.kind}: ")[2], shown) from error
+    if complaints and call.validation == "Strict":
+        raise bad_patch(f"{STRICT}: {', '.join(complaints)}", shown)
+    warn(complaints, call)
 
 
-def bad_patch(why: str) -> StatusError:
+def _place(complaint: str) -> list[tuple[str, int]]:
+    """Sorts complaints as the fields of a document whose keys are sorted."""
+    return [(name, int(index or -1)) for name, index in _STEPS.findall(complaint)]
+
+
+def bad_patch(why: str, shown: str = "<object>") -> StatusError:
     """422 for a patch whose result cannot be decoded."""
-    text = f"Invalid value: <object>: {why}"
+    text = f"Invalid value: {shown}: {why}"
     cause = Cause("FieldValueInvalid", text, "patch")
     details: Mapping[str, Any] = {"causes": [{"reason": cause.reason, "message": text, "field": cause.field}]}
     return StatusError(422, "Invalid", f' "" is invalid: patch: {text}', details=dict(details))
+
+
+def nameless(name: str) -> StatusError:
+    """400 for an object without a name."""
+    return bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
 def check_name(obj: Obj, name: str, namespace: str) -> None:
@@ -318,7 +300,7 @@ def check_name(obj: Obj, name: str, namespace: str) -> None:
     metadata = obj.get("metadata") or {}
     said = metadata.get("name", "")
     if not said:
-        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+        raise nameless(name)
     if said != name:
         raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
     if namespace and metadata.get("namespace", namespace) not in ("", namespace):
@@ -331,7 +313,7 @@ def read_options(body: bytes, media: str) -> Obj | None:
     if not body.strip():
         return None
     try:
-        value = parse(body, media)
+        value = parse(body, media).value
     except ValueError as error:
         raise bad_request(f"error decoding DeleteOptions: {error}") from error
     if not isinstance(value, dict):

@@ -31,7 +31,7 @@ def wrong_method() -> StatusError:
 class Context:
     """A request together with where its path leads and what its query and headers say."""
 
-    __slots__ = ("accepted", "address", "dry_runs", "gate", "query", "request", "resource", "route")
+    __slots__ = ("accepted", "address", "dry_runs", "gate", "query", "request", "resource", "route", "warnings")
 
     def __init__(self, request: Request, found: Route, query: Mapping[str, str], gate: Gate | None = None) -> None:
         self.request = request
@@ -40,6 +40,8 @@ class Context:
         self.address = found.address
         self.resource: Resource = found.resource
         self.query = query
+        self.warnings: list[str] = []
+        """What a write warns of, also if it is refused in the end."""
         self.dry_runs = [value for name, value in request.query if name == "dryRun"]
         self.accepted: Accepted = negotiate.accepted(request.headers.get("accept", ""))
 
@@ -55,6 +57,7 @@ class Context:
         """How this write is asked for; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
         call = options.write_options(kind, self.query, self.dry_runs, self.header("user-agent"), apply=apply)
         call.gate = self.gate
+        call.warnings = self.warnings
         return call
 
 

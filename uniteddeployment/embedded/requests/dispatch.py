@@ -88,13 +88,13 @@ class Dispatcher:
             return self._paths.unserved(request, address, access.identity)
         context = Context(request, found, query, access.gate())
         said = deprecations(found.resource)
-        if not said:
-            return self._routed(context, watching=watching)
         try:
             response = self._routed(context, watching=watching)
         except StatusError as failure:
             response = answer.error(failure)
-        response.warnings = (*answer.warning_values(said), *response.warnings)
+            response.warnings = answer.warning_values(context.warnings)
+        if said:
+            response.warnings = (*answer.warning_values(said), *response.warnings)
         return response
 
     def _routed(self, context: Context, *, watching: bool) -> Response:

@@ -6,26 +6,20 @@ may also create what it does not find.
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from uniteddeployment.embedded.apimachinery.clone import clone
-from uniteddeployment.embedded.apimachinery.nesting import NestingError, check_value
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.errors import StatusError, bad_request, conflict
 from uniteddeployment.embedded.managed_fields import field_manager as managed
-from uniteddeployment.embedded.patch import json_patch as jsonpatch
-from uniteddeployment.embedded.patch import merge, strategic
 from uniteddeployment.embedded.requests import body as bodies
-from uniteddeployment.embedded.requests import write
+from uniteddeployment.embedded.requests import patch_body, write, yaml_body
 from uniteddeployment.embedded.requests.call import Call
+from uniteddeployment.embedded.requests.patch_body import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, PatchBody
 from uniteddeployment.embedded.requests.write import Target
-from uniteddeployment.embedded.requests.yaml_body import parse_yaml
-from uniteddeployment.embedded.schema.node import Node
+from uniteddeployment.embedded.requests.yaml_body import Loaded
 from uniteddeployment.embedded.storage.state import Core
 
-JSON_PATCH: Final = "application/json-patch+json"
-MERGE_PATCH: Final = "application/merge-patch+json"
-STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 KINDS: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
@@ -49,45 +43,16 @@ def check_media(media: str, *, custom: bool) -> None:
         raise StatusError(415, "UnsupportedMediaType", text)
 
 
-def apply_to(media: str, live: Obj, body: bytes, node: Node) -> Obj:
-    """The object that a JSON, merge or strategic merge patch makes of ``live``; private."""
-    if media == JSON_PATCH:
-        return _apply_json_patch(live, body)
-    try:
-        patch: Any = bodies.parse_json(body)
-    except ValueError as error:
-        raise bad_request(str(error)) from error
-    if not isinstance(patch, dict):
-        shape = bodies.json_type(patch)
-        raise bad_request(f"json: cannot unmarshal {shape} into Go value of type map[string]interface {{}}")
-    if media == MERGE_PATCH:
-        return clone(merge.apply(live, patch))
-    return clone(strategic.apply(live, patch, node))
-
-
-def _apply_json_patch(live: Obj, body: bytes) -> Obj:
-    try:
-        operations = bodies.parse_json(body)
-    except ValueError as error:
-        raise bad_request(f"error decoding patch: {error}") from error
-    patched = jsonpatch.apply(live, operations)
-    try:
-        check_value(patched)
-    except NestingError as error:
-        raise bodies.bad_patch(str(error)) from error
-    return clone(patched)
-
-
-def read_apply(body: bytes) -> Obj:
+def read_apply(body: bytes) -> Loaded:
     """The configuration in the body of an apply."""
     try:
-        patch = parse_yaml(body)
+        loaded = yaml_body.load(body)
     except ValueError as error:
-        raise bad_request(f"error decoding YAML: {error}") from error
-    if not isinstance(patch, dict):
+        raise bad_request(f"error decoding YAML: {yaml_body.TO_JSON}{error}") from error
+    if not isinstance(loaded.value, dict):
         raise bad_request("error decoding YAML: the configuration must be an object")
-    bodies.check_type_meta("Unstructured", patch, body)
-    return patch
+    bodies.check_type_meta("Unstructured", loaded.value, body)
+    return loaded
 
 
 def patch(core: Core, target: Target, media: str, body: bytes, call: Call) -> Patched:
@@ -98,47 +63,77 @@ def patch(core: Core, target: Target, media: str, body: bytes, call: Call) -> Pa
     node = core.registry.node(target.resource)
 
     def change(live: Obj) -> Obj:
-        new = apply_to(media, live, body, node)
-        _decoded(core, target, new, call)
-        return new
+        given = patch_body.read(media, body)
+        new = _typed(core, target, given.apply_to(live, node), given, call)
+        bodies.patched(target.resource, new, call, given.complaints, given.shown)
+        return _completed(target, new)
 
     return Patched(write.update(core, target, change, call))
 
 
-def _decoded(core: Core, target: Target, new: Obj, call: Call) -> None:
-    """What came out of a patch must be an object like any other."""
-    resource = target.resource
-    new.setdefault("kind", resource.kind)
-    new.setdefault("apiVersion", resource.api_version)
-    if (new["kind"], new["apiVersion"]) != (resource.kind, resource.api_version):
-        raise _other_kind(core, new, call)
-    bodies.patched(resource, new, call)
+def _completed(target: Target, new: Obj) -> Obj:
+    """What came out of a patch must be the object that the path names."""
     bodies.check_name(new, target.name, target.namespace)
-    resource.strategy.default(new)
+    target.resource.strategy.default(new)
+    return new
 
 
-def _other_kind(core: Core, new: Obj, call: Call) -> StatusError:
-    """What is wrong with an object that a patch made into one of another kind: as that kind first, then as itself."""
+def _typed(core: Core, target: Target, new: Obj, given: PatchBody, call: Call) -> Obj:
+    """What came out of a patch as an object of the resource's kind and version. Raises StatusError.
+
+    Whether a custom resource is of the right kind is for its validation to say.
+    """
+    resource = target.resource
+    if given.strategic:
+        return {**new, "kind": resource.kind, "apiVersion": resource.api_version}
+    for field in ("kind", "apiVersion"):
+        if not isinstance(said := new.get(field) or "", str):
+            why = f"json: cannot unmarshal {bodies.json_type(said)} into Go struct field .{field} of type string"
+            raise bodies.bad_patch(f"{bodies.NO_KIND}: {why}")
+    if resource.custom:
+        return _custom(new)
+    if not new.get("apiVersion"):
+        # Decoded as what has no version, the object has none of its fields.
+        raise bodies.nameless(target.name)
+    new["kind"] = new.get("kind") or resource.kind
+    said = (new["kind"], new["apiVersion"])
+    if said == (resource.kind, resource.api_version):
+        return new
+    return _of_other_kind(core, target, new, call)
+
+
+def _custom(new: Obj) -> Obj:
+    if not new.get("kind"):
+        raise bodies.bad_patch(bodies.missing_kind(json.dumps(new, sort_keys=True, separators=(",", ":"))))
+    if not new.get("apiVersion"):
+        why = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+        details = {"causes": [{"message": why}]}
+        raise StatusError(500, "InternalError", f"Internal error occurred: {why}", details=details)
+    return new
+
+
+def _of_other_kind(core: Core, target: Target, new: Obj, call: Call) -> Obj:
+    """An object that a patch made into one of another kind: it is decoded as that, and then converted if it can be."""
+    resource = target.resource
     for other in core.registry:
         if (other.kind, other.api_version) == (new["kind"], new["apiVersion"]):
-            try:
-                bodies.patched(other, new, call)
-            except StatusError as error:
-                return error
-            return bodies.bad_patch(f"converting ({other.version}.{other.kind}): unknown conversion")
-    version, kind = json.dumps(new["apiVersion"]), json.dumps(new["kind"])
-    return bodies.bad_patch(f"no kind {kind} is registered for version {version}")
+            bodies.patched(other, new, call)
+            if bodies.stored(other) == bodies.stored(resource):
+                return clone(core.registry.show(resource, core.registry.hide(other, new)))
+    wanted = (resource.group, resource.kind)
+    raise bodies.bad_patch(bodies.unconvertible(core.registry, wanted, new["kind"], new["apiVersion"]))
 
 
-def _apply(core: Core, target: Target, config: Obj, call: Call) -> Patched:
+def _apply(core: Core, target: Target, loaded: Loaded, call: Call) -> Patched:
     live = write.live(core, target)
     if live is None and target.subresource:
         raise target.missing()
 
     def change(before: Obj | None) -> Obj:
-        new = clone(_applied(core, target, before, config, call))
-        _decoded(core, target, new, call)
-        return new
+        new = clone(_applied(core, target, before, loaded.value, call))
+        check_repeated(loaded, call)
+        bodies.patched(target.resource, new, call)
+        return _completed(target, new)
 
     if live is not None:
         return Patched(write.update(core, target, change, call, owned=False))
@@ -147,6 +142,16 @@ def _apply(core: Core, target: Target, config: Obj, call: Call) -> Patched:
         raise _uid_of_nothing(target, new["metadata"]["uid"])
     new["metadata"].pop("resourceVersion", None)
     return Patched(write.create(core, target, new, call, owned=False), created=True)
+
+
+def check_repeated(loaded: Loaded, call: Call) -> None:
+    """Refuse keys that a configuration has several times, or warn of them."""
+    if not loaded.repeated:
+        return
+    if call.validation == "Strict":
+        said = yaml_body.MISTAKES + "\n  ".join(loaded.repeated)
+        raise bad_request(f"error strict decoding YAML: {yaml_body.TO_JSON}{said}")
+    bodies.warn(loaded.repeated, call)
 
 
 def _uid_of_nothing(target: Target, uid: str) -> StatusError:

@@ -18,7 +18,7 @@ from uniteddeployment.embedded.discovery.routes import Route
 from uniteddeployment.embedded.errors import StatusError, bad_request, not_found
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.embedded.requests import answer
-from uniteddeployment.embedded.requests.body import json_error
+from uniteddeployment.embedded.requests.json_body import json_error
 from uniteddeployment.embedded.requests.negotiate import JSON, Accepted
 from uniteddeployment.embedded.requests.options import ListOptions, list_options, resource_version
 from uniteddeployment.embedded.requests.write import Target, live

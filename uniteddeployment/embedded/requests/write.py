@@ -78,9 +78,13 @@ class Target:
     def missing(self) -> StatusError:
         return not_found(self.resource.plural, self.resource.group, self.name)
 
-    def invalid(self, name: str, causes: list[Cause]) -> StatusError:
-        group = self.resource.extra.get("error_group", self.resource.group)
-        return invalid(self.resource.kind, group, name, causes)
+    def invalid(self, obj: Obj, causes: list[Cause]) -> StatusError:
+        """422 for an object, which if it is a custom resource may be of another kind than it should."""
+        name, resource = obj["metadata"].get("name", ""), self.resource
+        if resource.custom:
+            group = obj.get("apiVersion", resource.api_version).rpartition("/")[0]
+            return invalid(obj.get("kind", resource.kind), group, name, causes)
+        return invalid(resource.kind, resource.extra.get("error_group", resource.group), name, causes)
 
 
 def live(core: Core, target: Target) -> Obj | None:
@@ -115,7 +119,7 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     resource.strategy.prepare_create(obj)
     causes = [*meta.check_new(obj, resource.key, custom=resource.custom), *resource.strategy.validate_create(obj)]
     if causes:
-        raise target.invalid(metadata.get("name", ""), causes)
+        raise target.invalid(obj, causes)
     if call.gate is not None:
         call.gate.creating_by_update()
     if asked is not None:
@@ -267,7 +271,7 @@ def update(
     meta.tidy(new["metadata"])
     causes = [*meta.check_update(new, before), *strategy.validate_update(new, before, target.subresource)]
     if causes:
-        raise target.invalid(target.name, causes)
+        raise target.invalid(new, causes)
     if asked is not None:
         asked.check(new, partial(_objects, core))
     call.warnings += strategy.warnings(new, before)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from uniteddeployment.embedded.apimachinery.json_document import Document, distinct, duplicates
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.crd.definition.decoding import decode
 from uniteddeployment.embedded.crd.definition.validation import check_definition, check_names, check_update
@@ -15,6 +16,10 @@ class DefinitionStrategy:
     def conform(self, obj: Obj) -> Sequence[str]:
         """Decode as the real server does."""
         return decode(obj)
+
+    def complaints(self, document: Document, unknown: Sequence[str]) -> Sequence[str]:
+        """Fields that come several times, and then what is unknown."""
+        return [*distinct(duplicates(document)), *unknown]
 
     def default(self, obj: Obj) -> None:
         """Names that follow from the kind, and no conversion."""

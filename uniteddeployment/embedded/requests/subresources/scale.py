@@ -13,9 +13,10 @@ from uniteddeployment.embedded.managed_fields import field_manager as managed
 from uniteddeployment.embedded.managed_fields import scale as scaled
 from uniteddeployment.embedded.requests import body as bodies
 from uniteddeployment.embedded.requests import patch as patches
-from uniteddeployment.embedded.requests import write
+from uniteddeployment.embedded.requests import patch_body, write
 from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.write import Target
+from uniteddeployment.embedded.requests.yaml_body import Loaded
 from uniteddeployment.embedded.schema.node import node_of
 from uniteddeployment.embedded.storage.state import Core
 
@@ -217,18 +218,20 @@ def patch(core: Core, target: Target, media: str, raw: bytes, call: Call) -> Obj
     bodies.check_size(raw)
     if media == patches.APPLY_PATCH:
         return _apply(core, target, patches.read_apply(raw), call)
-    new = patches.apply_to(media, get(core, target), raw, _NODE)
+    scale = get(core, target)
+    new = patch_body.read(media, raw).apply_to(scale, _NODE)
     bodies.check_parts(KIND, new)
     new.setdefault("spec", {})
     return update(core, target, new, call)
 
 
-def _apply(core: Core, target: Target, config: Obj, call: Call) -> Obj:
+def _apply(core: Core, target: Target, loaded: Loaded, call: Call) -> Obj:
     """Server-side apply of a Scale."""
-    paths = _paths(target)
+    paths, config = _paths(target), loaded.value
 
     def change(live: Obj) -> Obj:
         applied = managed.apply(_owned_scale(paths, live), config, force=call.force, **_ownership(core, call))
+        patches.check_repeated(loaded, call)
         bodies.check_name(config, target.name, target.namespace)
         return _with(live, target, clone(applied))
 
