@@ -125,6 +125,25 @@ def test_documents_link_to_files_and_headings_that_exist() -> None:
     assert not broken
 
 
+def test_files_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    package = ROOT / "uniteddeployment"
+    named = re.findall(r"`((?:planning|kube|fleet|controller|cli|embedded)/[\w/.]*)`", text)
+    assert named
+    assert [path for path in named if not (package / path).exists()] == []
+    tree = re.search(r"^uniteddeployment/\n((?: {4}.*\n)+)", text, re.MULTILINE)
+    assert tree is not None
+    folder = package
+    for line in tree[1].splitlines():
+        names_of_line = re.findall(r"[\w]+(?:/|\.py)", line[:28])
+        if not line.startswith(" " * 8):
+            folder = package / names_of_line[0]
+            assert folder.is_dir(), line
+            continue
+        assert names_of_line, line
+        assert all((folder / name).exists() for name in names_of_line), line
+
+
 def anchors(document: Path) -> set[str]:
     """The anchors of the headings of a document, as code hosts derive them."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
