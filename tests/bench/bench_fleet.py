@@ -24,6 +24,7 @@ from tests.support.processes import Process, ud
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.kube import kubeconfig
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound, TooManyRequests
 from uniteddeployment.kube.meta import PartialObject
@@ -200,7 +201,7 @@ class Watcher:
                         self.updated.add((name, one.metadata.name))
                 self.stirred.set()
 
-            self.tasks.append(asyncio.create_task(Reflector(client, STATEFULSETS, Workload, on_change=note).run()))
+            self.tasks.append(asyncio.create_task(Reflector(client, STATEFULSETS, Workload, Cache(note)).run()))
 
     async def until(self, condition: Any, seconds: float = 120.0) -> None:
         async with asyncio.timeout(seconds):

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.meta import ObjectMeta
 from uniteddeployment.kube.reflector import Reflector
@@ -113,7 +114,7 @@ async def _measure() -> tuple[float, float, int]:
         if new is not None:
             keys.add(new.metadata.name)
 
-    reflector = Reflector(Client(transport, "bench"), STATEFULSETS, Workload, on_change=changed)
+    reflector = Reflector(Client(transport, "bench"), STATEFULSETS, Workload, Cache(changed))
     started = time.process_time()
     task = asyncio.create_task(reflector.run())
     await reflector.synced.wait()

@@ -20,6 +20,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from uniteddeployment.kube import kubeconfig, requests
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from uniteddeployment.kube.meta import ObjectMeta, PartialObject, micro_time, utc_now
@@ -194,7 +195,7 @@ class Kubelets:
         self._addresses = _addresses()
         self._due: dict[str, float] = {}
         self._queue: WorkQueue[Key] = WorkQueue()
-        self._pods = Reflector(client, PODS, Pod, on_change=self._changed)
+        self._pods = Reflector(client, PODS, Pod, Cache(self._changed))
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -268,7 +269,7 @@ class Kubelets:
                 self._queue.done(key)
 
     async def _sync(self, key: Key) -> None:
-        pod = self._pods.store.get(key)
+        pod = self._pods.cache.objects.get(key)
         if pod is None or (pod.status.phase in ENDED and not pod.metadata.deletion_timestamp):
             return
         if not pod.spec.node_name:

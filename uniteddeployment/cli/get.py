@@ -15,6 +15,7 @@ from uniteddeployment.cli.tree import View
 from uniteddeployment.cli.where import Where, check, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.reflector import Reflector
@@ -143,7 +144,7 @@ async def _watch(query: Query, *, wide: bool) -> None:
             client,
             UNITED_DEPLOYMENTS,
             Shown,
-            on_change=lambda _old, _new: changed.set(),
+            Cache(lambda _old, _new: changed.set()),
             namespace=query.where.namespace,
             label_selector=query.selector or None,
             field_selector=f"metadata.name={query.names[0]}" if len(query.names) == 1 else None,
@@ -161,8 +162,8 @@ async def _redraw(reflector: Reflector[Shown], changed: asyncio.Event, query: Qu
     screen = Screen()
 
     def lines() -> Lines:
-        keys = sorted(key for key in reflector.store if query.includes(key[1]))
-        return _lines(screen, query, [reflector.store[key].as_dict() for key in keys], wide=wide)
+        keys = sorted(key for key in reflector.cache.objects if query.includes(key[1]))
+        return _lines(screen, query, [reflector.cache.objects[key].as_dict() for key in keys], wide=wide)
 
     async with screen.live(lines) as redraw:
         while True:

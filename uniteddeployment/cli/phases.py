@@ -13,6 +13,7 @@ from uniteddeployment.cli import samples
 from uniteddeployment.cli.fleet import NAMESPACE, Fleet
 from uniteddeployment.cli.get import Shown
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import from_values
 from uniteddeployment.kube.reflector import Reflector
@@ -118,7 +119,7 @@ class Stage:
 
     async def follow(self) -> None:
         """Keep ``current`` up to date until cancelled."""
-        await Reflector(self._client, UNITED_DEPLOYMENTS, Shown, on_change=self._note, namespace=NAMESPACE).run()
+        await Reflector(self._client, UNITED_DEPLOYMENTS, Shown, Cache[Shown](self._note), namespace=NAMESPACE).run()
 
     def _note(self, _old: Shown | None, new: Shown | None) -> None:
         self.current = new.as_dict() if new is not None else None

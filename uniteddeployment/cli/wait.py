@@ -12,6 +12,7 @@ from uniteddeployment.cli.terminal import say
 from uniteddeployment.cli.where import Where, check, connected
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.reflector import Reflector
@@ -86,7 +87,7 @@ async def _wait(where: Where, names: Sequence[str], wanted: Sequence[State], lim
                 client,
                 UNITED_DEPLOYMENTS,
                 Shown,
-                on_change=waiter.note,
+                Cache[Shown](waiter.note),
                 namespace=where.namespace,
                 field_selector=f"metadata.name={names[0]}" if len(names) == 1 else None,
             )

@@ -49,7 +49,7 @@ class HostWriter:
                 noted = await self._client.merge_patch(
                     UNITED_DEPLOYMENTS, subject.name, patch, Stored, namespace=subject.namespace
                 )
-                self._host.keep_answer(noted, "annotations")
+                self._host.merge_answer(noted, "annotations")
             case CheckOrphaning():
                 await self._check_orphaning(subject)
             case RemoveFinalizer():
@@ -82,7 +82,7 @@ class HostWriter:
                 raise
             return
         if names.FINALIZER in finalizers:
-            self._host.keep_answer(answer, "finalizers")
+            self._host.merge_answer(answer, "finalizers")
 
     async def _own_revision(self, subject: Subject, name: str) -> None:
         """Not if the application is being deleted by now: then the missing reference says that its workloads stay."""
@@ -96,14 +96,14 @@ class HostWriter:
             CONTROLLERREVISIONS, StoredRevision, namespace=subject.namespace, label_selector=selector
         )
         for revision in found:
-            self._host.keep_revision(revision)
+            self._host.merge_revision(revision)
         self._host.orphaning_was_checked(subject.uid)
 
     async def _patch_revision(self, subject: Subject, name: str, patch: dict[str, Any]) -> None:
         revision = await self._client.merge_patch(
             CONTROLLERREVISIONS, name, patch, StoredRevision, namespace=subject.namespace
         )
-        self._host.keep_revision(revision)
+        self._host.merge_revision(revision)
 
     async def _create_revision(self, subject: Subject, step: CreateRevision) -> None:
         body = {
@@ -135,7 +135,7 @@ class HostWriter:
             made = await self._client.create(CONTROLLERREVISIONS, body, StoredRevision, namespace=subject.namespace)
         except errors.AlreadyExists:
             made = await self._client.get(CONTROLLERREVISIONS, step.name, StoredRevision, namespace=subject.namespace)
-        self._host.keep_revision(made)
+        self._host.merge_revision(made)
 
 
 def _owner(subject: Subject) -> dict[str, Any]:

@@ -60,11 +60,11 @@ class MemberWriter:
         match step:
             case Apply(adopt=True):
                 stored = await adopt(member, resource, subject, step)
-                member.cache.keep(step.kind, stored)
+                member.cache.merge(step.kind, stored)
                 memory.generations[noted] = stored.metadata.generation
             case Apply(create=True):
                 stored = await self._create(subject, member, resource, step)
-                member.cache.keep(step.kind, stored)
+                member.cache.merge(step.kind, stored)
                 if stored.metadata.generation == 1:
                     # One that was there already may have been changed since we created it: the next plan looks (I9).
                     memory.generations[noted] = stored.metadata.generation
@@ -72,11 +72,11 @@ class MemberWriter:
                 return await self._inspect(subject, member, step, memory)
             case Apply():
                 stored = await self._apply(subject, member, resource, step)
-                member.cache.keep(step.kind, stored)
+                member.cache.merge(step.kind, stored)
                 memory.generations[noted] = stored.metadata.generation
             case Scale():
                 scaled = await self._scale(subject, member, resource, step)
-                member.cache.keep(step.kind, scaled)
+                member.cache.merge(step.kind, scaled)
                 memory.generations[noted] = scaled.metadata.generation
             case Delete():
                 await self._delete(subject, member, resource, step)
@@ -98,7 +98,7 @@ class MemberWriter:
             found = await self._apply(subject, member, resource, replace(step, body=body))
         else:
             found = _decoded(live, step)
-        member.cache.keep(step.kind, found)
+        member.cache.merge(step.kind, found)
         memory.generations[step.ref.key] = found.metadata.generation
         if not step.drift or not changed:
             return Written(changed=bool(changed))
@@ -148,7 +148,7 @@ class MemberWriter:
                 )
             except errors.Conflict:
                 looked = await member.client.get(resource, step.name, Workload, namespace=subject.namespace)
-                member.cache.keep(step.kind, looked)
+                member.cache.merge(step.kind, looked)
                 found = looked if looked.metadata.uid == found.metadata.uid else None
             else:
                 return _scaled(found, step.replicas, answer.metadata.resource_version)
@@ -197,7 +197,7 @@ class MemberWriter:
         # The object is gone, or another one has its name: the watch shows that, and the next plan works on it.
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             stored = await member.client.merge_patch(resource, step.name, patch, Workload, namespace=subject.namespace)
-            member.cache.keep(step.kind, stored)
+            member.cache.merge(step.kind, stored)
 
 
 def _app_key(subject: Subject) -> AppKey:

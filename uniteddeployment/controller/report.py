@@ -106,7 +106,7 @@ class Reporter:
         except (errors.KubeError, msgspec.MsgspecError) as error:
             _log.warning("status not written", key=subject.key, error=str(error))
             return False
-        self._host.keep_answer(stored, "status")
+        self._host.merge_answer(stored, "status")
         return True
 
 

@@ -1,125 +1,149 @@
-"""What one cluster shows of our applications, indexed by application. Fed by watches and by the answers to our writes.
+"""The workloads and pods of one cluster that carry our label, indexed by application.
 
-An answer to a write is as good as the watch event that will follow it, and earlier. So the two are merged by resource
-version: what is older than what is here is dropped, and no plan is made on what we know to be out of date (I9).
+The objects are in one :class:`~uniteddeployment.kube.cache.Cache` per resource, filled by watches and by the answers to
+our writes, so no plan is made from a state that is known to be outdated (I9). The indexes here hold only their keys.
 """
 
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from uniteddeployment.kube.tombstones import Tombstones, newer
+from uniteddeployment.kube.cache import Cache
+from uniteddeployment.kube.index import Index
+from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.observed import Metadata, Pod, PodMetadata, PodTally, Workload, tally
 from uniteddeployment_api import names
+
+MOST_WORKLOADS, MOST_PODS = 50_000, 150_000
+"""How many workloads of a kind and how many of our pods a cluster may have. Kubernetes is built for 150,000 pods."""
 
 AppKey = tuple[str, str]
 """(namespace, value of the name label)"""
 
 
 class MemberCache:
-    """Workloads and pods of one cluster that carry our label."""
+    """The cached objects of one cluster.
+
+    ``changed`` is called with the application of each change that a watch shows, and ``touched`` for each change, also
+    for those by answers to our writes.
+    """
 
     def __init__(self, changed: Callable[[AppKey], None], *, touched: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
         self._touched = touched
-        """Called for each change of what is here, also for those that come with the answers to our writes."""
-        self._workloads: dict[AppKey, dict[tuple[str, str], Workload]] = {}
-        self._pods: dict[AppKey, dict[str, dict[str, Pod]]] = {}
-        self._tallies: dict[AppKey, dict[str, PodTally]] = {}
-        self._gone = Tombstones()
+        self._workloads_of = {kind.name: Index(_application) for kind in KINDS}
+        self._pods_of = _PodIndex()
+        self.workload_caches: Mapping[str, Cache[Workload]] = {
+            name: Cache(self._object_changed, indexes=(index,), adapt=_with_kind(name), most=MOST_WORKLOADS)
+            for name, index in self._workloads_of.items()
+        }
+        """Kind -> its workloads."""
+        self.pod_cache: Cache[Pod] = Cache(self._object_changed, indexes=(self._pods_of,), most=MOST_PODS)
+        self._pods_of.pods = self.pod_cache
 
-    def __contains__(self, key: object) -> bool:
+    def __contains__(self, application: object) -> bool:
         """Whether an application has something here."""
-        return key in self._workloads or key in self._pods
+        return application in self._pods_of or any(application in index for index in self._workloads_of.values())
 
-    def workloads(self, key: AppKey) -> tuple[Workload, ...]:
-        found = self._workloads.get(key)
-        return tuple(found[name] for name in sorted(found)) if found else ()
+    def workloads(self, application: AppKey) -> tuple[Workload, ...]:
+        """The workloads of an application, sorted by kind and name."""
+        return tuple(
+            workload
+            for kind, index in sorted(self._workloads_of.items())
+            if application in index
+            for workload in self.workload_caches[kind].select(index.keys(application))
+        )
 
-    def workload(self, key: AppKey, kind: str, name: str) -> Workload | None:
-        return self._workloads.get(key, {}).get((kind, name))
+    def workload(self, application: AppKey, kind: str, name: str) -> Workload | None:
+        """The workload of an application with this kind and name."""
+        found = self.workload_caches[kind].get((application[0], name))
+        return found if found is not None and _application(found) == application else None
 
-    def pods(self, key: AppKey) -> Mapping[str, PodTally]:
-        """Subset -> its pods, counted; only what changed since the last time is counted again."""
-        found = self._pods.get(key)
-        if found is None:
+    def pods(self, application: AppKey) -> Mapping[str, PodTally]:
+        """Subset -> its pods, counted; only subsets that have changed since the last call are counted again."""
+        return self._pods_of.tallies(application)
+
+    def merge(self, kind: str, workload: Workload) -> bool:
+        """Store the answer to a request unless the cached copy is at least as new; return True if stored."""
+        stored = self.workload_caches[kind].merge(workload)
+        if stored:
+            self._touched()
+        return stored
+
+    def expect_deletion(self, application: AppKey, kind: str, name: str, uid: str) -> None:
+        """Mark a workload whose deletion was requested, so that it is not requested again before its event comes."""
+        cached = self.workload(application, kind, name)
+        if cached is not None and cached.metadata.uid == uid and cached.metadata.deletion_timestamp is None:
+            self.workload_caches[kind].amend((application[0], name), cached.going())
+
+    def _object_changed(self, old: Workload | Pod | None, new: Workload | Pod | None) -> None:
+        self._touched()
+        state = new or old
+        if state is None:
+            return
+        application = _application(state)
+        self._changed(application)
+        if old is not None and old.metadata.labels != state.metadata.labels and _application(old) != application:
+            self._changed(_application(old))
+
+
+class _PodIndex:
+    """The names of pods by application and subset, and their counts while nothing changes."""
+
+    pods: Cache[Pod]
+
+    def __init__(self) -> None:
+        self._names: dict[AppKey, dict[str, dict[str, None]]] = {}
+        self._tallies: dict[AppKey, dict[str, PodTally]] = {}
+
+    def __contains__(self, application: object) -> bool:
+        return application in self._names
+
+    def tallies(self, application: AppKey) -> Mapping[str, PodTally]:
+        subsets = self._names.get(application)
+        if subsets is None:
             return {}
-        tallies = self._tallies.setdefault(key, {})
-        for subset, pods in found.items():
+        tallies = self._tallies.setdefault(application, {})
+        for subset, pods in subsets.items():
             if subset not in tallies:
-                tallies[subset] = tally(pods.values())
+                tallies[subset] = tally(self.pods.objects[application[0], name] for name in pods)
         return dict(tallies)
 
-    def workload_changed(self, kind: str, old: Workload | None, new: Workload | None) -> None:
-        """A watch event. ``kind`` is given, since objects in lists do not say it."""
+    def update(self, old: Pod | None, new: Pod | None) -> None:
+        if old is not None and new is not None and old.metadata.labels == new.metadata.labels:
+            self._recount(_application(new), new.subset)
+            return
+        if old is not None:
+            self._remove(_application(old), old.subset, old.metadata.name)
         if new is not None:
-            # Watch events come in order: what they show again lost our labels for a while and was never deleted.
-            self._gone.discard(new.metadata)
-            if self.keep(kind, new):
-                self._changed(_key(new.metadata))
-        elif old is not None:
-            self.drop(kind, old)
-            self._changed(_key(old.metadata))
+            application = _application(new)
+            self._names.setdefault(application, {}).setdefault(new.subset, {})[new.metadata.name] = None
+            self._recount(application, new.subset)
 
-    def keep(self, kind: str, workload: Workload) -> bool:
-        """Put it in unless what is here is as new; says whether it did."""
-        if self._gone.cover(workload.metadata):
-            return False
-        key = _key(workload.metadata)
-        entry = (kind, workload.metadata.name)
-        known = self._workloads.get(key, {}).get(entry)
-        if known is not None and known.metadata.as_new_as(workload.metadata):
-            return False
-        if workload.kind != kind:
-            workload = msgspec.structs.replace(workload, kind=kind)
-        self._workloads.setdefault(key, {})[entry] = workload
-        self._touched()
-        return True
+    def _recount(self, application: AppKey, subset: str) -> None:
+        if tallies := self._tallies.get(application):
+            tallies.pop(subset, None)
 
-    def drop(self, kind: str, workload: Workload) -> None:
-        """It is gone as of the resource version that it has here; an answer to a write may have shown a later state."""
-        self._touched()
-        self._gone.add(workload.metadata)
-        key = _key(workload.metadata)
-        known = self._workloads.get(key, {})
-        entry = (kind, workload.metadata.name)
-        here = known.get(entry)
-        if here is None or here.metadata.uid != workload.metadata.uid:
-            return
-        if newer(here.metadata.resource_version, workload.metadata.resource_version):
-            return
-        del known[entry]
-        if not known:
-            del self._workloads[key]
-
-    def expect_deletion(self, key: AppKey, kind: str, name: str, uid: str) -> None:
-        """We have asked for its deletion, and the event that says so is on its way: nobody need ask again."""
-        known = self._workloads.get(key, {})
-        here = known.get((kind, name))
-        if here is not None and here.metadata.uid == uid and here.metadata.deletion_timestamp is None:
-            known[kind, name] = here.going()
-
-    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        """A watch event."""
-        pod = new or old
-        if pod is None:
-            return
-        self._touched()
-        key = _key(pod.metadata)
-        subsets = self._pods.setdefault(key, {})
-        pods = subsets.setdefault(pod.subset, {})
-        if new is not None:
-            pods[new.metadata.name] = new
-        else:
-            pods.pop(pod.metadata.name, None)
-        self._tallies.get(key, {}).pop(pod.subset, None)
-        if not pods:
-            del subsets[pod.subset]
+    def _remove(self, application: AppKey, subset: str, name: str) -> None:
+        self._recount(application, subset)
+        subsets = self._names[application]
+        del subsets[subset][name]
+        if not subsets[subset]:
+            del subsets[subset]
         if not subsets:
-            del self._pods[key]
-            self._tallies.pop(key, None)
-        self._changed(key)
+            del self._names[application]
+            self._tallies.pop(application, None)
 
 
-def _key(metadata: Metadata | PodMetadata) -> AppKey:
+def _with_kind(kind: str) -> Callable[[Workload], Workload]:
+    """Set the kind, since objects in lists do not have one, and those of OpenKruise may share one with Kubernetes'."""
+
+    def adapted(workload: Workload) -> Workload:
+        return workload if workload.kind == kind else msgspec.structs.replace(workload, kind=kind)
+
+    return adapted
+
+
+def _application(state: Workload | Pod) -> AppKey:
+    metadata: Metadata | PodMetadata = state.metadata
     return metadata.namespace, metadata.labels.get(names.LABEL_NAME, "")

@@ -1,4 +1,4 @@
-"""The status of one Cluster object, written until what is stored is what is known."""
+"""Writes the status of one Cluster object until the stored status is the wanted one."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -33,29 +33,35 @@ _REASONS = {
 
 
 class ClusterStatus:
-    """Writes the status of one Cluster. ``wanted`` gives what it should be, from what is stored; None if nothing."""
+    """Writes the status of one Cluster.
+
+    ``stored`` returns the cached object, ``answered`` takes the answers to writes, and ``wanted`` returns the status to
+    have, given the stored one; None if it is not known.
+    """
 
     def __init__(
-        self, host: Client, cluster: ClusterObject, wanted: Callable[[Mapping[str, Any]], dict[str, Any] | None]
+        self,
+        host: Client,
+        cluster: ClusterObject,
+        *,
+        stored: Callable[[], ClusterObject | None],
+        answered: Callable[[ClusterObject], None],
+        wanted: Callable[[Mapping[str, Any]], dict[str, Any] | None],
     ) -> None:
         self._host = host
-        self._stored = cluster
-        """As it was last seen, by a watch event or by the answer to a write of ours. Only its status counts."""
+        self._cluster = cluster.metadata
+        self._stored = stored
+        self._answered = answered
         self._wanted = wanted
         self._backoff = Backoff()
         self._due = False
         self._writing = False
         self._problem = ""
 
-    def seen(self, cluster: ClusterObject) -> None:
-        """A watch event; one that is older than the answer to our last write is not news."""
-        if not self._stored.metadata.as_new_as(cluster.metadata):
-            self._stored = cluster
-
     async def write(self) -> None:
-        """Returns when what is stored is what is wanted, or at once if that is under way already.
+        """Write until the stored status is the wanted one. Return at once if a write is under way: it goes on to that.
 
-        There is one write at a time: of two, the wrong one could be the last.
+        There is one write at a time, since of two at once the outdated one could be the last.
         """
         self._due = True
         if self._writing:
@@ -72,39 +78,41 @@ class ClusterStatus:
 
     async def note_uid(self, uid: str) -> None:
         """Write at once which cluster it stands for. Raises KubeError."""
-        if self._stored.uid != uid:
-            self.seen(await self._patch({"clusterUID": uid}))
+        stored = self._stored()
+        if stored is None or stored.uid != uid:
+            await self._patch({"clusterUID": uid})
 
     async def _write_once(self) -> bool:
-        """Says whether there is nothing left to write."""
-        stored = self._stored.status
-        status = self._wanted(stored)
-        if status is None or _undated(status) == _undated(stored):
+        """Return whether nothing is left to write."""
+        stored = self._stored()
+        if stored is None or stored.metadata.uid != self._cluster.uid:
+            return True
+        status = self._wanted(stored.status)
+        if status is None or _undated(status) == _undated(stored.status):
             return True
         try:
-            answer = await self._patch(status)
+            await self._patch(status)
         except NotFound:
             return True
         except KubeError as error:
             if str(error) != self._problem:
-                _log.warning("cluster status not written", cluster=self._stored.key, error=str(error))
+                _log.warning("cluster status not written", cluster=stored.key, error=str(error))
             self._problem = str(error)
             return False
         self._problem = ""
-        self.seen(answer)
         return True
 
-    async def _patch(self, status: Mapping[str, Any]) -> ClusterObject:
-        meta = self._stored.metadata
-        return await self._host.merge_patch(
+    async def _patch(self, status: Mapping[str, Any]) -> None:
+        answer = await self._host.merge_patch(
             CLUSTERS,
-            meta.name,
-            {"metadata": {"uid": meta.uid}, "status": status},
+            self._cluster.name,
+            {"metadata": {"uid": self._cluster.uid}, "status": status},
             ClusterObject,
-            namespace=meta.namespace,
+            namespace=self._cluster.namespace,
             subresource="status",
             priority=Priority.BACKGROUND,
         )
+        self._answered(answer)
 
 
 def build(
@@ -118,9 +126,10 @@ def build(
     uid: str = "",
     reason: str = "",
 ) -> dict[str, Any]:
-    """The status of a Cluster that stands like this. ``uid`` is that of its cluster; ``reason`` is more than ``reach``.
+    """The status of a Cluster in this state.
 
-    What the cluster has told about itself stays until it tells something else.
+    ``uid`` is that of its cluster. ``reason`` replaces the reason that follows from ``reach``. The version and the
+    number of nodes stay as stored until the cluster reports others.
     """
     time = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {Reach.READY: "True", Reach.OFFLINE: "Unknown"}.get(reach, "False")
@@ -150,5 +159,5 @@ def build(
 
 
 def _undated(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status without the time that changes with each write."""
+    """A status without the time that differs in each write."""
     return {**status, "lastProbeTime": None}

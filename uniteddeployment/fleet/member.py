@@ -46,8 +46,6 @@ UNDECIDED_SECONDS = 15.0
 """How long a cluster may take to show everything before that counts as trouble, and is told."""
 WATCH_GRACE_SECONDS = 10.0
 """How long watches may fail, in a cluster that answers otherwise, before what it shows counts as out of date."""
-MOST_WORKLOADS, MOST_PODS = 50_000, 150_000
-"""How many workloads of a kind and how many pods of ours a cluster may have; Kubernetes is built for 150,000 pods."""
 LONGEST_VERSION = 64
 """Characters of the version of an API server."""
 MOST_NODES = 1_000_000
@@ -126,12 +124,11 @@ class Member:
             client,
             PODS,
             Pod,
-            on_change=self.cache.pod_changed,
+            self.cache.pod_cache,
             namespace=namespace,
             label_selector=names.LABEL_NAME,
             on_synced=self.suspect,
             on_state=self._connection_changed,
-            most=MOST_PODS,
             before_list=self._identify,
         )
         self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [*self._kinds.values(), pods]
@@ -142,21 +139,17 @@ class Member:
         """Those without which what the cluster shows is not known; kinds of a provider stand for themselves."""
 
     def _workloads(self, kind: Kind, namespace: str | None) -> Reflector[Workload]:
-        def changed(old: Workload | None, new: Workload | None) -> None:
-            self.cache.workload_changed(kind.name, old, new)
-
         return Reflector(
             self.client,
             RESOURCES[kind.name],
             Workload,
-            on_change=changed,
+            self.cache.workload_caches[kind.name],
             namespace=namespace,
             label_selector=names.LABEL_NAME,
             on_synced=self.suspect,
             on_state=self._connection_changed,
             before_list=self._identify,
             optional=bool(kind.provider),
-            most=MOST_WORKLOADS,
         )
 
     @property

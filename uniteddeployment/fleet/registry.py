@@ -23,6 +23,7 @@ from uniteddeployment.fleet.entry import Entry, Problem
 from uniteddeployment.fleet.member import FIRST_PAUSE, LONGEST_PAUSE, Member
 from uniteddeployment.fleet.registrar import Registrar
 from uniteddeployment.kube.backoff import Backoff
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError
 from uniteddeployment.kube.errors import KubeError
@@ -75,9 +76,8 @@ class Fleet:
         self._tasks: asyncio.TaskGroup | None = None
         self._stirred = asyncio.Event()
         self._local = self._member(HOST, host)
-        self._clusters = Reflector(
-            host, CLUSTERS, ClusterObject, on_change=self._cluster_changed, on_synced=self._stirred.set
-        )
+        self._cluster_cache: Cache[ClusterObject] = Cache(self._cluster_changed)
+        self._clusters = Reflector(host, CLUSTERS, ClusterObject, self._cluster_cache, on_synced=self._stirred.set)
 
     @property
     def synced(self) -> bool:
@@ -179,21 +179,33 @@ class Fleet:
         if known is not None and same:
             entry.held, entry.status = known.held, known.status
         elif not self._read_only:
-            entry.status = ClusterStatus(self._host, new, partial(self._status, new.key, new.metadata.uid))
-        if entry.status is not None:
-            entry.status.seen(new)
+            entry.status = self._status_of(new)
         self._entries[new.key] = entry
         self._registrar.changed()
 
     def _status_changed(self, entry: Entry, new: ClusterObject) -> None:
         """Another process may have decided for which cluster a Cluster is used."""
         entry.cluster = new
-        if entry.status is not None:
-            entry.status.seen(new)
-            self._report(entry)
+        self._report(entry)
         if new.uid and new.uid != entry.held:
             entry.held = new.uid
             self._registrar.changed()
+
+    def _status_of(self, cluster: ClusterObject) -> ClusterStatus:
+        cached = self._cluster_cache
+        return ClusterStatus(
+            self._host,
+            cluster,
+            stored=lambda: cached.get((cluster.metadata.namespace, cluster.metadata.name)),
+            answered=self._status_answered,
+            wanted=partial(self._status, cluster.key, cluster.metadata.uid),
+        )
+
+    def _status_answered(self, answer: ClusterObject) -> None:
+        """The answer may show changes by others as well, and its watch event will show nothing new."""
+        old = self._cluster_cache.get((answer.metadata.namespace, answer.metadata.name))
+        if self._cluster_cache.merge(answer):
+            self._cluster_changed(old, answer)
 
     def _drop(self, key: str) -> None:
         entry = self._entries.pop(key, None)

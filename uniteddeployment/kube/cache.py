@@ -1,165 +1,234 @@
-"""The copy of a collection that a reflector keeps, and how changes and lists go into it.
+"""The cached copy of one collection: the newest known state of each object.
 
-No I/O and no time: what comes in are decoded events and lists, what goes out are calls of ``on_change`` with old and
-new. For a deletion, ``old`` has the resource version of the deletion, as in the watch event. An object that does not
-decode is noted in ``malformed`` and its last good state stays, for what we knew is better than nothing (I8).
+A reflector puts in watch events and lists, and whoever writes puts in the answers (:meth:`Cache.merge`). An answer is
+as good as the watch event that follows it, and earlier. Three rules keep the newest state (I9):
+
+* Lists and watches come in order, so the cache is complete up to a resource version. An answer up to that version is
+  outdated: the cache has a newer state, or the object was deleted.
+* A later answer is stored unless the cached copy is at least as new.
+* Until its watch event comes, a stored answer is ahead of the watch: older events and lists do not replace it.
+
+An object that cannot be decoded is noted in ``undecodable``, and its last good state stays (I8). There is no I/O and no
+time here.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
 
-import msgspec
 import structlog
 
-from uniteddeployment.kube.errors import TooMany
-from uniteddeployment.kube.meta import HasMeta
+from uniteddeployment.kube.index import Indexer
+from uniteddeployment.kube.meta import HasMeta, Identified
+from uniteddeployment.kube.snapshot import Snapshot, check_size, check_undecodable
+from uniteddeployment.kube.versions import newer
 from uniteddeployment.kube.watch import DELETED, Change, Key
 
 T = TypeVar("T", bound=HasMeta)
 
-MOST_MALFORMED = 1000
-"""How many objects that do not decode are noted, of a collection whose size is limited."""
 _LOGGED, _LOGGED_EVERY = 100, 1000
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(slots=True)
-class Snapshot(Generic[T]):
-    """A list as it comes in."""
-
-    objects: dict[Key, T] = field(default_factory=dict)
-    odd: dict[Key, str] = field(default_factory=dict)
-    version: str = ""
-    most: int | None = None
-    """How many objects it may have; any number if None."""
-
-    def put(self, found: T) -> None:
-        """Raises TooMany."""
-        meta = found.metadata
-        key = (meta.namespace, meta.name)
-        self.odd.pop(key, None)
-        self.objects[key] = found
-        check_size(len(self.objects), self.most)
-
-    def take(self, event: Change[T]) -> None:
-        """Raises TooMany."""
-        if event.type == DELETED:
-            meta = event.object.metadata
-            self.odd.pop((meta.namespace, meta.name), None)
-            self.objects.pop((meta.namespace, meta.name), None)
-        else:
-            self.put(event.object)
-
-    def skip(self, kind: str, key: Key, why: str) -> None:
-        """Raises TooMany."""
-        if kind == DELETED:
-            self.objects.pop(key, None)
-            self.odd.pop(key, None)
-        else:
-            self.odd[key] = why
-            check_malformed(len(self.odd), self.most)
-
-
-def check_size(count: int, most: int | None) -> None:
-    """Raises TooMany."""
-    if most is not None and count > most:
-        raise TooMany(f"there are more than {most} objects, and no more are kept")
-
-
-def check_malformed(count: int, most: int | None) -> None:
-    """Raises TooMany. Forgetting which objects cannot be read would make them look deleted."""
-    if most is not None and count > MOST_MALFORMED:
-        raise TooMany(f"more than {MOST_MALFORMED} objects cannot be read")
-
-
 class Cache(Generic[T]):
-    """The objects by namespace and name. ``what`` is how log lines call the collection.
+    """The objects of one collection by namespace and name.
 
-    ``most`` is how many objects are kept; changes that would make it more raise TooMany.
+    ``on_change(old, new)`` is called for each change that a watch or a list shows, and not for answers to writes: the
+    writer knows of those. ``old`` and ``new`` may have different uids, if a deletion in between was missed.
+
+    ``indexes`` follow every change, before ``on_change``. ``adapt`` is applied to each object before it is stored; it
+    must not change the metadata. ``most`` is how many objects watches and lists may add; one more raises TooMany.
     """
 
     def __init__(
-        self, on_change: Callable[[T | None, T | None], None], what: dict[str, str], *, most: int | None = None
+        self,
+        on_change: Callable[[T | None, T | None], None] = lambda _old, _new: None,
+        *,
+        indexes: Sequence[Indexer[T]] = (),
+        adapt: Callable[[T], T] | None = None,
+        most: int | None = None,
     ) -> None:
-        self.store: dict[Key, T] = {}
-        self.malformed: dict[Key, str] = {}
-        self.malformed_total = 0
+        self.objects: dict[Key, T] = {}
+        """Read it at will, and never write it."""
+        self.version = ""
+        """The resource version up to which the cache is complete; empty before the first list."""
+        self.undecodable: dict[Key, str] = {}
+        """Key -> why the object cannot be decoded."""
+        self.undecodable_total = 0
+        """How often an object could not be decoded."""
+        self.log_names: dict[str, str] = {}
+        """Names the collection in log lines; set by the reflector."""
+        self.most = most
         self._on_change = on_change
-        self._what = what
-        self._most = most
+        self._indexes = indexes
+        self._adapt = adapt
+        self._ahead: set[Key] = set()
+        """Objects whose cached state is from an answer, and whose watch event has not come yet."""
+
+    def get(self, key: Key) -> T | None:
+        """The object with this namespace and name."""
+        return self.objects.get(key)
+
+    def select(self, keys: Iterable[Key]) -> list[T]:
+        """The objects with these keys, sorted by key. Every key must be cached, as those in an index are."""
+        return [self.objects[key] for key in sorted(keys)]
+
+    def merge(self, answer: T) -> bool:
+        """Store the answer to a request unless the cache is at least as new; return True if stored.
+
+        ``on_change`` is not called. An answer whose order is not known is not stored; its watch event will come.
+        """
+        meta = answer.metadata
+        if self.version and not newer(meta.resource_version, self.version):
+            return False
+        key = (meta.namespace, meta.name)
+        old = self.objects.get(key)
+        if old is not None and not newer(meta.resource_version, old.metadata.resource_version):
+            return False
+        self._ahead.add(key)
+        self._put(key, old, self._adapt(answer) if self._adapt is not None else answer)
+        return True
+
+    def caught_up(self, version: str) -> None:
+        """The watch has shown everything up to a resource version."""
+        self.version = version
+
+    def amend(self, key: Key, new: T) -> None:
+        """Replace the cached copy by a variant of it, until the watch shows a newer state.
+
+        For what is known of an object before its event comes, such as a deletion that was requested.
+        """
+        self._put(key, self.objects[key], new)
+
+    def discard(self, key: Key) -> None:
+        """Remove an object that a request has shown to be gone, before the watch event that says so."""
+        old = self.objects.pop(key, None)
+        self._ahead.discard(key)
+        if old is not None:
+            self._update_indexes(old, None)
 
     def take(self, events: list[Change[T]]) -> None:
-        """The hot path: many changes, each to the copy and to whoever listens."""
-        store, malformed, tell = self.store, self.malformed, self._tell
+        """Apply watch events, in order. This is the hot path."""
+        objects, undecodable, ahead = self.objects, self.undecodable, self._ahead
+        indexes, adapt, notify = self._indexes, self._adapt, self._call_listener
         for event in events:
             new = event.object
             meta = new.metadata
+            version = self.version = meta.resource_version
             key = (meta.namespace, meta.name)
-            if malformed:
-                malformed.pop(key, None)
+            if undecodable:
+                undecodable.pop(key, None)
             if event.type == DELETED:
-                old = store.pop(key, None)
-                if old is not None:
-                    tell(_at(old, meta.resource_version), None)
-            else:
-                old = store.get(key)
-                if old is None:
-                    check_size(len(store) + 1, self._most)
-                store[key] = new
-                if old is None or old.metadata.resource_version != meta.resource_version:
-                    tell(old, new)
+                self._delete(key, version)
+                continue
+            old = objects.get(key)
+            if old is None:
+                check_size(len(objects) + 1, self.most)
+            elif old.metadata.resource_version == version and old.metadata.uid == meta.uid:
+                ahead.discard(key)
+                continue
+            elif ahead and key in ahead:
+                if newer(old.metadata.resource_version, version):
+                    continue
+                ahead.discard(key)
+            if adapt is not None:
+                new = adapt(new)
+            objects[key] = new
+            for index in indexes:
+                index.update(old, new)
+            notify(old, new)
 
-    def skip(self, kind: str, key: Key, why: str) -> None:
-        """An object that does not decode: its last good state stays, unless it was deleted."""
-        self.malformed_total += 1
+    def skip(self, kind: str, key: Key, version: str, why: str) -> None:
+        """Take note of an event whose object cannot be decoded: its last good state stays, unless it was deleted.
+
+        ``kind`` is the type of the event, and ``version`` the object's resource version if that can be read.
+        """
+        self.undecodable_total += 1
+        self.version = version or self.version
         if kind != DELETED:
-            self._note_malformed(key, why)
+            self._note_undecodable(key, why)
             return
-        self.malformed.pop(key, None)
-        old = self.store.pop(key, None)
-        if old is not None:
-            self._tell(old, None)
+        self.undecodable.pop(key, None)
+        self._delete(key, version)
 
     def replace(self, snapshot: Snapshot[T]) -> None:
-        """Makes the copy what the list says. The whole copy is new before the first difference is told."""
-        store, fresh = self.store, snapshot.objects
-        gone = [key for key in store if key not in fresh and key not in snapshot.odd]
-        told: list[tuple[T | None, T | None]] = [(_at(store.pop(key), snapshot.version), None) for key in gone]
-        for key, new in fresh.items():
-            old = store.get(key)
-            if old is None or not _same(old, new):
-                told.append((old, new))
-            store[key] = new
-        self.malformed_total += len(snapshot.odd)
-        self.malformed = {key: why for key, why in self.malformed.items() if key in snapshot.odd}
-        for key, why in snapshot.odd.items():
-            self._note_malformed(key, why)
-        for old, changed in told:
-            self._tell(old, changed)
+        """Make the copy equal to a list. The copy and the indexes are complete before the first call of a listener."""
+        changes = [*self._remove_missing(snapshot), *self._add_listed(snapshot)]
+        self.version = snapshot.version
+        self.undecodable_total += len(snapshot.undecodable)
+        self.undecodable = {key: why for key, why in self.undecodable.items() if key in snapshot.undecodable}
+        for key, why in snapshot.undecodable.items():
+            self._note_undecodable(key, why)
+        for old, new in changes:
+            self._call_listener(old, new)
 
-    def _tell(self, old: T | None, new: T | None) -> None:
+    def _remove_missing(self, snapshot: Snapshot[T]) -> list[tuple[T | None, T | None]]:
+        removed: list[tuple[T | None, T | None]] = []
+        missing = [key for key in self.objects if key not in snapshot.objects and key not in snapshot.undecodable]
+        for key in missing:
+            if self._is_ahead(key, snapshot.version):
+                continue  # created after the list was made
+            old = self.objects.pop(key)
+            self._update_indexes(old, None)
+            removed.append((old, None))
+        return removed
+
+    def _add_listed(self, snapshot: Snapshot[T]) -> list[tuple[T | None, T | None]]:
+        changed: list[tuple[T | None, T | None]] = []
+        for key, new in snapshot.objects.items():
+            if self._is_ahead(key, new.metadata.resource_version):
+                continue
+            old = self.objects.get(key)
+            if old is not None and _is_same_state(old.metadata, new.metadata):
+                continue  # the copy that indexes and others refer to stays, so that nothing is kept twice
+            self._put(key, old, self._adapt(new) if self._adapt is not None else new)
+            changed.append((old, self.objects[key]))
+        return changed
+
+    def _is_ahead(self, key: Key, version: str) -> bool:
+        """Return whether an answer has shown a later state of an object than this version. If not, it is caught up."""
+        if key not in self._ahead:
+            return False
+        if newer(self.objects[key].metadata.resource_version, version):
+            return True
+        self._ahead.discard(key)
+        return False
+
+    def _delete(self, key: Key, version: str) -> None:
+        """The object was gone as of a resource version."""
+        if self._is_ahead(key, version):
+            return  # it is back, or another object has its name
+        old = self.objects.pop(key, None)
+        if old is not None:
+            self._update_indexes(old, None)
+            self._call_listener(old, None)
+
+    def _put(self, key: Key, old: T | None, new: T) -> None:
+        self.objects[key] = new
+        self._update_indexes(old, new)
+
+    def _update_indexes(self, old: T | None, new: T | None) -> None:
+        for index in self._indexes:
+            index.update(old, new)
+
+    def _call_listener(self, old: T | None, new: T | None) -> None:
         try:
             self._on_change(old, new)
-        except Exception:  # noqa: BLE001  # a listener's mistake about one object must not hide all others from it
-            _log.exception("a listener failed", **self._what)
+        except Exception:  # noqa: BLE001  # a listener's error about one object must not hide the others from it
+            _log.exception("a listener failed", **self.log_names)
 
-    def _note_malformed(self, key: Key, why: str) -> None:
-        if key not in self.malformed:
-            check_malformed(len(self.malformed) + 1, self._most)
-        if key not in self.malformed and (self.malformed_total <= _LOGGED or self.malformed_total % _LOGGED_EVERY == 0):
-            _log.warning(
-                "an object cannot be read and is skipped", namespace=key[0], object=key[1], why=why, **self._what
-            )
-        self.malformed[key] = why
-
-
-def _at(last: T, version: str) -> T:
-    """The last state of an object with the resource version at which it was seen to be gone."""
-    metadata = msgspec.structs.replace(cast("Any", last.metadata), resource_version=version)
-    return cast("T", msgspec.structs.replace(cast("Any", last), metadata=metadata))
+    def _note_undecodable(self, key: Key, why: str) -> None:
+        if key not in self.undecodable:
+            check_undecodable(len(self.undecodable) + 1, self.most)
+            if self.undecodable_total <= _LOGGED or self.undecodable_total % _LOGGED_EVERY == 0:
+                _log.warning(
+                    "object cannot be decoded and is skipped",
+                    namespace=key[0],
+                    object=key[1],
+                    why=why,
+                    **self.log_names,
+                )
+        self.undecodable[key] = why
 
 
-def _same(old: HasMeta, new: HasMeta) -> bool:
-    was, now = old.metadata, new.metadata
-    return was.resource_version == now.resource_version and was.uid == now.uid
+def _is_same_state(old: Identified, new: Identified) -> bool:
+    return old.resource_version == new.resource_version and old.uid == new.uid

@@ -1,12 +1,9 @@
-"""Keeps a copy of a collection: everything there is, and from then on every change.
+"""Keeps a cache equal to a collection of an API server: it lists once, then watches.
 
-A reflector lists, watches, and when the watch ends goes on from where it was; when the server has forgotten that
-place it lists again and finds what was missed, deletions included, by comparing. Where the server has streaming lists
-it uses them, else it pages. It never gives up: it says in ``connected`` and ``last_error`` how it is, keeps what it
-knew, and tries again with growing pauses.
-
-What it tells (``on_change``) is what changed in its copy, from old to new; how it came to know is nobody's business.
-``old`` and ``new`` may be two objects of one name with different uids, when a deletion in between was missed.
+When a watch ends, the next one continues at the same resource version. If the server no longer has that version, the
+reflector lists again, and comparing the list with the cache shows what was missed, deletions included. It uses
+streaming lists where the server has them, and pages elsewhere. It never gives up: ``connected`` and ``last_error``
+report its state, the cache keeps its content, and the pauses between attempts grow.
 """
 
 import asyncio
@@ -19,40 +16,40 @@ import structlog
 
 from uniteddeployment.kube import collector, errors, requests
 from uniteddeployment.kube.backoff import Backoff
-from uniteddeployment.kube.cache import Cache, Snapshot
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import PAGE_SIZE, Client
 from uniteddeployment.kube.meta import HasMeta
 from uniteddeployment.kube.resource import Resource
-from uniteddeployment.kube.watch import ADDED, Bookmark, Change, Changes, Failure, Found, Key, Odd, WatchDecoder
+from uniteddeployment.kube.snapshot import Snapshot
+from uniteddeployment.kube.watch import ADDED, Bookmark, Change, Changes, Failure, Found, Undecodable, WatchDecoder
 
 T = TypeVar("T", bound=HasMeta)
 
 IDLE_SECONDS = 90.0
-"""Servers send a bookmark about once a minute; a stream that is silent for longer is taken for half open."""
+"""Servers send a bookmark about once a minute; a stream that is silent for longer counts as broken."""
 INITIAL_SECONDS = 15.0
-"""How long a streaming list may be silent before paging is tried: some servers ignore the option without a word."""
+"""How long a streaming list may be silent before paging is tried: some servers ignore the option silently."""
 _WATCH_SECONDS = 300.0
 _ABSENT_SECONDS = 300.0
-"""How often an optional resource that is not served is asked for again: about as often as watches begin anew."""
+"""How often an optional resource that is not served is requested again: about as often as watches are restarted."""
 _SHORT = 1.0
 STEADY_SECONDS = 2.0
-"""How long a watch has to last after a failure before it counts as mended, if nothing comes in meanwhile."""
+"""How long a watch has to last after a failure before it counts as recovered, if no event arrives earlier."""
 _GONE_AGAIN = 60.0
 
 _log = structlog.get_logger(__name__)
 
 
 class Reflector(Generic[T]):
-    """One collection of one API server, as typed structs. ``run`` does the work until it is cancelled.
+    """Fills ``cache`` from one collection of one API server. ``run`` works until it is cancelled.
 
-    ``store`` is the copy: read it at will, write it never. ``on_seen`` is called with every state of every object that
-    comes in, before ``on_change``, which leaves out the states that a list or a later change has replaced already.
-    ``synced`` is set once the first list is complete.
-    ``before_list`` is awaited before each list after the first, since such a list replaces what is known. It prevents
-    that by raising a KubeError.
-    An ``optional`` resource is one that a server need not have: it is asked for again after minutes only, ``refusal``
-    says so meanwhile, and ``on_synced`` is also called for the first answer that is none.
-    ``most`` is how many objects are kept: a collection with more is not followed, and listed again after minutes.
+    ``on_seen`` is called with every received state of every object, also with states that a later one in the same list
+    or the cache supersedes. ``synced`` is set once the first list is complete. ``before_list`` is awaited before each
+    list after the first, since such a list replaces what is known; it prevents that by raising a KubeError.
+
+    An ``optional`` resource is one that a server need not serve: it is requested again only after minutes, ``refusal``
+    has the reason meanwhile, and ``on_synced`` is also called after the first refusal. A collection with more objects
+    than the cache takes is not followed, and listed again after minutes.
     """
 
     def __init__(
@@ -60,8 +57,8 @@ class Reflector(Generic[T]):
         client: Client,
         resource: Resource,
         type_: type[T],
+        cache: Cache[T],
         *,
-        on_change: Callable[[T | None, T | None], None],
         on_seen: Callable[[T], None] | None = None,
         namespace: str | None = None,
         label_selector: str | None = None,
@@ -74,8 +71,8 @@ class Reflector(Generic[T]):
         backoff: Backoff | None = None,
         chance: Callable[[], float] = random.random,
         optional: bool = False,
-        most: int | None = None,
     ) -> None:
+        self.cache = cache
         self.synced = asyncio.Event()
         self.refusal: errors.ApiError | None = None
         self.connected = False
@@ -83,8 +80,7 @@ class Reflector(Generic[T]):
         self.last_error = ""
         self.relists = 0
         self._names = {"cluster": client.name, "resource": resource.plural}
-        self._cache: Cache[T] = Cache(on_change, self._names, most=most)
-        self._most = most
+        cache.log_names = self._names
         self._on_seen = on_seen
         self._client = client
         self._resource = resource
@@ -109,53 +105,38 @@ class Reflector(Generic[T]):
         self._nudge = asyncio.Event()
 
     @property
-    def store(self) -> dict[Key, T]:
-        """The copy, by namespace and name."""
-        return self._cache.store
-
-    @property
-    def malformed(self) -> dict[Key, str]:
-        """The objects that do not decode, and why."""
-        return self._cache.malformed
-
-    @property
-    def malformed_total(self) -> int:
-        """How often an object did not decode."""
-        return self._cache.malformed_total
-
-    @property
     def resource_version(self) -> str | None:
-        """The version up to which the copy is complete; ``None`` before the first list and after a 410."""
+        """The version up to which the cache is complete; ``None`` before the first list and after a 410."""
         return self._version
 
     @property
     def settled(self) -> bool:
-        """Whether there was an answer: the list, or for an optional resource any."""
+        """Whether the server has answered: with the list, or with anything if the resource is optional."""
         return self.synced.is_set() or (self._optional and bool(self.last_error))
 
     @property
     def steady(self) -> bool:
-        """Whether the copy follows the server: connected, and not only for the moment between two failures."""
+        """Whether the cache follows the server: connected, and not only for a moment between two failures."""
         if not self.connected:
             return False
         return self._failing_since is None or self._now() - self._opened > STEADY_SECONDS
 
     @property
     def failing_for(self) -> float:
-        """For how many seconds nothing could be followed; 0 if all is well."""
+        """For how many seconds the collection could not be followed; 0 if it can."""
         return 0.0 if self.steady or self._failing_since is None else self._now() - self._failing_since
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be followed, also in the moment in which it is tried again; empty if all is well."""
+        """Why the collection cannot be followed, also while the next attempt is under way; empty if it can."""
         return "" if self.steady else self._failure
 
     def retry_now(self) -> None:
-        """Cuts the present pause short, for those who know that the server is back."""
+        """End the present pause, because the server is known to be back."""
         self._nudge.set()
 
     async def run(self) -> None:
-        """Lists and watches until cancelled."""
+        """List and watch until cancelled."""
         try:
             while True:
                 started = self._now()
@@ -169,13 +150,13 @@ class Reflector(Generic[T]):
                 except errors.TooMany as error:
                     self._version = None
                     self._failed(error)
-                    # Nobody cuts this pause short: what is in the way is not the connection, and lists are dear.
+                    # ``retry_now`` does not end this pause: the connection is not the problem, and lists are expensive.
                     await asyncio.sleep(_ABSENT_SECONDS * (0.5 + self._chance()))
                     continue
                 except errors.KubeError as error:
                     refused = self._failed(error)
                     pause = _ABSENT_SECONDS * (0.5 + self._chance()) if refused else self._backoff.pause()
-                except Exception as error:  # noqa: BLE001  # whatever a server sends, the next list may be better
+                except Exception as error:  # noqa: BLE001  # whatever a server sent, the next list may be fine
                     _log.exception("cannot follow", **self._names)
                     self._version = None
                     self._failed(errors.KubeError(f"internal error: {type(error).__name__}"))
@@ -185,7 +166,7 @@ class Reflector(Generic[T]):
             self._set_connected(False)
 
     async def _round(self) -> None:
-        """One watch, with a list before it if the copy has no version to go on from."""
+        """One watch, after a list if there is no resource version to continue from."""
         if self._version is None:
             if self._before_list is not None and self.synced.is_set():
                 await self._before_list()
@@ -195,15 +176,15 @@ class Reflector(Generic[T]):
         await self._follow(self._watch_request(), None)
 
     async def _streaming_list(self) -> bool:
-        """A list and the watch after it in one stream; ``False`` if this server has to be asked for pages instead."""
+        """A list and the watch after it in one stream. Return False if this server has to be paged instead."""
         try:
-            await self._follow(self._watch_request(initial=True), Snapshot(most=self._most))
+            await self._follow(self._watch_request(initial=True), Snapshot(most=self.cache.most))
         except (errors.BadRequest, errors.Invalid, errors.Forbidden, _NotStreamingError) as error:
             if self._version is not None:
                 raise  # the list was complete and the watch after it failed: no reason to ask differently
             if self._optional and isinstance(error, errors.Forbidden):
-                raise  # servers refuse what they do not serve before they look whether they serve it
-            # What is forbidden may be the option or the watch; the paged list that comes now will tell.
+                raise  # servers check rights before they check whether they serve the resource
+            # Either the option or the watch may be forbidden; the paged list shows which.
             self._streaming = isinstance(error, errors.Forbidden)
             _log.info("no streaming list, paging instead", why=str(error), **self._names)
             return False
@@ -213,12 +194,12 @@ class Reflector(Generic[T]):
         try:
             snapshot = await self._pages(PAGE_SIZE)
         except errors.Gone:
-            # The pages took longer than the server's memory; all in one piece cannot be overtaken.
+            # The pages took longer than the server keeps a version; a single page cannot expire.
             snapshot = await self._pages(None)
         self._listed(snapshot)
 
     async def _pages(self, limit: int | None) -> Snapshot[T]:
-        snapshot: Snapshot[T] = Snapshot(most=self._most)
+        snapshot: Snapshot[T] = Snapshot(most=self.cache.most)
         pages = self._client.list_pages(
             self._resource,
             self._type,
@@ -239,7 +220,7 @@ class Reflector(Generic[T]):
         return snapshot
 
     async def _follow(self, request: requests.Request, initial: Snapshot[T] | None) -> None:
-        """Reads one stream to its end; ``initial`` gathers the list that comes first, if one does."""
+        """Read one stream to its end; ``initial`` collects the list that a streaming list begins with."""
         decoder = WatchDecoder(self._type)
         async with self._client.stream(request) as stream:
             if initial is None:
@@ -256,27 +237,27 @@ class Reflector(Generic[T]):
                     break
                 self._heard()
                 if initial is None:
-                    self._digest(decoder.feed(chunk))
+                    self._apply(decoder.feed(chunk))
                 else:
                     with collector.paused():
-                        initial = self._gather(decoder.feed(chunk), initial)
+                        initial = self._collect(decoder.feed(chunk), initial)
         if initial is not None:
             raise errors.Unreachable(self._client.name, "the streaming list broke off")
 
-    def _gather(self, found: list[Found[T]], initial: Snapshot[T]) -> Snapshot[T] | None:
-        """Takes in a part of the initial list; ``None`` when it is complete and the copy has it."""
+    def _collect(self, found: list[Found[T]], initial: Snapshot[T]) -> Snapshot[T] | None:
+        """Add a part of the initial list. Return None once it is complete and in the cache."""
         for position, item in enumerate(found):
             match item:
                 case Changes(events):
                     self._see(events)
                     for event in events:
                         initial.take(event)
-                case Odd(type=kind, key=key, why=why):
+                case Undecodable(type=kind, key=key, why=why):
                     initial.skip(kind, key, why)
                 case Bookmark(resource_version=version, initial_end=True):
                     initial.version = version
                     self._listed(initial)
-                    self._digest(found[position + 1 :])
+                    self._apply(found[position + 1 :])
                     return None
                 case Bookmark():
                     raise _NotStreamingError(0, "", "a bookmark came before the end of the initial list")
@@ -284,21 +265,23 @@ class Reflector(Generic[T]):
                     raise error
         return initial
 
-    def _digest(self, found: list[Found[T]]) -> None:
-        """Takes in changes after the list."""
+    def _apply(self, found: list[Found[T]]) -> None:
+        """Apply changes that come after the list."""
         for item in found:
             match item:
                 case Changes(events):
                     self._failing_since = None
                     self._see(events)
-                    self._cache.take(events)
+                    self.cache.take(events)
                     self._version = events[-1].object.metadata.resource_version or self._version
                 case Bookmark(resource_version=version):
                     self._failing_since = None
+                    if version:
+                        self._version = version
+                        self.cache.caught_up(version)
+                case Undecodable(type=kind, key=key, resource_version=version, why=why):
                     self._version = version or self._version
-                case Odd(type=kind, key=key, resource_version=version, why=why):
-                    self._version = version or self._version
-                    self._cache.skip(kind, key, why)
+                    self.cache.skip(kind, key, version, why)
                 case Failure(error):
                     raise error
 
@@ -308,12 +291,12 @@ class Reflector(Generic[T]):
                 self._on_seen(event.object)
 
     def _listed(self, snapshot: Snapshot[T]) -> None:
-        """The list is complete: the copy becomes what it says, and the watch goes on from there."""
+        """The list is complete: put it into the cache. The watch continues at its version."""
         self._version = snapshot.version
         self.refusal = None
         self._failing_since = None
         self._set_connected(True)
-        self._cache.replace(snapshot)
+        self.cache.replace(snapshot)
         if not self.synced.is_set():
             self.synced.set()
             if self._on_synced is not None:
@@ -327,12 +310,12 @@ class Reflector(Generic[T]):
             field_selector=self._fields,
             resource_version=None if initial else self._version,
             initial_events=initial,
-            # Watches of one age would all end, and begin again, at the same moment.
+            # Jitter, so that watches that began together do not all end together.
             timeout_seconds=int(_WATCH_SECONDS * (1.0 + self._chance())),
         )
 
     def _pause_after_gone(self) -> float:
-        """Nothing the first time, for the copy is stale; more if the server goes on forgetting."""
+        """No pause the first time, since the cache is stale; a growing one if the versions keep expiring."""
         now = self._now()
         again = self._last_gone is not None and now - self._last_gone < _GONE_AGAIN
         self._last_gone = now
@@ -347,12 +330,12 @@ class Reflector(Generic[T]):
                 await self._nudge.wait()
 
     def _failed(self, error: errors.KubeError) -> bool:
-        """Notes an error; says whether it means that an optional resource is not to be had."""
+        """Note an error. Return whether it means that an optional resource is not served."""
         text = str(error)
         first = not self.settled
         refused = self._refused(error)
         if refused:
-            # What the copy holds stays until there is a list again: were this a server's mistake, nothing is lost.
+            # The cache keeps its content until the next list, in case this is a mistake of the server.
             self._version = None
         elif text != self.last_error:
             _log.warning("cannot follow", why=text, **self._names)
@@ -365,7 +348,7 @@ class Reflector(Generic[T]):
         return refused
 
     def _refused(self, error: errors.KubeError) -> bool:
-        """Without the right to a resource nobody can tell whether it is there."""
+        """Return whether the error refuses an optional resource; without the right to it, it may be served or not."""
         if not self._optional or not isinstance(error, errors.NotFound | errors.Forbidden):
             return False
         if isinstance(error, errors.Forbidden) and self.synced.is_set():
@@ -393,4 +376,4 @@ class Reflector(Generic[T]):
 
 
 class _NotStreamingError(errors.ApiError):
-    """The server took the option of streaming lists and did not act on it."""
+    """The server accepted the option of streaming lists and ignored it."""

@@ -1,12 +1,12 @@
-"""Turns the bytes of a watch into events, without I/O.
+"""Decodes the bytes of a watch into events, without I/O.
 
-A watch is one JSON document to a line. The usual case is decoded by the block: every complete line of a chunk at
-once, straight into the wanted type. A block with anything unusual in it (a bookmark, an error, an object that does
-not fit the type) is gone through line by line, so that one odd object costs time but neither the stream nor its
-neighbours.
+A watch sends one JSON document per line. The usual case is decoded in blocks: all complete lines of a chunk at once,
+straight into the wanted type. A block with anything unusual in it (a bookmark, an error, an object that does not fit
+the type) is decoded line by line, so that an undecodable object costs time but neither the stream nor its neighbours.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 """Namespace (empty for what lives in none) and name."""
 
 MAX_LINE_BYTES = 4 << 20
-"""The longest event that is read: API servers store about 1.5 MiB of an object."""
+"""The longest event that is read. API servers store about 1.5 MiB of an object."""
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 _CHANGES = frozenset((ADDED, MODIFIED, DELETED))
@@ -35,7 +35,7 @@ class Changes(Generic[T]):
 
 
 class Change(msgspec.Struct, Generic[T], gc=False):
-    """One change. What arrives has the concrete type of the watch in place of ``T``."""
+    """One change. In decoded blocks, ``object`` has the concrete type of the watch."""
 
     type: str
     object: T
@@ -43,15 +43,15 @@ class Change(msgspec.Struct, Generic[T], gc=False):
 
 @dataclass(slots=True)
 class Bookmark:
-    """The server has told everything up to this version; ``initial_end`` when that was the whole initial list."""
+    """The server has sent every event up to this version; ``initial_end`` marks the end of the initial list."""
 
     resource_version: str
     initial_end: bool
 
 
 @dataclass(slots=True)
-class Odd:
-    """A change whose object does not decode. ``why`` quotes no content, only the path and what was expected there."""
+class Undecodable:
+    """A change whose object cannot be decoded. ``why`` names the path and the expected type, and quotes no content."""
 
     type: str
     key: Key
@@ -66,7 +66,14 @@ class Failure:
     error: errors.ApiError
 
 
-Found: TypeAlias = Changes[T] | Bookmark | Odd | Failure
+Found: TypeAlias = Changes[T] | Bookmark | Undecodable | Failure
+
+
+@cache
+def _block_decoder(type_: type[T]) -> msgspec.json.Decoder[Any]:
+    """The decoder of changes of a type. It is kept, since building the struct and the decoder takes 0.1 ms."""
+    change = msgspec.defstruct("Change", [("type", str), ("object", type_)], gc=False)
+    return msgspec.json.Decoder(change)
 
 
 class _Raw(msgspec.Struct, gc=False):
@@ -78,8 +85,7 @@ class WatchDecoder(Generic[T]):
     """Decodes one stream: feed it chunks, in order."""
 
     def __init__(self, type_: type[T]) -> None:
-        event = msgspec.defstruct("Change", [("type", str), ("object", type_)], gc=False)
-        self._block: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event)
+        self._block = _block_decoder(type_)
         self._type = type_
         self._rest = bytearray()
 
@@ -89,13 +95,13 @@ class WatchDecoder(Generic[T]):
         return len(self._rest)
 
     def feed(self, chunk: bytes) -> list[Found[T]]:
-        """What the complete lines up to here say; the rest is kept for the next chunk, up to a limit."""
+        """Decode the lines that are complete by now. The rest waits for the next chunk, up to MAX_LINE_BYTES."""
         cut = chunk.rfind(b"\n") + 1
         if not cut:
             return self._keep(chunk)
         block = chunk if cut == len(chunk) else chunk[:cut]
         if self._rest:
-            # Joined once for each complete line, and not for each piece of it.
+            # Joined once per complete line, not once per piece of it.
             block = bytes(self._rest) + block
             self._rest.clear()
         found = self._decoded(block)
@@ -125,22 +131,22 @@ class WatchDecoder(Generic[T]):
         for line in block.split(b"\n"):
             if not line.strip():
                 continue
-            one = self._one(line)
-            if isinstance(one, Change):
+            event = self._event(line)
+            if isinstance(event, Change):
                 if not run:
                     found.append(Changes(run))
-                run.append(one)
+                run.append(event)
             else:
-                found.append(one)
+                found.append(event)
                 run = []
         return found
 
-    def _one(self, line: bytes) -> Change[T] | Bookmark | Odd | Failure:
+    def _event(self, line: bytes) -> Change[T] | Bookmark | Undecodable | Failure:
         try:
             raw = decode(line, _Raw)
         except DecodingError as error:
-            # A line that is not JSON means that we have lost our place in the stream; only a new one helps.
-            return Failure(errors.Malformed(200, "Malformed", f"the watch sent what is no event: {error}"))
+            # After a line that is not JSON, the position in the stream is unknown; only a new stream helps.
+            return Failure(errors.Malformed(200, "Malformed", f"the watch sent a line that is not an event: {error}"))
         if raw.type == "BOOKMARK":
             meta = _bookmark(raw.object)
             ended = (meta.annotations or {}).get(_INITIAL_END) == "true"
@@ -150,7 +156,7 @@ class WatchDecoder(Generic[T]):
                 return Change(raw.type, decode(raw.object, self._type))
             except DecodingError as error:
                 meta = identity(raw.object)
-                return Odd(raw.type, (meta.namespace, meta.name), meta.resource_version, str(error))
+                return Undecodable(raw.type, (meta.namespace, meta.name), meta.resource_version, str(error))
         return Failure(_refusal(raw))
 
 
@@ -165,5 +171,5 @@ def _refusal(raw: _Raw) -> errors.ApiError:
     try:
         said = decode(raw.object, Status)
     except DecodingError:
-        said = Status(message="the watch ended with an error that cannot be read")
+        said = Status(message="the watch ended with an unreadable error")
     return errors.from_status(said.code or 500, said.reason, said.message, said.details)

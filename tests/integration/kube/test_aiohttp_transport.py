@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from uniteddeployment.kube import credentials, requests
 from uniteddeployment.kube import transport as transport_module
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import ApiError, NotLeading, Unreachable
 from uniteddeployment.kube.meta import ObjectMeta, PartialObject
@@ -399,11 +400,11 @@ async def test_a_watch_comes_as_it_is_sent_and_ends_as_it_ends(server: Server, a
 
 async def test_a_reflector_over_tls_fills_its_copy_and_lets_go(server: Server) -> None:
     async with transport_to(connection_to(server)) as transport:
-        reflector = Reflector(Client(transport, "x"), PODS, PartialObject, on_change=lambda _old, _new: None)
+        reflector = Reflector(Client(transport, "x"), PODS, PartialObject, Cache())
         task = asyncio.create_task(reflector.run())
         async with asyncio.timeout(10):
             await reflector.synced.wait()
-        assert reflector.store["ns", "a"].metadata == ObjectMeta(name="a", namespace="ns", resource_version="1")
+        assert reflector.cache.objects["ns", "a"].metadata == ObjectMeta(name="a", namespace="ns", resource_version="1")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert not reflector.connected

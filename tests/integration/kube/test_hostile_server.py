@@ -22,9 +22,11 @@ from tests.integration.kube.hostile_server import (
     watch,
     whole,
 )
+from uniteddeployment.fleet import cache as member_cache
 from uniteddeployment.fleet import member as member_module
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.kube import requests
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment.kube.errors import KubeError, TooLarge
@@ -93,7 +95,7 @@ def kept_bytes(*roots: object) -> int:
 
 
 def kept(member: Member) -> int:
-    caches = [reflector._cache for reflector in member._reflectors]
+    caches = [reflector.cache for reflector in member._reflectors]
     return kept_bytes(member.cache, member.facts, member.detail, *caches)
 
 
@@ -115,7 +117,7 @@ async def test_of_a_flood_of_labels_annotations_and_conditions_only_what_is_read
     sent = [event("ADDED", one) for one in pods]
     assert sum(map(len, sent)) > 50 * MIB
     async with connected({"pods": watch(end_of_list(), *sent)}) as (_, member):
-        await until(lambda: len(member._reflectors[-1].store) == 40)
+        await until(lambda: len(member._reflectors[-1].cache.objects) == 40)
         assert kept(member) < 40 * 12_000
         (tally,) = member.cache.pods(("default", "web")).values()
         assert tally.total == 40
@@ -155,8 +157,8 @@ async def test_a_pod_with_a_name_that_is_none_is_not_taken(broken: dict[str, str
     lines = [event("ADDED", pod(1, metadata=broken)), event("ADDED", pod(2))]
     async with connected({"pods": watch(end_of_list(), *lines)}) as (_, member):
         pods = member._reflectors[-1]
-        await until(lambda: len(pods.store) == 1)
-        ((key, why),) = pods.malformed.items()
+        await until(lambda: len(pods.cache.objects) == 1)
+        ((key, why),) = pods.cache.undecodable.items()
         assert complaint in why
         assert kept_bytes(key, why) < 2000
 
@@ -167,8 +169,8 @@ async def test_numbers_that_no_status_takes_are_not_taken(field: str, number: in
     broken = {**pod(1), "status": {field: number}}
     async with connected({"statefulsets": watch(end_of_list(), event("ADDED", broken))}) as (_, member):
         sets = next(one for one in member._reflectors if one._resource.plural == "statefulsets")
-        await until(lambda: sets.malformed)
-        assert not sets.store
+        await until(lambda: sets.cache.undecodable)
+        assert not sets.cache.objects
 
 
 async def test_a_line_without_an_end_is_given_up_and_the_member_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,19 +183,19 @@ async def test_a_line_without_an_end_is_given_up_and_the_member_says_so(monkeypa
 
 
 async def test_an_endless_list_is_bounded_by_the_number_of_its_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(member_module, "MOST_PODS", 2000)
+    monkeypatch.setattr(member_cache, "MOST_PODS", 2000)
     pods = endless(lambda number: b"".join(event("ADDED", pod(100 * number + n)) for n in range(100)))
     async with connected({"pods": pods}) as (server, member):
         await until(lambda: "more than 2000 objects" in member.detail)
         assert member.reach is Reach.PENDING
-        assert member._reflectors[-1].store == {}
+        assert member._reflectors[-1].cache.objects == {}
         assert len(server.of("pods")) == 1, "it is not asked for again at once"
         assert kept(member) < 20_000
 
 
 async def test_endless_pages_are_bounded_by_the_number_of_their_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a server without streaming lists."""
-    monkeypatch.setattr(member_module, "MOST_PODS", 2000)
+    monkeypatch.setattr(member_cache, "MOST_PODS", 2000)
     numbers = iter(range(10**9))
 
     async def pages(asked: Asked) -> AsyncIterator[bytes]:
@@ -212,14 +214,14 @@ async def test_endless_pages_are_bounded_by_the_number_of_their_objects(monkeypa
 
 async def test_changes_beyond_the_number_of_objects_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """I8: the member is no more shown as it was."""
-    monkeypatch.setattr(member_module, "MOST_PODS", 100)
+    monkeypatch.setattr(member_cache, "MOST_PODS", 100)
     monkeypatch.setattr(member_module, "WATCH_GRACE_SECONDS", 0.5)
     monkeypatch.setattr(member_module, "PROBE_INTERVAL", 0.5)
     lines = [end_of_list(), *[event("ADDED", pod(n)) for n in range(500)]]
     async with connected({"pods": watch(*lines)}) as (_, member):
         await until(lambda: "more than 100 objects" in member.detail)
         assert member.reach is not Reach.READY
-        assert len(member._reflectors[-1].store) == 100
+        assert len(member._reflectors[-1].cache.objects) == 100
 
 
 async def test_a_version_of_half_a_megabyte_is_cut_and_in_one_line() -> None:
@@ -330,7 +332,7 @@ async def test_a_flood_of_events_leaves_others_their_turn() -> None:
             await asyncio.sleep(0.02)
             late.append(loop.time() - due)
         assert sorted(late)[len(late) // 2] < 0.5
-        assert len(member._reflectors[-1].store) == 50
+        assert len(member._reflectors[-1].cache.objects) == 50
 
 
 async def test_the_reflector_itself_is_what_counts() -> None:
@@ -338,13 +340,13 @@ async def test_the_reflector_itself_is_what_counts() -> None:
     sent = [event("ADDED", pod(n, labels={f"l{m}": "x" * 50 for m in range(1000)})) for n in range(5)]
     async with HostileServer({"pods": watch(end_of_list(), *sent)}).serving() as server:
         client = Client(AiohttpTransport(Connection(f"http://127.0.0.1:{server.port}", name="evil")), "evil")
-        whole_objects: Reflector[PartialObject] = Reflector(client, PODS, PartialObject, on_change=lambda *_: None)
-        narrow: Reflector[Pod] = Reflector(client, PODS, Pod, on_change=lambda *_: None)
+        whole_objects: Reflector[PartialObject] = Reflector(client, PODS, PartialObject, Cache())
+        narrow: Reflector[Pod] = Reflector(client, PODS, Pod, Cache())
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(one.run()) for one in (whole_objects, narrow)]
-            await until(lambda: len(whole_objects.store) == len(narrow.store) == 5)
-            assert kept_bytes(whole_objects.store) > 5 * 50_000
-            assert kept_bytes(narrow.store) < 5 * 5_000
+            await until(lambda: len(whole_objects.cache.objects) == len(narrow.cache.objects) == 5)
+            assert kept_bytes(whole_objects.cache.objects) > 5 * 50_000
+            assert kept_bytes(narrow.cache.objects) < 5 * 5_000
             for task in running:
                 task.cancel()
         await client.close()

@@ -16,6 +16,7 @@ from uniteddeployment.embedded.serving import server
 from uniteddeployment.embedded.storage.store import HistoryLimits
 from uniteddeployment.kube import credentials, errors
 from uniteddeployment.kube.backoff import Backoff
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.election import Elector
 from uniteddeployment.kube.meta import ObjectMeta, ObjectReference, PartialObject
@@ -54,10 +55,10 @@ class Place:
     async def set(self, name: str, value: str) -> Config:
         return await self.client.merge_patch(CONFIGMAPS, name, {"data": {"k": value}}, Config, namespace="default")
 
-    def reflector(self, **options: Any) -> Reflector[Config]:
-        options = {"on_change": lambda _old, _new: None, "namespace": "default"} | options
+    def reflector(self, cache: Cache[Config] | None = None, **options: Any) -> Reflector[Config]:
+        options = {"namespace": "default"} | options
         backoff = Backoff(first=0.02, longest=0.05)
-        return Reflector(self.client, CONFIGMAPS, Config, backoff=backoff, **options)
+        return Reflector(self.client, CONFIGMAPS, Config, cache or Cache(), backoff=backoff, **options)
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def names(reflector: Reflector[Config]) -> list[str]:
-    return sorted(name for _, name in reflector.store)
+    return sorted(name for _, name in reflector.cache.objects)
 
 
 async def test_the_life_of_an_object_and_every_typed_error_on_the_way(place: Place) -> None:
@@ -200,7 +201,7 @@ async def test_a_copy_follows_its_selector_and_settles_without_requests(place: P
 
     await place.put("a", sel="yes")
     await place.put("b", sel="no")
-    async with following(place.reflector(on_change=changed, label_selector="sel=yes")) as reflector:
+    async with following(place.reflector(Cache(changed), label_selector="sel=yes")) as reflector:
         assert names(reflector) == ["a"]
         await place.client.merge_patch(
             CONFIGMAPS, "b", {"metadata": {"labels": {"sel": "yes"}}}, Config, namespace="default"
@@ -258,7 +259,7 @@ async def test_a_stream_that_falls_silent_is_replaced(place: Place) -> None:
         watches = place.client.stats.requests["watch", "configmaps"]
         await until(lambda: place.client.stats.requests["watch", "configmaps"] > watches + 1)
         await place.set("a", "later")
-        await until(lambda: (reflector.store["default", "a"].data or {})["k"] == "later")
+        await until(lambda: (reflector.cache.objects["default", "a"].data or {})["k"] == "later")
         assert reflector.connected
         assert reflector.relists == 0
 

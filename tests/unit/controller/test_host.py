@@ -1,4 +1,4 @@
-"""The host's cache: what is noted of states that are gone before anybody plans for them."""
+"""The host's cache: states that mean something although a later one replaces them at once."""
 
 import pytest
 
@@ -6,7 +6,8 @@ from tests.unit.kube.fakes import FakeTransport
 from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.objects import Stored
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.watch import MODIFIED, Change
+from uniteddeployment.kube.snapshot import Snapshot
+from uniteddeployment.kube.watch import ADDED, DELETED, MODIFIED, Change, Changes
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment_api import names
 
@@ -28,14 +29,21 @@ def state(version: int, *finalizers: str, deleting: bool = True, uid: str = "u")
 
 @pytest.fixture
 def host() -> Host:
-    return Host(Client(FakeTransport(), "host"), lambda _key, _by_user: None)
+    made = Host(Client(FakeTransport(), "host"), lambda _key, _by_user: None)
+    made.deployments.cache.take([Change(ADDED, state(10, deleting=False))])
+    return made
+
+
+def sees(host: Host, *states: Stored) -> None:
+    """Events of the watch, as the reflector passes them on."""
+    host.deployments._apply([Changes([Change(MODIFIED, one) for one in states])])
 
 
 async def test_an_event_that_is_older_than_the_cache_is_still_noted(host: Host) -> None:
     """I9: the answer to a write of ours came before the event, and shows the object without the finalizer."""
-    host.keep(state(12))
+    host.merge_answer(state(12), "finalizers")
     assert not host.orphaning("u")
-    host.deployments._see([Change(MODIFIED, state(11, "orphan"))])  # as its watch does
+    sees(host, state(11, "orphan"))
     assert host.orphaning("u")
     kept = host.get(("default", "web"))
     assert kept is not None
@@ -44,15 +52,31 @@ async def test_an_event_that_is_older_than_the_cache_is_still_noted(host: Host) 
 
 async def test_an_answer_to_a_write_is_noted_as_well(host: Host) -> None:
     """I9: the event that follows may come in a list that shows the last state only."""
-    host.keep(state(11, "orphan"))
-    host.keep(state(12))
+    host.merge_answer(state(11, "orphan"), "status")
+    sees(host, state(12))
     assert host.orphaning("u")
 
 
 async def test_only_a_deletion_with_the_finalizer_is_orphaning(host: Host) -> None:
     """A finalizer on a living object, or a deletion without it, says nothing."""
-    host.keep(state(11, "orphan", deleting=False))
-    host.keep(state(12))
+    sees(host, state(11, "orphan", deleting=False), state(12))
     assert not host.orphaning("u")
-    host.keep(state(13, "orphan", uid="other"))
+    sees(host, state(13, "orphan", uid="other"))
+    assert not host.orphaning("u")
+
+
+async def test_what_was_noted_of_an_object_goes_with_it(host: Host) -> None:
+    """I16: otherwise the notes of all objects that were ever deleted would add up."""
+    sees(host, state(11, "orphan"))
+    host.orphaning_was_checked("u")
+    host.deployments.cache.take([Change(DELETED, state(12))])
+    assert not host.orphaning("u")
+    assert not host.orphaning_checked("u")
+
+
+async def test_what_was_noted_of_an_object_goes_with_it_if_only_a_list_shows_that(host: Host) -> None:
+    sees(host, state(11, "orphan"))
+    listed: Snapshot[Stored] = Snapshot(version="20")
+    listed.put(state(15, uid="other", deleting=False))
+    host.deployments.cache.replace(listed)
     assert not host.orphaning("u")

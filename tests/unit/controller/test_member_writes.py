@@ -89,7 +89,7 @@ class Member:
         self.cache = MemberCache(lambda _: None)
         self.memory = Memory(generations={NOTED: 1})
         if known is not None:
-            self.cache.keep("StatefulSet", known)
+            self.cache.merge("StatefulSet", known)
 
     async def write(self, step: MemberStep) -> Written:
         return await MemberWriter().write(SUBJECT, self, step, self.memory)  # type: ignore[arg-type]  # stands for one

@@ -71,7 +71,7 @@ class Keeping(Knowing):
         super().__init__("uid-web")
         self.answers: list[str] = []
 
-    def keep_answer(self, _answer: Stored, written: str) -> None:
+    def merge_answer(self, _answer: Stored, written: str) -> None:
         self.answers.append(written)
 
 

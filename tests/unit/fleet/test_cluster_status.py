@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from uniteddeployment.fleet.cluster_status import ClusterStatus
-from uniteddeployment.fleet.clusters import ClusterObject
+from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.errors import Conflict, KubeError, NotFound, Unreachable
-from uniteddeployment.planning.observed import Metadata
+from uniteddeployment.kube.watch import MODIFIED, Change
 
 pytestmark = pytest.mark.looptime
 
 
-def cluster(version: int, phase: str = "") -> ClusterObject:
-    meta = Metadata("member-1", "default", "uid-1", str(version))
+def cluster(version: int, phase: str = "", uid: str = "uid-1") -> ClusterObject:
+    meta = ClusterMetadata("member-1", "default", uid, str(version))
     return ClusterObject(meta, status={"phase": phase} if phase else {})
 
 
@@ -49,10 +50,29 @@ class Known:
         return {"phase": self.phase} if self.phase is not None else None
 
 
+class Place:
+    """A Cluster with its cache, and the writer of its status."""
+
+    def __init__(self, host: Host, wanted: Known, *, phase: str = "") -> None:
+        self.cache: Cache[ClusterObject] = Cache()
+        self.sees(cluster(1, phase))
+        self.writer = ClusterStatus(
+            host,  # type: ignore[arg-type]  # a stand-in
+            cluster(1, phase),
+            stored=lambda: self.cache.get(("default", "member-1")),
+            answered=lambda answer: self.answers.append(self.cache.merge(answer)),
+            wanted=wanted,
+        )
+        self.answers: list[bool] = []
+
+    def sees(self, state: ClusterObject) -> None:
+        self.cache.take([Change(MODIFIED, state)])
+
+
 async def test_there_is_one_write_at_a_time_and_the_last_state_is_the_last_one_written() -> None:
     """I9"""
     host, known = Host(), Known("Offline")
-    status = ClusterStatus(host, cluster(1), known)  # type: ignore[arg-type]  # a stand-in
+    status = Place(host, known).writer
     first = asyncio.create_task(status.write())
     await asyncio.sleep(0.5)
     known.phase = "Running"
@@ -64,26 +84,39 @@ async def test_there_is_one_write_at_a_time_and_the_last_state_is_the_last_one_w
 @pytest.mark.parametrize("error", [Unreachable("host", "reset"), Conflict(409, "Conflict", "somebody was faster")])
 async def test_a_failed_write_is_tried_again(error: KubeError) -> None:
     host = Host(error, error)
-    await ClusterStatus(host, cluster(1), Known("Offline")).write()  # type: ignore[arg-type]  # a stand-in
+    await Place(host, Known("Offline")).writer.write()
     assert host.written == ["Offline"]
 
 
 async def test_what_is_gone_or_not_known_is_not_written() -> None:
     host = Host(NotFound(404))
-    await ClusterStatus(host, cluster(1), Known("Offline")).write()  # type: ignore[arg-type]  # a stand-in
-    await ClusterStatus(host, cluster(1), Known(None)).write()  # type: ignore[arg-type]  # a stand-in
-    await ClusterStatus(host, cluster(1, "Running"), Known("Running")).write()  # type: ignore[arg-type]  # a stand-in
+    await Place(host, Known("Offline")).writer.write()
+    await Place(host, Known(None)).writer.write()
+    await Place(host, Known("Running"), phase="Running").writer.write()
+    gone = Place(host, Known("Running"))
+    gone.cache.discard(("default", "member-1"))
+    await gone.writer.write()
     assert host.written == []
 
 
-async def test_an_event_that_is_older_than_our_last_write_says_nothing() -> None:
+async def test_a_cluster_with_the_same_name_gets_a_status_of_its_own() -> None:
+    """The write of the earlier one must not reach it."""
+    host = Host()
+    place = Place(host, Known("Running"))
+    place.sees(cluster(2, uid="uid-2"))
+    await place.writer.write()
+    assert host.written == []
+
+
+async def test_an_event_that_is_older_than_our_last_write_is_ignored() -> None:
     """I3"""
     host = Host()
-    status = ClusterStatus(host, cluster(1), Known("Running"))  # type: ignore[arg-type]  # a stand-in
-    await status.write()
-    status.seen(cluster(5, "Offline"))
-    await status.write()
+    place = Place(host, Known("Running"))
+    await place.writer.write()
+    place.sees(cluster(5, "Offline"))
+    await place.writer.write()
     assert host.written == ["Running"]
-    status.seen(cluster(20, "Offline"))
-    await status.write()
+    place.sees(cluster(20, "Offline"))
+    await place.writer.write()
     assert host.written == ["Running", "Running"]
+    assert place.answers == [True, False], "the second answer has an earlier version than the event"

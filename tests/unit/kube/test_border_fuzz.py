@@ -24,7 +24,7 @@ from uniteddeployment.kube.decoding import DecodingError, decode, without_depth
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.resource import PODS
 from uniteddeployment.kube.transport import AiohttpTransport
-from uniteddeployment.kube.watch import MAX_LINE_BYTES, Bookmark, Changes, Failure, Odd, WatchDecoder
+from uniteddeployment.kube.watch import MAX_LINE_BYTES, Bookmark, Changes, Failure, Undecodable, WatchDecoder
 from uniteddeployment.planning.observed import Pod, Workload
 
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -263,7 +263,7 @@ def test_watches(lines: list[bytes], cuts: list[int]) -> None:
         found += decoder.feed(data[:cut])
         data = data[cut:]
     found += decoder.feed(data)
-    assert all(isinstance(one, Changes | Bookmark | Odd | Failure) for one in found)
+    assert all(isinstance(one, Changes | Bookmark | Undecodable | Failure) for one in found)
     assert decoder.kept_bytes == 0
 
 

@@ -1,7 +1,7 @@
 """The reflector: its copy is what the server has, whatever happens to streams, versions and single objects."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ import structlog
 
 from tests.unit.kube.fakes import FakeTransport, Feed, json_answer, running, status_answer, thing, until
 from uniteddeployment.kube.backoff import Backoff
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment.kube.meta import ObjectMeta
@@ -48,12 +49,11 @@ class World:
         self.told: list[tuple[str, str, int]] = []
         self.states: list[bool] = []
         self.synced = 0
-        self.on_gone: Callable[[str], None] = lambda _: None
         self.reflector = Reflector(
             Client(self.transport, "test"),
             THINGS,
             Thing,
-            on_change=self.changed,
+            Cache(self.changed),
             on_synced=self.on_synced,
             on_state=self.states.append,
             chance=lambda: 0.5,
@@ -65,8 +65,6 @@ class World:
         one = new or old
         assert one is not None
         self.told.append((what, one.metadata.name, one.spec.size))
-        if new is None:
-            self.on_gone(one.metadata.resource_version)
 
     def on_synced(self) -> None:
         self.synced += 1
@@ -82,7 +80,7 @@ class World:
         return feed
 
     def names(self) -> list[str]:
-        return sorted(name for _, name in self.reflector.store)
+        return sorted(name for _, name in self.reflector.cache.objects)
 
 
 async def test_a_streaming_list_fills_the_copy_before_anything_is_told() -> None:
@@ -108,22 +106,6 @@ async def test_a_streaming_list_fills_the_copy_before_anything_is_told() -> None
         "timeoutSeconds": "450",
     }
     assert world.states == [True, False]
-
-
-async def test_a_deletion_is_told_with_the_version_at_which_the_object_was_seen_to_be_gone() -> None:
-    """By its watch event, or by a list without it: whoever keeps answers can tell those from before it (I9)."""
-    world = World()
-    versions: list[str] = []
-    world.on_gone = versions.append
-    feed = world.feed(thing("a", 1), thing("b", 2), version=7)
-    async with running(world.reflector.run()):
-        await world.reflector.synced.wait()
-        feed.event("DELETED", thing("a", 9))
-        await until(lambda: world.names() == ["b"])
-        world.feed(version=12)
-        feed.error(410, "Expired")
-        await until(lambda: world.names() == [])
-    assert versions == ["9", "12"]
 
 
 async def test_changes_after_the_list_are_told_from_old_to_new() -> None:
@@ -266,17 +248,17 @@ async def test_one_object_that_does_not_decode_is_skipped_and_the_others_come_th
     async with running(world.reflector.run()):
         await world.reflector.synced.wait()
         assert world.names() == ["a"]
-        assert list(world.reflector.malformed) == [("ns", "odd")]
+        assert list(world.reflector.cache.undecodable) == [("ns", "odd")]
         with structlog.testing.capture_logs() as logs:
             feed.event("MODIFIED", thing("a", 3, size="huge"), thing("b", 4), thing("odd", 5, size="x"))
             feed.event("MODIFIED", thing("a", 6, size="huge"))
-            await until(lambda: world.reflector.malformed_total == 4)
+            await until(lambda: world.reflector.cache.undecodable_total == 4)
         assert [entry["object"] for entry in logs] == ["a"]
-        assert world.reflector.store["ns", "a"].spec.size == 1
+        assert world.reflector.cache.objects["ns", "a"].spec.size == 1
         assert world.names() == ["a", "b"]
         assert world.reflector.resource_version == "6"
         feed.event("MODIFIED", thing("a", 7, size=2)).event("DELETED", thing("odd", 8, size="x"))
-        await until(lambda: not world.reflector.malformed)
+        await until(lambda: not world.reflector.cache.undecodable)
         feed.event("MODIFIED", thing("b", 9, size=[])).event("DELETED", thing("b", 10, size=[]))
         await until(lambda: world.names() == ["a"])
     assert world.told[-2:] == [("changed", "a", 2), ("deleted", "b", 0)]
@@ -292,7 +274,7 @@ async def test_an_object_that_does_not_decode_at_a_relist_is_not_taken_for_delet
         first.error(410, "Expired")
         await until(lambda: world.reflector.resource_version == "2")
     assert world.told == [("added", "a", 1)]
-    assert world.reflector.store["ns", "a"].spec.size == 1
+    assert world.reflector.cache.objects["ns", "a"].spec.size == 1
 
 
 async def test_a_half_open_stream_is_left_after_the_idle_time() -> None:
@@ -357,12 +339,12 @@ async def test_a_failing_listener_hides_nothing_from_itself() -> None:
         calls.append(new.metadata.name)
         raise RuntimeError("a mistake")
 
-    reflector = Reflector(Client(world.transport, "test"), THINGS, Thing, on_change=listener)
+    reflector = Reflector(Client(world.transport, "test"), THINGS, Thing, Cache(listener))
     world.feed(thing("a", 1), thing("b", 2), version=2)
     async with running(reflector.run()):
         await reflector.synced.wait()
     assert calls == ["a", "b"]
-    assert sorted(reflector.store) == [("ns", "a"), ("ns", "b")]
+    assert sorted(reflector.cache.objects) == [("ns", "a"), ("ns", "b")]
 
 
 async def test_a_stream_that_lost_its_place_is_opened_anew() -> None:

@@ -10,13 +10,14 @@ import structlog
 
 from tests.unit.kube.fakes import FakeTransport, Feed, json_answer, running, thing, until
 from uniteddeployment.kube import client as client_module
-from uniteddeployment.kube.cache import MOST_MALFORMED
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Malformed, TooLarge
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.reflector import STEADY_SECONDS, Reflector
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.resource import Resource
+from uniteddeployment.kube.snapshot import MOST_UNDECODABLE
 
 THINGS = Resource("example.io", "v1", "things", "Thing")
 
@@ -39,10 +40,9 @@ class World:
             Client(self.transport, "test"),
             THINGS,
             PartialObject,
-            on_change=lambda *_: None,
+            Cache(most=most),
             on_state=self.states.append,
             chance=lambda: 0.5,
-            most=most,
         )
 
     def feed(self, *names: str, listed: bool = True) -> Feed:
@@ -53,7 +53,7 @@ class World:
         return feed.bookmark(9, initial_end=True) if listed else feed
 
     def names(self) -> list[str]:
-        return sorted(name for _, name in self.reflector.store)
+        return sorted(name for _, name in self.reflector.cache.objects)
 
 
 async def test_a_list_with_too_many_objects_is_not_kept_and_not_asked_for_again_at_once() -> None:
@@ -63,7 +63,7 @@ async def test_a_list_with_too_many_objects_is_not_kept_and_not_asked_for_again_
     async with running(world.reflector.run()):
         await until(lambda: world.reflector.trouble)
         assert "more than 3 objects" in world.reflector.trouble
-        assert world.reflector.store == {}
+        assert world.reflector.cache.objects == {}
         world.reflector.retry_now()
         assert not second.opened.is_set()
         await world.reflector.synced.wait()
@@ -108,7 +108,7 @@ async def test_too_many_objects_that_cannot_be_read_are_an_error_and_look_not_de
     world = World(most=10**6)
     feed = world.feed("a", listed=not listed)
     odd = [
-        {"metadata": {"name": f"odd-{n}", "resourceVersion": "x" * 1000, "labels": 5}} for n in range(MOST_MALFORMED)
+        {"metadata": {"name": f"odd-{n}", "resourceVersion": "x" * 1000, "labels": 5}} for n in range(MOST_UNDECODABLE)
     ]
     feed.event("ADDED", *odd)
     async with running(world.reflector.run()):
@@ -116,8 +116,8 @@ async def test_too_many_objects_that_cannot_be_read_are_an_error_and_look_not_de
         assert world.reflector.trouble == ""
         feed.event("ADDED", {"metadata": {"name": "one-more", "labels": 5}})
         await until(lambda: world.reflector.trouble)
-        assert "cannot be read" in world.reflector.trouble
-        assert len(world.reflector.malformed) <= MOST_MALFORMED
+        assert "cannot be decoded" in world.reflector.trouble
+        assert len(world.reflector.cache.undecodable) <= MOST_UNDECODABLE
         assert world.names() == ([] if listed else ["a"])
 
 
@@ -125,7 +125,7 @@ async def test_the_host_has_no_such_limits() -> None:
     """A user who may create objects there must not end the work on those of others."""
     world = World(most=None)
     feed = world.feed("a")
-    feed.event("ADDED", *[{"metadata": {"name": f"odd-{n}", "labels": 5}} for n in range(MOST_MALFORMED + 5)])
+    feed.event("ADDED", *[{"metadata": {"name": f"odd-{n}", "labels": 5}} for n in range(MOST_UNDECODABLE + 5)])
     feed.event("ADDED", thing("b", 12))
     async with running(world.reflector.run()):
         await until(lambda: world.names() == ["a", "b"])
@@ -140,7 +140,7 @@ async def test_objects_that_cannot_be_read_do_not_fill_the_log(logs: list[Any]) 
         feed.event("MODIFIED", thing(f"odd-{number % 7}", number + 10))
     async with running(world.reflector.run()):
         await until(feed._chunks.empty, 100_000)
-    assert world.reflector.malformed_total == 3000
+    assert world.reflector.cache.undecodable_total == 3000
     assert len(logs) < 120
 
 
@@ -152,7 +152,7 @@ async def test_one_object_that_is_nested_too_deep_hides_no_other_one() -> None:
     feed.event("ADDED", thing("c", 11))
     async with running(world.reflector.run()):
         await until(lambda: world.names() == ["a", "c"])
-        assert list(world.reflector.malformed) == [("", "b")]
+        assert list(world.reflector.cache.undecodable) == [("", "b")]
 
 
 async def test_an_error_that_nobody_foresaw_is_a_failure_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,13 +161,13 @@ async def test_an_error_that_nobody_foresaw_is_a_failure_like_others(monkeypatch
     world.feed("a", "b")
     async with running(world.reflector.run()) as task:
         await world.reflector.synced.wait()
-        take = world.reflector._cache.take
+        take = world.reflector.cache.take
 
         def fails(_: object) -> None:
-            monkeypatch.setattr(world.reflector._cache, "take", take)
+            monkeypatch.setattr(world.reflector.cache, "take", take)
             raise ZeroDivisionError("a secret")
 
-        monkeypatch.setattr(world.reflector._cache, "take", fails)
+        monkeypatch.setattr(world.reflector.cache, "take", fails)
         first.event("ADDED", thing("c", 10))
         await until(lambda: not world.reflector.connected)
         assert world.reflector.trouble == "internal error: ZeroDivisionError"
@@ -185,7 +185,7 @@ async def test_a_watch_that_fails_each_time_it_is_opened_is_not_steady_in_betwee
         await world.reflector.synced.wait()
         await until(lambda: world.reflector.failing_for > 30)
         assert not world.reflector.steady
-        assert "what is no event" in world.reflector.trouble
+        assert "not an event" in world.reflector.trouble
         quiet = world.feed(listed=False)
         world.transport.feeds.clear()
         world.transport.feeds.append(quiet)

@@ -9,6 +9,7 @@ import pytest
 import structlog
 
 from tests.unit.kube.fakes import FakeTransport, Feed, running, status_answer, thing, until
+from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Forbidden, NotFound
 from uniteddeployment.kube.meta import ObjectMeta
@@ -43,7 +44,7 @@ class World:
             Client(self.transport, "test"),
             THINGS,
             Thing,
-            on_change=lambda old, new: self.told.append((new or old).metadata.name),
+            Cache(lambda old, new: self.told.append((new or old).metadata.name)),
             on_synced=self.answered,
             chance=lambda: 0.5,
             **{"optional": True, **options},
@@ -111,10 +112,10 @@ async def test_what_is_no_longer_served_is_kept_until_there_is_a_list_again() ->
     world.serve("b")
     async with running(world.reflector.run()):
         await until(lambda: world.reflector.refusal)
-        assert sorted(name for _, name in world.reflector.store) == ["a", "b"]
+        assert sorted(name for _, name in world.reflector.cache.objects) == ["a", "b"]
         world.reflector.retry_now()
         await until(lambda: world.reflector.refusal is None)
-        assert [name for _, name in world.reflector.store] == ["b"]
+        assert [name for _, name in world.reflector.cache.objects] == ["b"]
         assert "sendInitialEvents" in dict(world.transport.requests[-1].query)
 
 

@@ -47,15 +47,6 @@ class Metadata(Struct, rename="camel", frozen=True, gc=False):
         if self.annotations:
             force_setattr(self, "annotations", chosen(self.annotations, annotations, longest))
 
-    def as_new_as(self, news: "Metadata") -> bool:
-        """Whether this is the same object at the same state as ``news``, or at a later one.
-
-        Resource versions of one resource in one cluster are numbers that grow (KEP-5504); others count as news.
-        """
-        here, there = self.resource_version, news.resource_version
-        numbers = here.isascii() and there.isascii() and here.isdecimal() and there.isdecimal()
-        return self.uid == news.uid and numbers and int(here) >= int(there)
-
 
 _LONGEST_ANNOTATION = 1 << 18
 _WORKLOAD_ANNOTATIONS = (
