@@ -94,11 +94,11 @@ class Observer:
             members={name: _without_deleted(view, unanswered.get(name, ())) for name, view in members.items()},
             revisions=self._records(subject),
             templates=self._templates(subject),
-            generations=memory.generations,
+            generations=dict(memory.generations),
             errors={name: one.message for name, one in failures.items()},
             stalled=frozenset(name for name, one in failures.items() if one.stalled),
             writing=frozenset(unanswered),
-            refused=memory.refused,
+            refused=dict(memory.refused),
             orphaning_checked=self._host.orphaning_checked(subject.uid),
         )
 

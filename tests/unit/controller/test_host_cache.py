@@ -144,3 +144,11 @@ def test_a_revision_that_a_request_has_shown_to_be_gone_is_not_listed(cache: Cac
     assert len(cache.records(KEY)) == 1
     cache.drop_revision(KEY, "web-abc")
     assert cache.records(KEY) == ()
+
+
+def test_an_answer_that_is_older_than_the_cache_queues_nothing(cache: Cache) -> None:
+    """I3: what it shows differs because it is outdated."""
+    cache.sees(MODIFIED, stored(9, generation=2))
+    cache.queued.clear()
+    cache.merge_answer(stored(8, generation=1), "status")
+    assert cache.queued == []

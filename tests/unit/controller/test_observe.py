@@ -14,7 +14,7 @@ from uniteddeployment.controller.observe import Observer
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
 from uniteddeployment.planning.application import Subject
-from uniteddeployment.planning.observed import MemberView, Reach, Workload, WorkloadRef
+from uniteddeployment.planning.observed import MemberView, Reach, Refusal, Workload, WorkloadRef
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Delete
 from uniteddeployment_api import names
@@ -244,3 +244,14 @@ def test_what_is_being_deleted_is_not_counted_on_and_a_cluster_that_was_written_
         assert observed.writing == {CLUSTER, "default/stray"}
         assert "default/stray" in observed.members
         assert seen.in_cluster("default/stray") == {("default", "web")}
+
+
+def test_a_snapshot_stays_as_it_was_when_the_controller_goes_on() -> None:
+    """I2: a plan reads one consistent state, and nothing of it changes afterwards."""
+    seen = observer(Clusters(make.view("member-1", found())))
+    snapshot = seen.observe(subject())
+    memory = seen.memory(subject())
+    memory.generations[NOTED] = 9
+    memory.refused[NOTED] = Refusal("digest")
+    assert snapshot.generations == {NOTED: 3}
+    assert snapshot.refused == {}

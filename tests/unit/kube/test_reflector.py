@@ -414,3 +414,15 @@ async def test_a_list_that_replaces_the_copy_can_be_prevented() -> None:
         assert not other.opened.is_set()
         await until(lambda: world.names() == [])
         assert len(asked) == 3
+
+
+async def test_an_answer_from_before_a_bookmark_is_outdated() -> None:
+    """I9: the watch has shown everything up to the bookmark, so an object that is not there was deleted."""
+    world = World()
+    feed = world.feed(version=1)
+    async with running(world.reflector.run()):
+        await world.reflector.synced.wait()
+        feed.bookmark(90)
+        await until(lambda: world.reflector.resource_version == "90")
+        late = Thing(metadata=ObjectMeta(name="a", namespace="ns", uid="uid-a", resource_version="80"))
+        assert not world.reflector.cache.merge(late)
