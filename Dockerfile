@@ -1,4 +1,4 @@
-# The controller's image: what config/manager/deployment.yaml names uniteddeployment:0.1.0.
+# Image of the controller. config/manager/deployment.yaml refers to it as uniteddeployment:0.1.0.
 FROM python:3.13-slim AS build
 COPY . /source
 RUN pip wheel --no-cache-dir --wheel-dir /wheels /source

@@ -1,4 +1,4 @@
-# Everything runs in .venv; only Python (3.11 or newer) and make have to be there.
+# All tools run in .venv. Only make and Python 3.11 or newer must be installed.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,15 +17,15 @@ $(STAMP): pyproject.toml
 
 setup: $(STAMP)  ## Install the project and its tools into .venv.
 
-demo: setup  ## Run the main job on embedded clusters: one application over three members, with a canary.
+demo: setup  ## Run one application with a canary on three embedded members.
 	$(BIN)/ud demo
 
-playground: setup  ## Start the same fleet and keep it running until Ctrl-C.
+playground: setup  ## Start the fleet of the demo, and keep it running until Ctrl-C.
 	$(BIN)/ud playground
 
-test: lint types unit  ## Lint, types, import contracts and all tests.
+test: lint types unit  ## Run linters, type checks, import contracts and all tests.
 
-test-embedded: setup  ## Only the tests of the embedded cluster, the recordings of a real API server included.
+test-embedded: setup  ## Run only the tests of the embedded cluster, including the recordings.
 	$(BIN)/pytest -n 2 --dist loadgroup tests/embedded tests/conformance
 
 lint: setup
@@ -39,25 +39,25 @@ types: setup
 unit: setup
 	$(BIN)/pytest -n 2 --dist loadgroup
 
-e2e: setup  ## Only the end-to-end tests.
+e2e: setup  ## Run only the end-to-end tests.
 	$(BIN)/pytest tests/e2e
 
-e2e-envtest: setup  ## The same on real control planes, from the binaries in $KUBEBUILDER_ASSETS.
-	@test -n "$$KUBEBUILDER_ASSETS" || { echo "KUBEBUILDER_ASSETS is not set: name a folder with etcd and kube-apiserver" \
-		"(and, to have pods, kube-controller-manager and kube-scheduler) of Kubernetes 1.36"; exit 1; }
+e2e-envtest: setup  ## Run them on real control planes, with the binaries in $KUBEBUILDER_ASSETS.
+	@test -n "$$KUBEBUILDER_ASSETS" || { echo "KUBEBUILDER_ASSETS is not set: set it to a directory with etcd and kube-apiserver" \
+		"(and, to run pods, kube-controller-manager and kube-scheduler) of Kubernetes 1.36"; exit 1; }
 	UD_E2E_CLUSTERS=envtest $(BIN)/pytest tests/e2e
 
-bench: setup  ## Print the numbers of the design as ratios in one run.
+bench: setup  ## Run the benchmarks and print their figures.
 	$(BIN)/python -m tests.bench
 
-generate: setup  ## Write config/crd from the models, and the controller's roles from the list of its rights.
+generate: setup  ## Generate config/crd, and the roles of the controller.
 	$(BIN)/ud crds > config/crd/crds.yaml
 	$(BIN)/ud rbac host > config/rbac/roles.yaml
 	$(BIN)/ud rbac member > config/member/role.yaml
 
-format: setup  ## Format and mend what can be mended.
+format: setup  ## Format the code, and fix what ruff can fix.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean:  ## Remove what the other targets made.
+clean:  ## Remove what the other targets created.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache
