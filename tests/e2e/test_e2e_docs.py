@@ -1,7 +1,6 @@
-"""What the documentation tells people to type works.
+"""The commands in the documentation work, and its links and file names are valid.
 
-Every command of every ``sh`` block is either run, in its order, on a playground, or is one of those below, for which a
-test of that name does what the reader would do.
+Every command of every ``sh`` block runs in order on a playground, except for those below, which other tests cover.
 """
 
 import os
@@ -21,7 +20,7 @@ from tests.support.processes import ud
 SECONDS = 90
 
 ELSEWHERE = {
-    r"make (setup|test|e2e|bench|format|generate|clean|lint|types)": "",  # what the reader of this test is running
+    r"make (setup|test|e2e|bench|format|generate|clean|lint|types)": "",  # this test is part of these targets
     r"make demo|ud demo": "test_the_demo_tells_the_story_to_people",
     r"ud demo -o json": "test_the_demo_gives_programs_the_state_after_each_phase",
     r"make playground|ud playground.*": "test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left",
@@ -35,7 +34,7 @@ ELSEWHERE = {
     ),
     r"ud controller run.*": "test_probes_and_metrics_tell_how_it_is_and_sigterm_ends_it_well",
 }
-"""Commands that are not run here -> the test that does."""
+"""Pattern of commands that do not run here -> the test that covers them."""
 SECTIONS = {
     "Install": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
     "Register a member": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
@@ -43,17 +42,17 @@ SECTIONS = {
     "Webhooks": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
     "Uninstall": "test_uninstalling_in_the_documented_order_leaves_nothing",
 }
-"""Sections of docs/operations.md whose commands are not run here -> the test that runs them as they are there."""
+"""Sections of docs/operations.md whose commands do not run here -> the test that runs them."""
 
 
 def elsewhere(command: str) -> str | None:
-    """The name of the test that covers a command; None if it is to be run here."""
+    """Return the name of the test that covers a command; None if it runs here."""
     return next((test for pattern, test in ELSEWHERE.items() if re.fullmatch(pattern, command)), None)
 
 
 @dataclass(frozen=True)
 class Playground:
-    """What the reader has: a shell in the checkout with ``ud`` and ``kubectl``, and a playground."""
+    """A playground, and a shell in the checkout with ``ud`` and ``kubectl``."""
 
     environment: dict[str, str]
 
@@ -92,9 +91,9 @@ WITH_COMMANDS = [document for document in DOCUMENTS if any(blocks(document))]
 
 @pytest.mark.parametrize("document", WITH_COMMANDS, ids=names)
 def test_every_command_of_the_documentation_works(playground: Playground, document: Path) -> None:
-    """From a playground on which the sample application is ready."""
+    """Each document starts with the sample application, ready in the playground."""
     here = [block for block in blocks(document) if block.section not in SECTIONS]
-    scripts = ["\n".join(one for one in block.commands if elsewhere(one) is None) for block in here]
+    scripts = ["\n".join(command for command in block.commands if elsewhere(command) is None) for block in here]
     if not any(scripts):
         return
     playground.sh("kubectl delete ud --all; kubectl apply -f config/samples/web.yaml")
@@ -103,7 +102,7 @@ def test_every_command_of_the_documentation_works(playground: Playground, docume
         playground.sh(script)
 
 
-def test_what_is_tested_elsewhere_is_tested() -> None:
+def test_the_tests_that_cover_other_commands_exist() -> None:
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     missing = [name for name in [*ELSEWHERE.values(), *SECTIONS.values()] if name and f"def {name}(" not in tests]
     assert not missing
@@ -111,7 +110,7 @@ def test_what_is_tested_elsewhere_is_tested() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=names)
 def test_no_block_of_commands_is_hidden_from_these_tests(document: Path) -> None:
-    """An indented block, as in a list, would be shown to readers and not be run here."""
+    """An indented block, as in a list, would not be found."""
     assert document.read_text().count("```sh\n") == len(blocks(document))
 
 
@@ -145,6 +144,6 @@ def test_files_that_the_architecture_names_exist() -> None:
 
 
 def anchors(document: Path) -> set[str]:
-    """The anchors of the headings of a document, as code hosts derive them."""
+    """Return the anchors that code hosts derive from the headings of a document."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -1,4 +1,4 @@
-"""The commands of the documentation."""
+"""The commands in the documentation."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 @dataclass(frozen=True)
 class Block:
-    """The commands of one ``sh`` block, and the heading that it is under."""
+    """The commands of one ``sh`` block, and the heading above it."""
 
     document: Path
     section: str
@@ -19,8 +19,8 @@ class Block:
 
 
 def blocks(document: Path) -> list[Block]:
-    """All ``sh`` blocks of a document; remarks behind commands are dropped and continued lines joined."""
-    found = []
+    """Return all ``sh`` blocks of a document, without comments, and with continued lines joined."""
+    result = []
     text = document.read_text()
     for match in re.finditer(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         joined = match[1].replace("\\\n", " ")
@@ -28,12 +28,12 @@ def blocks(document: Path) -> list[Block]:
         line = text.count("\n", 0, match.start()) + 1
         headings = re.findall(r"^#+ (.*)$", text[: match.start()], re.MULTILINE)
         section = headings[-1] if headings else ""
-        found.append(Block(document, section, line, tuple(command for command in commands if command)))
-    return found
+        result.append(Block(document, section, line, tuple(command for command in commands if command)))
+    return result
 
 
 def scripts(document: str, section: str) -> list[str]:
-    """The blocks of one section, each as a script."""
-    found = ["\n".join(one.commands) for one in blocks(ROOT / "docs" / document) if one.section == section]
-    assert found, f"{document} has no commands under {section!r}"
-    return found
+    """Return the blocks of one section, each as a script."""
+    result = ["\n".join(block.commands) for block in blocks(ROOT / "docs" / document) if block.section == section]
+    assert result, f"{document} has no commands under {section!r}"
+    return result
