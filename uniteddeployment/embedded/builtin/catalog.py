@@ -1,7 +1,7 @@
-"""The catalogue of built-in kinds: ``kinds.json`` made into resources.
+"""The catalog of built-in kinds: converts ``kinds.json`` to resources.
 
-Contract: adding a kind is adding an entry there and its definition to ``definitions.json``; only what no data can say
-(computed defaults, validation, allocation) is looked up in the modules beside this one, by the kind's definition.
+Contract: a new kind is an entry there and its definition in ``definitions.json``. Behaviour that data cannot express
+(computed defaults, validation, allocation) is looked up in neighbouring modules by the kind's definition.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,9 +27,9 @@ _ROW_CONDITIONS = {"pod": row_conditions}
 class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """One entry of ``kinds.json``.
 
-    ``fields`` are the field selectors beside name and namespace, with what they compare if the field is not there;
-    ``generation`` are the paths whose changes the generation counts; ``row_hides`` are annotations that the rows of
-    tables leave out; ``error_group`` is the group that validation errors name if it is another one.
+    ``fields`` are field selectors other than name and namespace, with the value of a missing field. ``generation``
+    lists the paths whose changes raise the generation. ``row_hides`` lists annotations that table rows leave out.
+    ``error_group`` is the group in validation errors if it differs.
     """
 
     group: str
@@ -54,7 +54,7 @@ class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Catalogue(msgspec.Struct):
-    """All of ``kinds.json``; ``descriptions`` are texts that columns name by a word with an ``@``."""
+    """The content of ``kinds.json``; ``descriptions`` are texts that columns refer to by ``@`` and a word."""
 
     descriptions: dict[str, str]
     kinds: list[KindData]
@@ -69,15 +69,15 @@ def catalogue() -> Catalogue:
 def resources(overrides: Mapping[str, Strategy] | None = None) -> tuple[Resource, ...]:
     """The built-in kinds, the preferred version of each first.
 
-    ``overrides`` gives other strategies by resource key, e.g. for ``customresourcedefinitions.apiextensions.k8s.io``;
-    the one that it replaces is what :func:`strategy` makes. Each call gives strategies with allocations of their own.
+    ``overrides`` replaces strategies by resource key, e.g. for ``customresourcedefinitions.apiextensions.k8s.io``;
+    :func:`strategy` creates the replaced one. Each call creates strategies with allocations of their own.
     """
     replaced = overrides or {}
     return tuple(_resource(data, replaced) for data in catalogue().kinds)
 
 
 def strategy(kind: KindData) -> BuiltinStrategy:
-    """The strategy that a kind has by itself."""
+    """The default strategy of a kind."""
     return BuiltinStrategy(
         kind.definition,
         kind=kind.kind,
@@ -89,7 +89,7 @@ def strategy(kind: KindData) -> BuiltinStrategy:
 
 
 def strategy_for(key: str) -> BuiltinStrategy:
-    """The strategy that the resource ``key`` has by itself, for who wraps it in one of their own."""
+    """The default strategy of the resource ``key``, for wrapping."""
     for kind in catalogue().kinds:
         if key == (f"{kind.plural}.{kind.group}" if kind.group else kind.plural):
             return strategy(kind)

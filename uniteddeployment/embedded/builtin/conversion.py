@@ -1,6 +1,6 @@
-"""Kinds that are served in several versions: how one form becomes the other.
+"""Conversions between the versions of kinds that are served in several versions.
 
-Contract: functions give a new object and leave the one they got alone; apiVersion and kind are set by who calls them.
+Contract: functions return a new object and leave their argument unchanged; callers set apiVersion and kind.
 """
 
 from collections.abc import Callable
@@ -21,18 +21,18 @@ _EVENT_NAMES = {
 }
 _EVENT_NAMES_BACK = {newer: core for core, newer in _EVENT_NAMES.items()}
 _NEVER_ABSENT = ("reportingComponent", "reportingInstance")
-"""Fields that core/v1 shows even when they are empty, and events.k8s.io does not."""
+"""Fields that core/v1 shows even if they are empty, and events.k8s.io does not."""
 
 _CPU = "cpu"
 
 
 def event_from_core(obj: Obj) -> Obj:
-    """A core/v1 event as events.k8s.io/v1 shows it."""
+    """Convert a core/v1 event to events.k8s.io/v1."""
     return {_EVENT_NAMES.get(key, key): value for key, value in obj.items() if value != "" or key not in _NEVER_ABSENT}
 
 
 def event_to_core(obj: Obj) -> Obj:
-    """The reverse of :func:`event_from_core`."""
+    """Convert an events.k8s.io/v1 event to core/v1."""
     event = {_EVENT_NAMES_BACK.get(key, key): value for key, value in obj.items()}
     for key in _NEVER_ABSENT:
         event.setdefault(key, "")
@@ -40,7 +40,7 @@ def event_to_core(obj: Obj) -> Obj:
 
 
 def autoscaler_from_v2(obj: Obj) -> Obj:
-    """An autoscaling/v2 autoscaler as v1 shows it: of the metrics, only the cpu percentage."""
+    """Convert an autoscaling/v2 autoscaler to v1, which has the cpu percentage as its only metric."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     metrics = spec.pop("metrics", None) or ()
     spec.pop("behavior", None)
@@ -64,7 +64,7 @@ def _cpu(metric: Obj, key: str) -> Any:
 
 
 def autoscaler_to_v2(obj: Obj) -> Obj:
-    """An autoscaling/v1 autoscaler as v2 keeps it."""
+    """Convert an autoscaling/v1 autoscaler to v2, the stored form."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     percent = spec.pop("targetCPUUtilizationPercentage", None)
     if percent is not None:
@@ -83,7 +83,7 @@ CONVERTERS: dict[str, tuple[Convert | None, Convert | None]] = {
     "io.k8s.api.events.v1.Event": (event_from_core, event_to_core),
     "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": (autoscaler_from_v2, autoscaler_to_v2),
 }
-"""By definition: from the stored form, and to it."""
+"""By definition: the conversion from the stored form, and back."""
 
 FIELD_PATHS = {"source": "source.component", "status.successful": "status.succeeded", "name": "metadata.name"}
-"""Field selectors that are not called like the field that they compare."""
+"""Field selectors whose names differ from the field that they compare."""

@@ -1,8 +1,8 @@
-"""Decoding as the real server does it: the unknown is dropped, the empty is left out, values get their own form.
+"""Decoding as in the real server: unknown fields are dropped, empty ones are left out, values are normalized.
 
-Contract: :func:`conform` works in place and gives the strict-decoding complaints; what cannot be decoded at all raises
-:class:`DecodeError`. Quantities and times come out in canonical form, nulls are gone (or the zero value, inside lists
-and maps), and what the real server always writes is there. Conforming twice changes nothing.
+Contract: :func:`conform` works in place and returns the errors of strict decoding. A value that cannot be decoded
+raises :class:`DecodeError`. Quantities and times get their canonical form, nulls are removed (or become the zero value
+inside lists and maps), and fields that the real server always writes are added. The operation is idempotent.
 """
 
 import base64
@@ -26,11 +26,11 @@ _WALKED: Final = frozenset({shapes.STRUCT, shapes.MAP, shapes.ANY})
 """What has fields of its own; other values are decoded from their text."""
 
 _DROP: Final = object()
-"""A value that is left out because it is empty."""
+"""Marks a value that is left out because it is empty."""
 
 
 class DecodeError(StatusError):
-    """A body that is no object of its kind. ``detail`` is what patches say in their own error."""
+    """A body that cannot be decoded as its kind. ``detail`` is the text in errors of patches."""
 
     def __init__(self, kind: str, version: str, detail: str) -> None:
         super().__init__(400, "BadRequest", f'{kind} in version "{version}" cannot be handled as a {kind}: {detail}')
@@ -38,21 +38,21 @@ class DecodeError(StatusError):
 
 
 class _MismatchError(Exception):
-    """A value of the wrong JSON type. The innermost struct around it adds its own name and the path."""
+    """A value of the wrong JSON type. The innermost surrounding struct adds its name and the path."""
 
-    def __init__(self, said: str, go: str) -> None:
-        super().__init__(said)
-        self.said = said
+    def __init__(self, json_type: str, go: str) -> None:
+        super().__init__(json_type)
+        self.json_type = json_type
         self.go = go
         self.where = ""
 
 
 class _MalformedError(Exception):
-    """A value with a text form of its own (time, quantity, base64) that does not parse."""
+    """A value with a text format (time, quantity, base64) that does not parse."""
 
 
 class _Walk:
-    """Where the walk is, and what it has complained about."""
+    """The position in the object, and the errors of strict decoding."""
 
     __slots__ = ("path", "unknown")
 
@@ -71,15 +71,15 @@ class _Walk:
 
 
 def conform(obj: Obj, shape: Shape, kind: str, version: str) -> list[str]:
-    """Make ``obj`` what the real server would have decoded; gives what strict decoding complains about."""
+    """Decode ``obj`` in place and return the errors of strict decoding."""
     walk = _Walk()
     try:
         _struct(obj, shape, walk)
-    except _MismatchError as wrong:
-        text = f"json: cannot unmarshal {wrong.said} into Go {wrong.where or 'value'} of type {wrong.go}"
+    except _MismatchError as error:
+        text = f"json: cannot unmarshal {error.json_type} into Go {error.where or 'value'} of type {error.go}"
         raise DecodeError(kind, version, text) from None
-    except _MalformedError as wrong:
-        raise DecodeError(kind, version, str(wrong)) from None
+    except _MalformedError as error:
+        raise DecodeError(kind, version, str(error)) from None
     return walk.unknown
 
 
@@ -113,11 +113,11 @@ def _struct(obj: Obj, shape: Shape, walk: _Walk) -> None:
     key = ""
     try:
         for key, value in obj.items():
-            made = fields.get(key)
-            if made is None:
+            field = fields.get(key)
+            if field is None:
                 walk.complain(key)
             elif value is not None:
-                new = _value(value, made, walk, key)
+                new = _value(value, field, walk, key)
                 if new is value:
                     continue
                 if new is not _DROP:
@@ -128,9 +128,9 @@ def _struct(obj: Obj, shape: Shape, walk: _Walk) -> None:
             if drop is None:
                 drop = []
             drop.append(key)
-    except _MismatchError as wrong:
-        if not wrong.where:
-            wrong.where = f"struct field {shape.name}.{walk.field(key)}"
+    except _MismatchError as error:
+        if not error.where:
+            error.where = f"struct field {shape.name}.{walk.field(key)}"
         raise
     if drop is not None:
         for key in drop:
@@ -144,50 +144,50 @@ def _copied(zero: Obj) -> Obj:
     return {key: _copied(value) if value.__class__ is dict else value for key, value in zero.items()}
 
 
-def _value(value: Any, made: Field, walk: _Walk, key: str) -> Any:
-    """The decoded form of a value that is not null: itself, another, or _DROP."""
-    tag = made.tag
+def _value(value: Any, field: Field, walk: _Walk, key: str) -> Any:
+    """The decoded form of a value that is not null: itself, another value, or _DROP."""
+    tag = field.tag
     if tag == shapes.STRING:
         if value.__class__ is str:
-            return value if value or made.keep else _DROP
-        raise _MismatchError(_json_type(value), made.go)
+            return value if value or field.keep else _DROP
+        raise _MismatchError(_json_type(value), field.go)
     if tag == shapes.STRUCT:
         if value.__class__ is not dict:
-            raise _MismatchError(_json_type(value), made.go)
+            raise _MismatchError(_json_type(value), field.go)
         walk.path.append(key)
-        _struct(value, made.shape, walk)
+        _struct(value, field.shape, walk)
         walk.path.pop()
         return value
-    return _DECODERS[tag](value, made, walk, key)
+    return _DECODERS[tag](value, field, walk, key)
 
 
-def _integer(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
+def _integer(value: Any, field: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ is not int:
-        said = f"number {value}" if value.__class__ is float else _json_type(value)
-        raise _MismatchError(said, made.go)
-    if not -_MAX_INT[made.bits] - 1 <= value <= _MAX_INT[made.bits]:
-        raise _MismatchError(f"number {value}", made.go)
-    return value if value or made.keep else _DROP
+        json_type = f"number {value}" if value.__class__ is float else _json_type(value)
+        raise _MismatchError(json_type, field.go)
+    if not -_MAX_INT[field.bits] - 1 <= value <= _MAX_INT[field.bits]:
+        raise _MismatchError(f"number {value}", field.go)
+    return value if value or field.keep else _DROP
 
 
-def _boolean(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
+def _boolean(value: Any, field: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ is not bool:
-        raise _MismatchError(_json_type(value), made.go)
-    return value if value or made.keep else _DROP
+        raise _MismatchError(_json_type(value), field.go)
+    return value if value or field.keep else _DROP
 
 
-def _number(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
+def _number(value: Any, field: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ not in (int, float):
-        raise _MismatchError(_json_type(value), made.go)
-    return value if value or made.keep else _DROP
+        raise _MismatchError(_json_type(value), field.go)
+    return value if value or field.keep else _DROP
 
 
-def _list(value: Any, made: Field, walk: _Walk, key: str) -> Any:
+def _list(value: Any, field: Field, walk: _Walk, key: str) -> Any:
     if value.__class__ is not list:
-        raise _MismatchError(_json_type(value), made.go)
+        raise _MismatchError(_json_type(value), field.go)
     if not value:
-        return value if made.keep else _DROP
-    item = made.item or shapes.ANYTHING
+        return value if field.keep else _DROP
+    item = field.item or shapes.ANYTHING
     walk.path.append(key)
     if item.tag == shapes.STRUCT:
         for index, element in enumerate(value):
@@ -205,12 +205,12 @@ def _list(value: Any, made: Field, walk: _Walk, key: str) -> Any:
     return value
 
 
-def _map(value: Any, made: Field, walk: _Walk, key: str) -> Any:
+def _map(value: Any, field: Field, walk: _Walk, key: str) -> Any:
     if value.__class__ is not dict:
-        raise _MismatchError(_json_type(value), made.go)
+        raise _MismatchError(_json_type(value), field.go)
     if not value:
-        return value if made.keep else _DROP
-    item = made.item or shapes.ANYTHING
+        return value if field.keep else _DROP
+    item = field.item or shapes.ANYTHING
     for name, element in value.items():
         if element.__class__ is not str or item.tag != shapes.STRING:
             value[name] = _element(element, item, walk, key)
@@ -232,8 +232,8 @@ def _quantity(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
     text = value if value.__class__ is str else str(value) if value.__class__ in (int, float) else ""
     try:
         return canonical(text.strip())
-    except QuantityError as wrong:
-        raise _MalformedError(str(wrong)) from None
+    except QuantityError as error:
+        raise _MalformedError(str(error)) from None
 
 
 def _int_or_string(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
@@ -255,28 +255,28 @@ def _micro_time(value: Any, _made: Field, _walk: _Walk, _key: str) -> Any:
 def _parse_time(value: Any, layout: str) -> datetime:
     if value.__class__ is not str:
         raise _MalformedError(f"json: cannot unmarshal {_json_type(value)} into Go value of type string")
-    said = f'parsing time "{value}" as "{layout}": cannot parse '
+    prefix = f'parsing time "{value}" as "{layout}": cannot parse '
     if layout is _MICRO_LAYOUT and len(value) > 19 and value[10:11] == "T" and value[19] != ".":
-        raise _MalformedError(f'{said}"{value[19:]}" as ".000000"')
+        raise _MalformedError(f'{prefix}"{value[19:]}" as ".000000"')
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
-        raise _MalformedError(f'{said}"{value}" as "2006"') from None
+        raise _MalformedError(f'{prefix}"{value}" as "2006"') from None
     if "T" not in value or moment.tzinfo is None:
         rest, wanted = (value[10:], "T") if "T" not in value else (value[19:], "Z07:00")
-        raise _MalformedError(f'{said}"{rest}" as "{wanted}"')
+        raise _MalformedError(f'{prefix}"{rest}" as "{wanted}"')
     return moment.astimezone(UTC)
 
 
-def _bytes(value: Any, made: Field, _walk: _Walk, _key: str) -> Any:
+def _bytes(value: Any, field: Field, _walk: _Walk, _key: str) -> Any:
     if value.__class__ is not str:
-        raise _MismatchError(_json_type(value), made.go)
+        raise _MismatchError(_json_type(value), field.go)
     text = value.replace("\n", "").replace("\r", "")
     try:
         text = base64.b64encode(base64.b64decode(text, validate=True)).decode()
     except binascii.Error:
         raise _MalformedError(f"illegal base64 data at input byte {_bad_byte(value)}") from None
-    return text if text or made.keep else _DROP
+    return text if text or field.keep else _DROP
 
 
 def _bad_byte(text: str) -> int:

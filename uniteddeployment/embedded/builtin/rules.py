@@ -1,4 +1,4 @@
-"""Which functions are particular to which kind, by its definition."""
+"""The rules of each built-in kind, by its definition."""
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.prepare import cluster as prepare_cluster
@@ -108,7 +108,9 @@ _RULES: dict[str, Rules] = {
 
 
 def rules_of(definition: str) -> Rules:
-    """The rules of a kind. Those of services are new each time: every cluster has addresses of its own."""
+    """The rules of a kind. Those of services are created per call, because every cluster allocates its own
+    addresses.
+    """
     short = ".".join(definition.split(".")[-3:])
     if short == "core.v1.Service":
         allocations = ServiceAllocations()

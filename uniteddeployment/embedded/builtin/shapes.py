@@ -1,7 +1,7 @@
-"""The definitions of built-in kinds, compiled into what the decoder walks.
+"""Compiled definitions of built-in kinds, for the decoder.
 
-Contract: a :class:`Shape` is compiled once, when its kind is first met. Besides the OpenAPI definitions it knows what
-they do not say and what shows in every answer of the real server (:mod:`~uniteddeployment.embedded.schema.wire`).
+Contract: a :class:`Shape` is compiled on first use. It combines the OpenAPI definition with facts about the encoding
+that OpenAPI does not contain (:mod:`~uniteddeployment.embedded.schema.wire`).
 """
 
 import copy
@@ -42,7 +42,7 @@ _MISSING_WHEN_REQUIRED = frozenset((STRING, INTEGER, BOOLEAN))
 
 @dataclass(slots=True, eq=False)
 class Shape:
-    """What a JSON object of one definition holds."""
+    """The fields of one definition."""
 
     name: str
     fields: dict[str, "Field"] = field(default_factory=dict)
@@ -54,9 +54,9 @@ _SHAPELESS: Final = Shape("")
 
 @dataclass(slots=True)
 class Field:
-    """What one field holds. ``keep`` says that its zero value is written out; ``go`` is the type that errors name.
+    """One field. ``keep``: its zero value is written out; ``go``: its type in error messages.
 
-    ``shape`` is what a struct holds, ``item`` what a list or a map holds, ``bits`` how large a number may be.
+    ``shape`` is the content of a struct, ``item`` the content of a list or map, ``bits`` the size of a number.
     """
 
     tag: int
@@ -72,14 +72,14 @@ ANYTHING: Final = Field(ANY, "interface {}")
 
 @lru_cache(maxsize=1)
 def definitions() -> dict[str, RawSchema]:
-    """All definitions by name, as ``$ref`` names them."""
+    """All definitions, by the names in ``$ref``."""
     raw = resources.files(__package__).joinpath("definitions.json").read_bytes()
     decoded: dict[str, RawSchema] = msgspec.json.decode(raw)
     return decoded
 
 
 def resolve(name: str) -> RawSchema:
-    """The definition that a ``$ref`` names."""
+    """The definition of a ``$ref``."""
     return definitions()[name]
 
 
@@ -93,20 +93,20 @@ def shape_of(name: str) -> Shape:
         return shape
     definition = resolve(name)
     shape = _compiled[name] = Shape(name.rpartition(".")[2])
-    said = wire().get(".".join(name.split(".")[-3:]), {})
-    required, zero = frozenset(definition.get("required", ())), frozenset(said.get("zero", ()))
+    facts = wire().get(".".join(name.split(".")[-3:]), {})
+    required, zero = frozenset(definition.get("required", ())), frozenset(facts.get("zero", ()))
     for key, schema in definition["properties"].items():
-        made = _field(schema)
-        made.keep = key in required or key in zero or made.tag == STRUCT
-        shape.fields[key] = made
+        field = _field(schema)
+        field.keep = key in required or key in zero or field.tag == STRUCT
+        shape.fields[key] = field
     absent = {
-        key: _ZERO[made.tag]
-        for key, made in shape.fields.items()
-        if key in required and made.tag in _MISSING_WHEN_REQUIRED
+        key: _ZERO[field.tag]
+        for key, field in shape.fields.items()
+        if key in required and field.tag in _MISSING_WHEN_REQUIRED
     }
-    for key, value in said.get("always", {}).items():
-        made = shape.fields[key]
-        absent[key] = _zero_of(made.shape) if value == {} and made.tag == STRUCT else value
+    for key, value in facts.get("always", {}).items():
+        field = shape.fields[key]
+        absent[key] = _zero_of(field.shape) if value == {} and field.tag == STRUCT else value
     shape.always = tuple(absent.items())
     return shape
 

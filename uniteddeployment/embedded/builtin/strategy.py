@@ -1,7 +1,7 @@
-"""How a built-in kind is created and changed: decoded, filled, guarded, checked.
+"""The strategy of built-in kinds: decoding, defaults, preparation, validation.
 
-Contract: one :class:`BuiltinStrategy` serves all kinds. What is particular to a kind is a :class:`Rules` value, made of
-functions of the packages ``prepare`` and ``validation``, all of them optional.
+Contract: :class:`BuiltinStrategy` serves all kinds. Behaviour of a single kind is a :class:`Rules` value, composed of
+optional functions of the packages ``prepare`` and ``validation``.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _OWN_METADATA = frozenset({"apiVersion", "kind", "metadata"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What is particular to a kind. ``validate`` also runs on updates unless ``validate_update`` replaces it."""
+    """The behaviour of one kind. ``validate`` also runs on updates unless ``validate_update`` replaces it."""
 
     prepare_create: Prepare | None = None
     prepare_update: PrepareUpdate | None = None
@@ -33,9 +33,9 @@ class Rules:
     validate_update: ValidateUpdate | None = None
     warn: Warn | None = None
     keeps_status: bool = False
-    """Whether a client may give the status when it creates the object."""
+    """Whether a client may set the status on creation."""
     labels_with_status: bool = True
-    """Whether a write of the status may change the labels too."""
+    """Whether a write of the status may also change labels."""
 
 
 class BuiltinStrategy:
@@ -85,7 +85,7 @@ class BuiltinStrategy:
 
     def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
         if subresource == "binding":
-            # It sets spec and status at once, and the generation of a pod does not count its node.
+            # The binding sets spec and status at once, and does not raise the generation.
             return
         if subresource == "status":
             self._keep_all_but_status(new, old)
@@ -114,12 +114,12 @@ class BuiltinStrategy:
                 new["metadata"].pop("labels", None)
 
     def _counts(self, new: Obj, old: Obj) -> bool:
-        """Whether something changed that the generation counts."""
+        """Whether a change raises the generation."""
         for path in self._generation:
-            fresh, before = new, old
+            after, before = new, old
             for step in path[:-1]:
-                fresh, before = fresh.get(step) or {}, before.get(step) or {}
-            if fresh.get(path[-1]) != before.get(path[-1]):
+                after, before = after.get(step) or {}, before.get(step) or {}
+            if after.get(path[-1]) != before.get(path[-1]):
                 return True
         return False
 

@@ -1,1 +1,1 @@
-"""The request path: parse, negotiate, read or write, answer. One module for each step, none of them waits."""
+"""The request path: parse, negotiate, read or write, respond. One module per step; none of them blocks."""

@@ -1,4 +1,4 @@
-"""Answers: objects, lists and statuses in the form and the media type that the client accepts."""
+"""Responses: objects, lists and statuses in the form and media type that the client accepts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,12 @@ _Dumper: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 @cache
 def head(kind: str, api_version: str) -> bytes:
-    """The first bytes of an object, in front of its stored JSON without the brace."""
+    """The first bytes of an object, which precede its stored JSON without the opening brace."""
     return f'{{"kind":{json.dumps(kind)},"apiVersion":{json.dumps(api_version)},'.encode()
 
 
 def full(resource: Resource, raw: bytes) -> bytes:
-    """A stored object as its resource's kind."""
+    """The JSON of a stored object, with kind and apiVersion."""
     return head(resource.kind, resource.api_version) + raw[1:]
 
 
@@ -35,7 +35,7 @@ def list_kind(resource: Resource) -> str:
 
 
 def warning_values(texts: Sequence[str]) -> tuple[str, ...]:
-    """Texts as the values of Warning headers."""
+    """Texts as values of Warning headers."""
     quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in dict.fromkeys(texts))
     return tuple(f'299 - "{text}"' for text in quoted)
 
@@ -111,8 +111,8 @@ def list_(
 ) -> Response:
     """Several objects in the accepted form."""
     if accepted.form == "Table":
-        known = {name: said for name, said in metadata.items() if said != ""}
-        return value(table_of(core, resource, objects, known, query), accepted)
+        shown = {name: item for name, item in metadata.items() if item != ""}
+        return value(table_of(core, resource, objects, shown, query), accepted)
     if accepted.form == "PartialObjectMetadataList":
         items = [tables.partial(obj) for obj in objects]
         listed = {"kind": accepted.form, "apiVersion": tables.META_VERSION, "metadata": metadata, "items": items}
@@ -131,18 +131,18 @@ def list_(
 
 
 def _nameless(obj: Obj) -> Obj:
-    """Items of typed lists do not repeat what the list says."""
+    """Items of typed lists do not repeat kind and apiVersion."""
     return {field: item for field, item in obj.items() if field not in ("kind", "apiVersion")}
 
 
 def raw_list(resource: Resource, raws: Sequence[bytes], metadata: Mapping[str, Any]) -> Response:
-    """A list of stored objects of a built-in kind, joined without decoding any of them."""
+    """A list of stored objects of a built-in kind, concatenated without decoding."""
     start = head(list_kind(resource), resource.api_version)
     return raw_json(b"".join((start, b'"metadata":', encode(metadata), b',"items":[', b",".join(raws), b"]}")))
 
 
 def success(resource: Resource, name: str, uid: str) -> Obj:
-    """The Status that answers a DELETE."""
+    """The Status in the response to a DELETE."""
     details = {"name": name}
     if resource.group:
         details["group"] = resource.group

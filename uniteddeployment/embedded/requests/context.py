@@ -1,4 +1,4 @@
-"""One request to a resource, taken apart."""
+"""One request to a resource, parsed."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,27 +18,27 @@ DEPRECATED: Final = {
 
 
 def missing_path() -> StatusError:
-    """404 for what no resource is."""
+    """404 for a path that leads to no resource."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def wrong_method() -> StatusError:
-    """405 for a method that a path does not know."""
+    """405 for a method that a path does not support."""
     text = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", text, details={})
 
 
 class Context:
-    """A request together with where its path leads and what its query and headers say."""
+    """A request with its route, query and headers."""
 
     __slots__ = ("accepted", "address", "dry_runs", "gate", "query", "request", "resource", "route", "warnings")
 
-    def __init__(self, request: Request, found: Route, query: Mapping[str, str], gate: Gate | None = None) -> None:
+    def __init__(self, request: Request, route: Route, query: Mapping[str, str], gate: Gate | None = None) -> None:
         self.request = request
         self.gate = gate
-        self.route = found
-        self.address = found.address
-        self.resource: Resource = found.resource
+        self.route = route
+        self.address = route.address
+        self.resource: Resource = route.resource
         self.query = query
         self.warnings: list[str] = []
         """What a write warns of, also if it is refused in the end."""
@@ -54,7 +54,7 @@ class Context:
         return self.request.headers.get(name, "")
 
     def call(self, kind: str, *, apply: bool = False) -> Call:
-        """How this write is asked for; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
+        """The options of a write; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
         call = options.write_options(kind, self.query, self.dry_runs, self.header("user-agent"), apply=apply)
         call.gate = self.gate
         call.warnings = self.warnings
@@ -62,6 +62,6 @@ class Context:
 
 
 def deprecations(resource: Resource) -> list[str]:
-    """What to warn of whoever uses a resource."""
-    said = resource.extra.get("deprecation") or DEPRECATED.get(resource.key)
-    return [str(said)] if said else []
+    """Deprecation warnings for a resource."""
+    text = resource.extra.get("deprecation") or DEPRECATED.get(resource.key)
+    return [str(text)] if text else []

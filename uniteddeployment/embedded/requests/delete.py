@@ -1,7 +1,8 @@
-"""Deleting objects: preconditions, grace, finalizers, and what a collection is asked for at once.
+"""Deletion of objects: preconditions, grace periods, finalizers.
 
-Contract: :func:`delete` gives the last state of the object and whether it is gone. What waits for dependents is only
-marked here (``orphan`` and ``foregroundDeletion``); the garbage collector, a controller, does the rest.
+Contract: :func:`delete` returns the last state of the object and whether it is deleted. Objects that wait for
+dependents are only marked here (``orphan`` and ``foregroundDeletion``); the garbage collector, a controller, does the
+rest.
 """
 
 from dataclasses import dataclass
@@ -18,17 +19,17 @@ from uniteddeployment.embedded.storage.state import Core
 
 PODS = "pods"
 ORPHANED = frozenset({"jobs.batch", "replicationcontrollers"})
-"""Resources whose dependents stay if neither a deletion nor a finalizer says what is to become of them."""
+"""Resources whose dependents are orphaned by default."""
 
 PROTECTED = frozenset({"default", "kube-system", "kube-public"})
-"""Namespaces that stay."""
+"""Namespaces that cannot be deleted."""
 
 _COLLECTED = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """What a deletion may ask for."""
+    """The options of a deletion."""
 
     grace_seconds: int | None = None
     propagation: str | None = None
@@ -38,14 +39,14 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """``obj`` is the last state; ``gone`` says that it is no longer stored."""
+    """``obj`` is the last state; ``gone`` is true if it is no longer stored."""
 
     obj: Obj
     gone: bool
 
 
 def delete(core: Core, target: Target, options: DeleteOptions, call: Call) -> Deleted:
-    """Delete one object, or mark it for those that hold it."""
+    """Delete one object, or mark it as terminating."""
     before = live(core, target)
     if before is None:
         raise target.missing()
@@ -74,7 +75,7 @@ def delete(core: Core, target: Target, options: DeleteOptions, call: Call) -> De
         return Deleted(new, gone=False)
     if not call.dry_run:
         core.store.remove(core.registry.table(resource), target.key)
-    # Only what can be deleted gracefully shows that it was marked first.
+    # Only resources with graceful deletion show the mark in the response.
     return Deleted(new if resource.key == PODS else before, gone=True)
 
 
@@ -85,7 +86,7 @@ def _replace(core: Core, target: Target, new: Obj) -> Obj:
 
 
 def _check_preconditions(target: Target, before: Obj, options: DeleteOptions) -> None:
-    """What the client says it means must be what is there."""
+    """The object must have the uid and resourceVersion that the client expects."""
     metadata, resource = before["metadata"], target.resource
     if options.uid is not None and options.uid != metadata["uid"]:
         why = (
@@ -102,19 +103,19 @@ def _check_preconditions(target: Target, before: Obj, options: DeleteOptions) ->
 
 
 def _settled(resource: Resource, metadata: Obj, options: DeleteOptions) -> bool:
-    """Whether a pod is going already and this deletion makes it go no sooner: then nothing changes any more."""
+    """Whether a pod is terminating already and this deletion does not shorten its grace period."""
     if resource.key != PODS or "deletionTimestamp" not in metadata:
         return False
-    asked, known = options.grace_seconds, metadata.get("deletionGracePeriodSeconds", 0)
-    return asked is None or (asked if asked >= 0 else 1) >= known
+    requested, current = options.grace_seconds, metadata.get("deletionGracePeriodSeconds", 0)
+    return requested is None or (requested if requested >= 0 else 1) >= current
 
 
 def _set_finalizers(resource: Resource, metadata: Obj, propagation: str | None) -> None:
-    """Set or take back the finalizers that stand for a way of treating dependents."""
+    """Add or remove the finalizers of the deletion propagation policies."""
     before = metadata.get("finalizers") or []
     collected = _COLLECTED.values()
     if propagation is None:
-        # What the object itself says comes before what its kind does by default.
+        # The object's own finalizers take precedence over the default of its kind.
         if resource.key not in ORPHANED or any(name in collected for name in before):
             return
         propagation = "Orphan"
@@ -127,7 +128,7 @@ def _set_finalizers(resource: Resource, metadata: Obj, propagation: str | None) 
 
 
 def _end_namespace(core: Core, new: Obj) -> bool:
-    """A namespace terminates; its controller empties it and takes its spec.finalizers away."""
+    """Mark a namespace as terminating; its controller deletes its content and removes its spec.finalizers."""
     metadata = new["metadata"]
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = meta.timestamp(core.clock.now())
@@ -136,31 +137,31 @@ def _end_namespace(core: Core, new: Obj) -> bool:
 
 
 def _mark(core: Core, resource: Resource, new: Obj, options: DeleteOptions) -> bool:
-    """Set or shorten the time of deletion; gives whether the object stays for now."""
+    """Set or shorten the deletion time; return whether the object stays for now."""
     metadata = new["metadata"]
     grace = _grace(resource, new, options)
-    known = metadata.get("deletionGracePeriodSeconds")
+    current = metadata.get("deletionGracePeriodSeconds")
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = meta.timestamp(core.clock.now() + timedelta(seconds=grace))
         metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):
             metadata["generation"] += 1
-    elif options.grace_seconds is not None and known and grace < known:
-        # It may only end sooner than was said, never later.
-        due = meta.parse_timestamp(metadata["deletionTimestamp"]) - timedelta(seconds=known - grace)
+    elif options.grace_seconds is not None and current and grace < current:
+        # The grace period can be shortened, but not extended.
+        due = meta.parse_timestamp(metadata["deletionTimestamp"]) - timedelta(seconds=current - grace)
         metadata["deletionTimestamp"] = meta.timestamp(due)
         metadata["deletionGracePeriodSeconds"] = grace
     return bool(metadata["deletionGracePeriodSeconds"] or metadata.get("finalizers"))
 
 
 def _grace(resource: Resource, obj: Obj, options: DeleteOptions) -> int:
-    """Seconds until the object goes: only a pod that runs somewhere gets any."""
+    """Seconds until the object is deleted: more than 0 only for a pod on a node."""
     if resource.key != PODS:
         return 0
     spec = obj.get("spec", {})
     if not spec.get("nodeName") or obj.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         return 0
-    asked = options.grace_seconds
-    if asked is None:
-        asked = spec.get("terminationGracePeriodSeconds", 30)
-    return int(asked) if asked >= 0 else 1
+    seconds = options.grace_seconds
+    if seconds is None:
+        seconds = spec.get("terminationGracePeriodSeconds", 30)
+    return int(seconds) if seconds >= 0 else 1

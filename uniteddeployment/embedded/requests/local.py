@@ -1,4 +1,4 @@
-"""How controllers in the same process reach the cluster: the Access protocol, straight on the store."""
+"""The Access interface of controllers in the same process, on top of the store."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,7 +19,7 @@ ALL = "*"
 
 
 class LocalAccess:
-    """Direct calls: no HTTP, no encoding of answers, no authorization; all rules of the API."""
+    """Direct calls with all rules of the API, but without HTTP, encoding and authorization."""
 
     def __init__(self, core: Core, accounts: ServiceAccountTokens | None = None) -> None:
         self._core = core
@@ -42,40 +42,40 @@ class LocalAccess:
         core = self._core
         if not core.registry.serves(resource):
             return []
-        found = core.registry.main(resource)
-        table = core.registry.table(found)
+        served = core.registry.main(resource)
+        table = core.registry.table(served)
         objects = core.store.objects(table, table.select(namespace))
         if labels:
             wanted = labels.items()
             objects = [obj for obj in objects if wanted <= obj["metadata"].get("labels", {}).items()]
-        return [core.registry.show(found, obj) for obj in objects]
+        return [core.registry.show(served, obj) for obj in objects]
 
     def owned(self, resource: str, namespace: str, uid: str) -> Sequence[Obj]:
         core = self._core
         if not core.registry.serves(resource):
             return []
-        found = core.registry.main(resource)
-        table = core.registry.table(found)
+        served = core.registry.main(resource)
+        table = core.registry.table(served)
         entries = [entry for entry in table.owned(uid) if entry.key[0] == namespace]
-        return [core.registry.show(found, obj) for obj in core.store.objects(table, entries)]
+        return [core.registry.show(served, obj) for obj in core.store.objects(table, entries)]
 
     def create(self, resource: str, obj: Obj, *, manager: str) -> Obj:
-        found = self._core.registry.main(resource)
-        new = self._dressed(found, obj)
-        namespace = new["metadata"].get("namespace", "") if found.namespaced else ""
-        return write.create(self._core, Target(found, namespace, ""), new, Call(manager))
+        served = self._core.registry.main(resource)
+        new = self._dressed(served, obj)
+        namespace = new["metadata"].get("namespace", "") if served.namespaced else ""
+        return write.create(self._core, Target(served, namespace, ""), new, Call(manager))
 
     def update(self, resource: str, obj: Obj, *, manager: str, subresource: str = "") -> Obj:
-        found = self._core.registry.main(resource)
-        new = self._dressed(found, obj)
-        found.strategy.default(new)
+        served = self._core.registry.main(resource)
+        new = self._dressed(served, obj)
+        served.strategy.default(new)
         metadata = new["metadata"]
-        target = Target(found, metadata.get("namespace", ""), metadata["name"], subresource)
+        target = Target(served, metadata.get("namespace", ""), metadata["name"], subresource)
         return write.update(self._core, target, lambda _: new, Call(manager))
 
     @staticmethod
     def _dressed(resource: Resource, obj: Obj) -> Obj:
-        """A private copy that says what it is, in the form in which a client's body would have been decoded."""
+        """A private copy with kind and apiVersion, decoded like a client's body."""
         new = {"kind": resource.kind, "apiVersion": resource.api_version, **clone(obj)}
         new.setdefault("metadata", {})
         resource.strategy.conform(new)

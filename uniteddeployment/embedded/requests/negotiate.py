@@ -1,7 +1,7 @@
-"""What a client wants to read and what it sent: Accept and Content-Type.
+"""Content negotiation: Accept and Content-Type.
 
-Contract: pure functions on header values; refusals are worded as the real server words them. Protobuf is
-understood but not spoken: a client that lists JSON behind it gets JSON.
+Contract: pure functions on header values, with the real server's error messages. Protobuf is read but never written: a
+client that also accepts JSON gets JSON.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ DISCOVERY: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """How the answer is to look: its media type, and what stands for the object in it."""
+    """The negotiated form of a response: its media type, and a Table or metadata in place of the object."""
 
     media: str = JSON
     form: Form = ""
@@ -44,7 +44,7 @@ class _Clause:
 
 
 def _clauses(accept: str) -> list[_Clause]:
-    found = []
+    clauses = []
     for part in accept.split(","):
         media, *parameters = (piece.strip() for piece in part.split(";"))
         named = dict(piece.split("=", 1) for piece in parameters if "=" in piece)
@@ -52,13 +52,13 @@ def _clauses(accept: str) -> list[_Clause]:
             quality = float(named.pop("q", "1"))
         except ValueError:
             quality = 1.0
-        found.append(_Clause(media.lower(), named, quality))
-    return sorted(found, key=lambda clause: -clause.quality)
+        clauses.append(_Clause(media.lower(), named, quality))
+    return sorted(clauses, key=lambda clause: -clause.quality)
 
 
 @lru_cache(maxsize=256)
 def accepted(accept: str) -> Accepted:
-    """Choose among what the client accepts. Raises StatusError (406)."""
+    """Choose among the types that the client accepts. Raises StatusError (406)."""
     if not accept:
         return Accepted()
     known = False
@@ -82,7 +82,7 @@ def accepted(accept: str) -> Accepted:
 
 @lru_cache(maxsize=256)
 def wants_group_discovery(accept: str) -> bool:
-    """Whether the client asks for all of discovery at once."""
+    """Whether the client asks for aggregated discovery."""
     for clause in _clauses(accept):
         if clause.media == JSON and clause.parameters.get("as") == "APIGroupDiscoveryList":
             return clause.parameters.get("g") == "apidiscovery.k8s.io" and clause.parameters.get("v") == "v2"
@@ -93,7 +93,7 @@ def wants_group_discovery(accept: str) -> bool:
 
 @lru_cache(maxsize=256)
 def content_type(header: str) -> str:
-    """The media type of a body, without its parameters; JSON if nothing is said."""
+    """The media type of a body without its parameters; JSON by default."""
     return header.split(";", 1)[0].strip().lower() or JSON
 
 

@@ -1,6 +1,6 @@
-"""What a request asks for besides its object: the query parameters, and the body of a DELETE.
+"""Options of requests: query parameters, and the body of a DELETE.
 
-Contract: each function reads one kind of options and refuses what the real server refuses, in its words.
+Contract: each function reads one kind of options and refuses invalid ones with the real server's messages.
 """
 
 import json
@@ -24,7 +24,7 @@ Query = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """Of lists and watches. Versions are None where the client leaves them to the server."""
+    """Options of lists and watches. Versions are None if the client leaves them to the server."""
 
     labels: str = ""
     fields: str = ""
@@ -38,7 +38,7 @@ class ListOptions:
 
 
 def flag(query: Query, name: str) -> bool:
-    """A boolean as the real server reads it: anything but a clear no means yes."""
+    """A boolean query parameter: present and neither "false" nor "0"."""
     return name in query and query[name].lower() not in ("false", "0")
 
 
@@ -55,7 +55,7 @@ def _dry_run(kind: str, values: Sequence[str]) -> bool:
 
 
 def default_manager(user_agent: str) -> str:
-    """The field manager of a client that names none: its User-Agent up to the first slash."""
+    """The default field manager of a client: its User-Agent up to the first slash."""
     return user_agent.split("/", 1)[0][:MANAGER_LIMIT] or "unknown"
 
 
@@ -91,7 +91,7 @@ def write_options(kind: str, query: Query, dry_runs: Sequence[str], user_agent: 
 def list_options(query: Query, *, watched: bool = False) -> ListOptions:
     """Read the options of a list or a watch.
 
-    ``watched`` says that it is a watch; a path below ``watch/`` is one whose options are those of a list.
+    ``watched`` is true for a watch; a path below ``watch/`` has the options of a list.
     """
     watch = flag(query, "watch")
     initial = flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
@@ -123,7 +123,7 @@ def _integer(query: Query, name: str) -> int:
 
 
 def resource_version(text: str, *, watch: bool = False) -> int:
-    """A resourceVersion of a query. Lists and watches refuse bad ones differently."""
+    """Parse a resourceVersion in a query. Lists and watches report errors differently."""
     if text.isascii() and text.isdigit():
         return int(text)
     why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
@@ -197,10 +197,10 @@ class _DeleteBody(msgspec.Struct, rename="camel"):
 def delete_request(body: Mapping[str, Any] | None, query: Query, dry_runs: Sequence[str]) -> DeleteRequest:
     """Read the options of a DELETE from its body, or from the query if it has none."""
     try:
-        said = msgspec.convert(body or _delete_query(query, dry_runs), _DeleteBody)
+        given = msgspec.convert(body or _delete_query(query, dry_runs), _DeleteBody)
     except msgspec.ValidationError as error:
         raise bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {error}') from error
-    propagation, orphan = said.propagation_policy, said.orphan_dependents
+    propagation, orphan = given.propagation_policy, given.orphan_dependents
     causes = []
     if propagation is not None and orphan is not None:
         shown = json.dumps(propagation)
@@ -214,22 +214,22 @@ def delete_request(body: Mapping[str, Any] | None, query: Query, dry_runs: Seque
         raise _refused("DeleteOptions", causes)
     if orphan is not None:
         propagation = "Orphan" if orphan else "Background"
-    conditions = said.preconditions or _Preconditions()
+    conditions = given.preconditions or _Preconditions()
     options = DeleteOptions(
-        grace_seconds=said.grace_period_seconds,
+        grace_seconds=given.grace_period_seconds,
         propagation=propagation,
         uid=conditions.uid,
         resource_version=conditions.resource_version,
     )
-    return DeleteRequest(options, _dry_run("DeleteOptions", said.dry_run or ()))
+    return DeleteRequest(options, _dry_run("DeleteOptions", given.dry_run or ()))
 
 
 def _delete_query(query: Query, dry_runs: Sequence[str]) -> dict[str, Any]:
-    said: dict[str, Any] = {"dryRun": list(dry_runs)}
+    given: dict[str, Any] = {"dryRun": list(dry_runs)}
     if "gracePeriodSeconds" in query:
-        said["gracePeriodSeconds"] = _integer(query, "gracePeriodSeconds")
+        given["gracePeriodSeconds"] = _integer(query, "gracePeriodSeconds")
     if "propagationPolicy" in query:
-        said["propagationPolicy"] = query["propagationPolicy"]
+        given["propagationPolicy"] = query["propagationPolicy"]
     if "orphanDependents" in query:
-        said["orphanDependents"] = flag(query, "orphanDependents")
-    return said
+        given["orphanDependents"] = flag(query, "orphanDependents")
+    return given

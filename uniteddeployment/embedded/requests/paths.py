@@ -1,4 +1,4 @@
-"""Paths that are no stored resource: health, version, discovery, OpenAPI, and reviews."""
+"""Paths without a stored resource: health, version, discovery, OpenAPI and reviews."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -37,12 +37,12 @@ ROOT: Final = ("/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", 
 
 
 def page_not_found() -> Response:
-    """404 for what is not even a group."""
+    """404 for an unknown group."""
     return answer.text("404 page not found\n", 404)
 
 
 class Paths:
-    """Answers everything whose address is not that of a stored resource."""
+    """Answers all paths that are not those of a stored resource."""
 
     def __init__(self, core: Core, security: Security) -> None:
         self._registry = core.registry
@@ -52,20 +52,20 @@ class Paths:
         self._documents = Documents(core.registry)
 
     def plain(self, request: Request, query: Mapping[str, str]) -> Response:
-        """A path that cannot be the path of a resource."""
+        """Answer a path that cannot be the path of a resource."""
         path = request.path.rstrip("/") or "/"
         accept = request.headers.get("accept", "")
         if path.startswith(HEALTH):
             return _health(path, query)
-        found: Response | None
+        response: Response | None
         if path == "/version":
-            found = answer.value(VERSION, Accepted())
+            response = answer.value(VERSION, Accepted())
         elif path.startswith("/openapi/"):
-            found = self._documents.answer(path, accept)
+            response = self._documents.answer(path, accept)
         else:
-            found = self._discovered(path, accept)
-        if found is not None:
-            return found
+            response = self._discovered(path, accept)
+        if response is not None:
+            return response
         if path.startswith("/api/") or (path.startswith("/apis/") and self._discovery.serves_group(path.split("/")[2])):
             raise missing_path()
         return page_not_found()
@@ -78,19 +78,19 @@ class Paths:
                 body = answer.encode(discovery.aggregated(core=path == "/api"))
                 return Response(200, {"content-type": negotiate.DISCOVERY}, body)
             return answer.value(discovery.api_versions() if path == "/api" else discovery.groups(), Accepted())
-        found: Obj | None = None
+        document: Obj | None = None
         if path == "/":
-            found = {"paths": list(ROOT)}
+            document = {"paths": list(ROOT)}
         elif parts[0] == "api" and len(parts) == 2:
-            found = discovery.resources("", parts[1])
+            document = discovery.resources("", parts[1])
         elif parts[0] == "apis" and len(parts) == 2:
-            found = discovery.group(parts[1])
+            document = discovery.group(parts[1])
         elif parts[0] == "apis" and len(parts) == 3:
-            found = discovery.resources(parts[1], parts[2])
-        return None if found is None else answer.value(found, Accepted())
+            document = discovery.resources(parts[1], parts[2])
+        return None if document is None else answer.value(document, Accepted())
 
     def unserved(self, request: Request, address: Address, identity: Identity) -> Response:
-        """An address of no stored resource: a review, or nothing."""
+        """Answer an address without a stored resource: a review, or 404."""
         if address.watched and not address.plural:
             return _undetermined(request.path)
         review = reviews.find(address.group, address.version, address.plural)
@@ -119,7 +119,7 @@ class Paths:
 
 
 def _undetermined(path: str) -> Response:
-    """500 for a watch of nothing."""
+    """500 for a watch without a resource."""
     why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}"
     return answer.text(f'Internal Server Error: "{path}": {why}\n', 500)
 

@@ -1,8 +1,8 @@
-"""Reading Kubernetes' protobuf, which kubectl sends when it creates built-in kinds. Nothing is ever answered in it.
+"""Kubernetes' protobuf in request bodies, which kubectl sends to create built-in kinds. Responses never use it.
 
-Contract: a body becomes what its JSON would be, except that zero values of fields that are not pointers are there;
-decoding by the definition of the kind drops those anyway. ``protobuf.json`` has the wire format: for each message the
-number, name and type of its fields (``[]`` repeated, ``{}`` a map from strings; what has no name is written inline).
+Contract: the result equals the decoded JSON, except that zero values of non-pointer fields are present; decoding by the
+kind's definition drops them. ``protobuf.json`` describes the wire format: number, name and type of each message's
+fields (``[]`` repeated, ``{}`` a map with string keys; a field without a name is inlined).
 """
 
 import base64
@@ -22,18 +22,18 @@ _GROUPS: Final = {"": "core", "rbac.authorization.k8s.io": "rbac", "meta.k8s.io"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 Fields = Mapping[str, tuple[str, str]]
-"""Name and type by number, which is text as JSON has it."""
+"""Name and type by field number, which is a string in JSON."""
 
 
 @lru_cache(maxsize=1)
 def _messages() -> Mapping[str, Fields]:
     raw = resources.files(__package__).joinpath("protobuf.json").read_bytes()
-    found: Mapping[str, Fields] = json.loads(raw)
-    return found
+    messages: Mapping[str, Fields] = json.loads(raw)
+    return messages
 
 
 def decode(body: bytes) -> Obj:
-    """The object in a body. Raises ValueError for what is no protobuf of a kind that is known here."""
+    """The object in a body. Raises ValueError if it is not the protobuf of a known kind."""
     if not body.startswith(MAGIC):
         raise ValueError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     envelope = {number: value for number, _, value in _fields(memoryview(body)[len(MAGIC) :])}
@@ -69,9 +69,9 @@ def _read(message: str, data: memoryview | bytes) -> Obj:
             key, item = _pair(type_[2:], value)
             obj.setdefault(name, {})[key] = item
         else:
-            found = _value(type_, value)
-            if found is not None:
-                obj[name] = found
+            decoded = _value(type_, value)
+            if decoded is not None:
+                obj[name] = decoded
     return obj
 
 
@@ -89,7 +89,7 @@ def _value(type_: str, raw: Any) -> Any:
 
 
 def _fields(data: memoryview | bytes) -> Iterator[tuple[int, int, Any]]:
-    """Number, wire type and raw value of each field: an int, or the bytes of what has a length."""
+    """Number, wire type and raw value of each field: an int, or bytes."""
     position, end = 0, len(data)
     while position < end:
         tag, position = _varint(data, position)
@@ -142,7 +142,7 @@ def _numbers(raw: Any) -> dict[int, Any]:
 
 
 def _moment(raw: Any) -> datetime | None:
-    """A time; the zero time stands for none."""
+    """A time; the zero time means none."""
     parts = _numbers(raw)
     seconds, nanos = _integer(parts.get(1, 0)), _integer(parts.get(2, 0))
     if not parts or seconds == 0:

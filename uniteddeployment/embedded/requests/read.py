@@ -1,6 +1,6 @@
 """Get and list: versions, pages, selectors.
 
-Contract: the common case, built-in objects as JSON, joins stored bytes and decodes nothing.
+Contract: the common case, built-in objects as JSON, concatenates stored bytes without decoding.
 """
 
 import base64
@@ -38,7 +38,7 @@ _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
 
 
 class _Token(msgspec.Struct):
-    """Where the next page starts: behind ``start``, in the state of ``rv`` (-1: of whenever it is read)."""
+    """The start of the next page: after ``start``, in the state at ``rv`` (-1: the latest)."""
 
     v: str = ""
     rv: int = 0
@@ -54,8 +54,8 @@ def _read_token(text: str) -> _Token:
     try:
         raw = base64.b64decode(padded.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        wrong = next((i for i, char in enumerate(text) if char not in _ALPHABET), len(text))
-        raise _bad_token(f"illegal base64 data at input byte {wrong}") from error
+        position = next((i for i, char in enumerate(text) if char not in _ALPHABET), len(text))
+        raise _bad_token(f"illegal base64 data at input byte {position}") from error
     try:
         nesting.check_json(raw)
         token = msgspec.json.decode(raw, type=_Token)
@@ -75,7 +75,7 @@ def _bad_token(why: str) -> StatusError:
 
 
 def too_large(version: int, current: int) -> StatusError:
-    """504: the server has not seen this version yet."""
+    """504: the server has not reached this version yet."""
     return StatusError(
         504,
         "Timeout",
@@ -86,12 +86,12 @@ def too_large(version: int, current: int) -> StatusError:
 
 
 def plain(core: Core, resource: Resource) -> bool:
-    """Whether what is stored is, but for its first bytes, what this version shows."""
+    """Whether the stored JSON is this version's JSON except for its first bytes."""
     return not resource.custom and core.registry.is_main(resource)
 
 
 def get(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]) -> Response:
-    """One object."""
+    """Get one object."""
     resource, address = route.resource, route.address
     if version := query.get("resourceVersion"):
         wanted = resource_version(version)
@@ -109,7 +109,7 @@ def get(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]) 
 
 
 def list_(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]) -> Response:
-    """Several objects, or a page of them."""
+    """List objects, or one page of them."""
     options = list_options(query)
     resource = route.resource
     selector = selectors.parse(options.labels, options.fields, resource)
@@ -138,7 +138,7 @@ def list_(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]
 
 
 def list_metadata(resource: Resource, rv: int) -> dict[str, Any]:
-    """The metadata of a list at a version. Lists of custom resources say even that there is no more."""
+    """The metadata of a list at a version. Lists of custom resources have an empty continue token at the end."""
     metadata: dict[str, Any] = {"resourceVersion": str(rv)}
     if resource.custom:
         metadata["continue"] = ""
@@ -161,7 +161,7 @@ def _matching(
 
 
 def _state(core: Core, table: Table, route: Route, options: ListOptions) -> tuple[list[Entry], int]:
-    """The entries of the path in the state that the request asks for, and its version."""
+    """The entries of the path in the requested state, and its version."""
     version = options.version
     namespace = route.address.namespace or None
     exact: int | None = version if options.match == "Exact" or (options.limit and version) else None

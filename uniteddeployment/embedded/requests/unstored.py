@@ -1,4 +1,4 @@
-"""Objects that are posted and kept nowhere: reviews and token requests, decoded by their definitions."""
+"""Objects that are posted and not stored (reviews and token requests), decoded by their definitions."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,7 +18,7 @@ _SERVER_SET: Final = (
 
 
 def read(registry: Registry, definition: str, kind: str, body: bytes, media: str, *, namespace: str, call: Call) -> Obj:
-    """The object of a kind in a body. Raises StatusError for what cannot be decoded or is in another namespace."""
+    """The object of a kind in a body. Raises StatusError if it cannot be decoded or is in another namespace."""
     group, version = _group_version(definition)
     obj = bodies.read_plain(registry, kind, f"{group}/{version}", body, media)
     _note_unknown(conform(obj, shapes.shape_of(definition), kind, version), kind, version, call)
@@ -27,7 +27,7 @@ def read(registry: Registry, definition: str, kind: str, body: bytes, media: str
 
 
 def without_server_fields(obj: Obj) -> None:
-    """Forget what only a server sets, where a client has no say in it."""
+    """Remove the metadata that only the server sets."""
     for field in _SERVER_SET:
         obj["metadata"].pop(field, None)
 

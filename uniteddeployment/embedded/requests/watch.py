@@ -1,8 +1,8 @@
-"""Watches: what happens to some objects, as a stream of JSON lines that goes on until either side ends it.
+"""Watches: events of some objects, as a stream of JSON lines.
 
-Contract: a watch is subscribed when its request is handled, not when its stream is first read, so that nothing is
-missed in between. Each event is encoded once for all watches of one shape. A reader that falls too far behind is cut
-off, as the real server does it; it comes back and lists.
+Contract: a watch subscribes when its request is handled, not when its stream is first read, so no event is missed. Each
+event is encoded once for all watches of the same form. As in the real server, a reader that falls too far behind is
+disconnected and has to list again.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from uniteddeployment.embedded.storage.state import Core
 from uniteddeployment.embedded.storage.store import Entry, Event, EventType, HistoryGoneError, Table
 
 BACKLOG: Final = 10_000
-"""Events that may wait for a reader."""
+"""Maximum number of events that wait for a reader."""
 
 BATCH: Final = 256
-"""Events that go out in one chunk."""
+"""Maximum number of events in one chunk."""
 
 BOOKMARK_SECONDS: Final = 60.0
 TIMEOUT_SECONDS: Final = 3600.0
@@ -35,7 +35,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Stream:
-    """A queue of chunks between the cluster, which never waits, and one reader."""
+    """A queue of chunks between the cluster, which never blocks, and one reader."""
 
     def __init__(self, on_close: Callable[[], None]) -> None:
         self._chunks: deque[bytes] = deque()
@@ -59,12 +59,12 @@ class Stream:
         return b"".join(batch)
 
     async def aclose(self) -> None:
-        """The reader goes away."""
+        """Close the stream from the reader's side."""
         self.end()
         self._chunks.clear()
 
     def put(self, chunk: bytes) -> None:
-        """One more event."""
+        """Append an event."""
         self._chunks.append(chunk)
         self._wake()
 
@@ -72,7 +72,7 @@ class Stream:
         return len(self._chunks)
 
     def end(self) -> None:
-        """Nothing more will come; what is there can still be read."""
+        """End the stream; queued chunks can still be read."""
         self._ended = True
         if self._on_close is not None:
             close, self._on_close = self._on_close, None
@@ -85,7 +85,7 @@ class Stream:
 
 
 class Watch:
-    """One watch of one resource: filters events, encodes them and hands them to its stream."""
+    """One watch of one resource: filters and encodes events for its stream."""
 
     def __init__(
         self, core: Core, route: Route, options: ListOptions, accepted: Accepted, query: Mapping[str, str]
@@ -105,7 +105,7 @@ class Watch:
         self.stream = Stream(self._close)
 
     def start(self, options: ListOptions) -> None:
-        """Put out what the request asks for of the past, and listen from now on."""
+        """Send the requested past events, and listen to new ones."""
         initial = options.version in (None, 0) if options.initial_events is None else options.initial_events
         if initial:
             self._put_present()
@@ -138,7 +138,7 @@ class Watch:
         self._timers = [self._timers[0], self._core.clock.call_later(BOOKMARK_SECONDS, self._regular_bookmark)]
         self._bookmark(None)
 
-    # The past
+    # Past events
 
     def _put_present(self) -> None:
         for entry in self._table.select(self._namespace):
@@ -146,10 +146,10 @@ class Watch:
                 self.stream.put(self._encode("ADDED", entry))
 
     def _replay(self, version: int) -> bool:
-        """Put out what happened since; False if that is no longer known, which ends the stream."""
+        """Send past events since a version; False if they are no longer known, which ends the stream."""
         store = self._core.store
         if version > store.rv:
-            # From before a restart that forgot everything: who watches has to list again.
+            # The version is from before a restart, which lost all state: the client has to list again.
             return self._expire(f"too large resource version: {version}, current: {store.rv}")
         try:
             events = store.since(self._table, version)
@@ -161,13 +161,13 @@ class Watch:
         return True
 
     def _expire(self, text: str) -> bool:
-        """Send the client back to its list; gives False."""
+        """Send 410, so that the client lists again; returns False."""
         status = StatusError(410, "Expired", text).body()
         self.stream.put(answer.encode({"type": "ERROR", "object": status}) + b"\n")
         self.stream.end()
         return False
 
-    # The present
+    # New events
 
     def _on_event(self, event: Event) -> None:
         type_, entry, version = self._seen(event)
@@ -188,7 +188,8 @@ class Watch:
         self.stream.put(chunk)
 
     def _seen(self, event: Event) -> tuple[EventType | None, Entry, int | None]:
-        """What this watch sees of an event: objects come and go as they begin and cease to match the selector.
+        """What this watch shows of an event: objects are added and deleted as they start and cease to match the
+        selector.
 
         An object that ceases to match is shown as it was before, with the version of the change.
         """

@@ -1,9 +1,8 @@
-"""Admission: what other objects of the cluster have to say about a new one.
+"""Admission: checks of a new object against other objects of the cluster.
 
-Contract: :func:`admit_create` runs after defaulting and before anything of the object is checked or stored. It changes
-the object in place (nobody comes to own what it sets) and raises StatusError (403) for what may not come in. It learns
-about other objects through ``lookup`` only, and does without it for kinds that nobody has anything to say about.
-:func:`wanted` is about changes, too.
+Contract: :func:`admit_create` runs after defaulting and before validation. It changes the object in place (its changes
+get no owner) and raises StatusError (403) if the object is refused. It reads other objects through ``lookup`` only, and
+not at all for kinds that need no admission. :func:`wanted` applies to updates too.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,16 +12,16 @@ from uniteddeployment.embedded.builtin.admission import limits, priority, quota,
 from uniteddeployment.embedded.builtin.admission.services import Wanted
 
 Lookup = Callable[[str, str | None], Sequence[Obj]]
-"""All objects of a resource key in a namespace (``""`` for what has none, None for all namespaces)."""
+"""All objects of a resource key in a namespace (``""`` for cluster-scoped objects, None for all namespaces)."""
 
 __all__ = ["Lookup", "Wanted", "admit_create", "wanted"]
 
 _UNCOUNTED = frozenset({"events", "events.events.k8s.io"})
-"""Kinds that no quota counts: they are too many, and nobody asked for them."""
+"""Kinds that no quota counts, because they are numerous and created implicitly."""
 
 
 def admit_create(key: str, obj: Obj, lookup: Lookup) -> None:
-    """Let a new object of the resource ``key`` in, or raise StatusError."""
+    """Admit a new object of the resource ``key``. Raises StatusError if it is refused."""
     namespace = obj["metadata"].get("namespace", "")
     if key == "pods":
         priority.assign(obj, lookup("priorityclasses.scheduling.k8s.io", ""))
@@ -38,5 +37,5 @@ def admit_create(key: str, obj: Obj, lookup: Lookup) -> None:
 
 
 def wanted(key: str, obj: Obj, old: Obj | None) -> Wanted | None:
-    """What an object asks for of which there is only one, to be checked when nothing else is wrong with the object."""
+    """The unique values that an object requests, to be checked after validation; None if there are none."""
     return services.wanted(obj, old) if key == "services" else None

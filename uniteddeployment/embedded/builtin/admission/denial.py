@@ -1,4 +1,4 @@
-"""How admission says no."""
+"""Errors of admission."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from uniteddeployment.embedded.errors import StatusError
 
 
 def forbidden(key: str, obj: Obj, why: str) -> StatusError:
-    """403 about an object of the resource ``key`` that may not come in."""
+    """403 for an object of the resource ``key``."""
     plural, _, group = key.partition(".")
     name = obj["metadata"].get("name", "")
     details: dict[str, Any] = {"name": name} if name else {}

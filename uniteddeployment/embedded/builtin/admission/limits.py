@@ -1,4 +1,4 @@
-"""LimitRanges: what containers get that ask for nothing, and how much they may ask for."""
+"""LimitRanges: default requests and limits of containers, and their bounds."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -13,15 +13,15 @@ Amounts = Mapping[str, str]
 
 
 def enforce(key: str, obj: Obj, limit_range: Obj) -> None:
-    """Fill in what a LimitRange gives, and refuse what goes beyond it."""
+    """Set the defaults of a LimitRange, and refuse values beyond its bounds."""
     items = (limit_range.get("spec") or {}).get("limits") or ()
     if key == "pods":
         for item in items:
             if item.get("type") == "Container":
                 _fill(obj, item)
-    wrong = [text for item in items for text in _breaches(key, obj, item)]
-    if wrong:
-        raise forbidden(key, obj, wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+    breaches = [text for item in items for text in _breaches(key, obj, item)]
+    if breaches:
+        raise forbidden(key, obj, breaches[0] if len(breaches) == 1 else f"[{', '.join(breaches)}]")
 
 
 def _containers(pod: Obj) -> Iterator[tuple[str, Obj]]:
@@ -36,12 +36,12 @@ def _fill(pod: Obj, item: Obj) -> None:
     notes: list[str] = []
     for kind, container in _containers(pod):
         resources = container.setdefault("resources", {})
-        for key, default, said in (("requests", "defaultRequest", "request"), ("limits", "default", "limit")):
+        for key, default, noun in (("requests", "defaultRequest", "request"), ("limits", "default", "limit")):
             given = resources.get(key) or {}
             missing = sorted(set(item.get(default) or {}) - set(given))
             if missing:
                 resources[key] = {**given, **{name: item[default][name] for name in missing}}
-                notes.append(f"{', '.join(missing)} {said} for {kind} {container.get('name', '')}")
+                notes.append(f"{', '.join(missing)} {noun} for {kind} {container.get('name', '')}")
     if notes:
         annotations = pod["metadata"].setdefault("annotations", {})
         annotations[_ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
@@ -63,7 +63,7 @@ def _breaches(key: str, obj: Obj, item: Obj) -> Iterator[str]:
 
 
 def pod_total(pod: Obj, key: str) -> dict[str, str]:
-    """What all containers of a pod need at once: the sum of those that run, or the most of one that runs first."""
+    """The resources of a pod: the sum of its containers, or the maximum of an init container."""
     spec = pod.get("spec") or {}
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
@@ -104,7 +104,7 @@ def _above(bound: str) -> Callable[[str], bool]:
 def _bound(
     text: str, must: str, *, first: str | None, second: str | None, breaks: Callable[[str], bool]
 ) -> Iterator[str]:
-    """``first`` (what ``must`` names) has to be there and within the bound, ``second`` within it if it is there."""
+    """Check a bound: ``first`` (the field that ``must`` names) is required, ``second`` is optional."""
     other = "limit" if must == "request" else "request"
     if first is None:
         yield f"{text}. No {must} is specified"

@@ -1,4 +1,4 @@
-"""Priorities of pods: a pod names a class, and the class says how much the pod matters."""
+"""Pod priority: resolves the priority class of a pod."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,14 @@ _DEFAULT_PREEMPTION = "PreemptLowerPriority"
 
 
 def assign(pod: Obj, classes: Sequence[Obj]) -> None:
-    """Give a new pod the priority of its class, or of the class that is everybody's default."""
+    """Set the priority of a new pod from its class, or from the global default class."""
     spec = pod["spec"]
     name = spec.get("priorityClassName", "")
-    chosen = next((one for one in classes if one["metadata"]["name"] == name), None) if name else _default(classes)
+    chosen = (
+        next((candidate for candidate in classes if candidate["metadata"]["name"] == name), None)
+        if name
+        else _default(classes)
+    )
     if chosen is not None:
         name = spec["priorityClassName"] = chosen["metadata"]["name"]
         value, preemption = chosen.get("value", 0), chosen.get("preemptionPolicy") or _DEFAULT_PREEMPTION
@@ -21,13 +25,13 @@ def assign(pod: Obj, classes: Sequence[Obj]) -> None:
         value, preemption = SYSTEM_PRIORITIES.get(name, 0), _DEFAULT_PREEMPTION
     else:
         raise forbidden("pods", pod, f"no PriorityClass with name {name} was found")
-    for key, said, computed in (
+    for key, field, computed in (
         ("priority", "integer value of priority", value),
         ("preemptionPolicy", "string value of PreemptionPolicy", preemption),
     ):
         if spec.get(key) is not None and spec[key] != computed:
             text = (
-                f"the {said} ({spec[key]}) must not be provided in pod spec; priority admission controller computed "
+                f"the {field} ({spec[key]}) must not be provided in pod spec; priority admission controller computed "
                 f"{computed} from the given PriorityClass name"
             )
             raise forbidden("pods", pod, text)
@@ -35,5 +39,5 @@ def assign(pod: Obj, classes: Sequence[Obj]) -> None:
 
 
 def _default(classes: Sequence[Obj]) -> Obj | None:
-    marked = [one for one in classes if one.get("globalDefault")]
-    return min(marked, key=lambda one: one.get("value", 0)) if marked else None
+    marked = [candidate for candidate in classes if candidate.get("globalDefault")]
+    return min(marked, key=lambda candidate: candidate.get("value", 0)) if marked else None

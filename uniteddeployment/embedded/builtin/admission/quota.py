@@ -1,6 +1,6 @@
-"""ResourceQuotas: how much of something a namespace may hold.
+"""ResourceQuotas: limits on the objects of a namespace.
 
-What is held is counted anew each time, from the objects themselves: nothing can drift.
+Usage is computed from the objects each time, so it is always exact.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 def resource_of(name: str) -> str:
-    """The resource key whose objects a quota counts under ``name``; empty if it counts none that is known."""
+    """The resource key whose objects a quota counts under ``name``; empty if it is unknown."""
     if name.startswith("count/"):
         return name.removeprefix("count/")
     if name in _COUNTED:
@@ -36,7 +36,7 @@ def resource_of(name: str) -> str:
 
 
 def share(name: str, obj: Obj) -> Quantity:
-    """How much one object takes of what a quota counts under ``name``."""
+    """The usage of one object under the quota name ``name``."""
     key = resource_of(name)
     spec = obj.get("spec") or {}
     if name in _COUNTED or name.startswith("count/"):
@@ -64,7 +64,7 @@ def _service_share(name: str, spec: Obj) -> Quantity:
 
 
 def used(name: str, objects: Sequence[Obj]) -> str:
-    """How much these objects take together, as a status says it."""
+    """The total usage of some objects, in the form of a quota's status."""
     total = _NOTHING
     for obj in objects:
         total = total + share(name, obj)
@@ -72,19 +72,19 @@ def used(name: str, objects: Sequence[Obj]) -> str:
 
 
 def charge(key: str, obj: Obj, quota: Obj, lookup: Lookup) -> None:
-    """Refuse an object of the resource ``key`` that a quota has no room for."""
+    """Refuse an object of the resource ``key`` that exceeds a quota."""
     hard = (quota.get("spec") or {}).get("hard") or {}
-    asked, taken, bounds = [], [], []
+    requested, taken, bounds = [], [], []
     for name, bound in sorted(hard.items()):
         if resource_of(name) != key:
             continue
         wanted = share(name, obj)
         held = parse(used(name, lookup(key, obj["metadata"].get("namespace", ""))))
         if wanted.nano and parse(bound) < held + wanted:
-            asked.append(f"{name}={wanted}")
+            requested.append(f"{name}={wanted}")
             taken.append(f"{name}={held}")
             bounds.append(f"{name}={bound}")
-    if asked:
+    if requested:
         name = quota["metadata"]["name"]
-        parts = f"requested: {','.join(asked)}, used: {','.join(taken)}, limited: {','.join(bounds)}"
+        parts = f"requested: {','.join(requested)}, used: {','.join(taken)}, limited: {','.join(bounds)}"
         raise forbidden(key, obj, f"exceeded quota: {name}, {parts}")

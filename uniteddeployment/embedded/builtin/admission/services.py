@@ -1,7 +1,7 @@
-"""Services: a cluster address or a node port that was asked for must be of this cluster and free.
+"""Services: a requested cluster address or node port must be valid and free.
 
-Who holds what is read from the services themselves: nothing can drift. It costs a look at all of them, so only what was
-asked for by name is checked; what is given out unasked is free by itself.
+Usage is read from the services themselves, so it is always exact. Because this reads all services, only explicitly
+requested values are checked; allocated values are free by construction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,20 +16,20 @@ from uniteddeployment.embedded.errors import StatusError, invalid
 Lookup = Callable[[str, str | None], Sequence[Obj]]
 
 NETWORK: Final = IPv4Network("10.0.0.0/8")
-"""Where an address may be asked for: more than where they are given out, for manifests of other clusters."""
+"""The range of valid addresses: larger than the range of allocation, for manifests of other clusters."""
 _API_SERVER: Final = "10.96.0.1"
 _TYPES_WITH_NODE_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a service asks for by name: an address, and node ports by the index of their port."""
+    """The values that a service requests: an address, and node ports by the index of their port."""
 
     address: str
     ports: Mapping[int, int]
 
     def check(self, service: Obj, lookup: Lookup) -> None:
-        """Refuse (422) a service that wants what it cannot have."""
+        """Refuse (422) a service whose request is invalid or in use."""
         uid = service["metadata"].get("uid")
         others = [other["spec"] for other in lookup("services", None) if other["metadata"].get("uid") != uid]
         why = _why_not(self.address, others) if self.address else ""
@@ -43,10 +43,10 @@ class Wanted:
 
 
 def wanted(new: Obj, old: Obj | None) -> Wanted | None:
-    """What a service asks for that it did not have before, or None. To be asked before anything is given to it."""
+    """The values that a service requests and did not have before, or None. Call it before allocation."""
     before = (old or {}).get("spec") or {}
-    found = Wanted(_new_address(new.get("spec") or {}, before), _new_node_ports(new.get("spec") or {}, before))
-    return found if found.address or found.ports else None
+    request = Wanted(_new_address(new.get("spec") or {}, before), _new_node_ports(new.get("spec") or {}, before))
+    return request if request.address or request.ports else None
 
 
 def _refused(service: Obj, field: str, value: object, why: str) -> StatusError:

@@ -1,4 +1,4 @@
-"""Storage classes of claims: one that names no class gets the one that is marked as everybody's."""
+"""Storage classes of claims: a claim without a class gets the default class."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,16 @@ _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def classify(claim: Obj, classes: Sequence[Obj]) -> None:
-    """Give a new claim the default class, the youngest if several are marked. An empty name is a choice, too."""
+    """Set the default class of a new claim, the youngest one if there are several. An empty name is an explicit
+    choice.
+    """
     metadata, spec = claim["metadata"], claim.setdefault("spec", {})
     if spec.get("storageClassName") is not None or _OLD_CLASS in (metadata.get("annotations") or {}):
         return
     marked = [
-        one["metadata"] for one in classes if (one["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
+        candidate["metadata"] for candidate in classes if (candidate["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
     ]
     if marked:
-        youngest = max(one.get("creationTimestamp", "") for one in marked)
-        chosen = sorted(one["name"] for one in marked if one.get("creationTimestamp", "") == youngest)
+        youngest = max(candidate.get("creationTimestamp", "") for candidate in marked)
+        chosen = sorted(candidate["name"] for candidate in marked if candidate.get("creationTimestamp", "") == youngest)
         spec["storageClassName"] = chosen[0]

@@ -1,8 +1,8 @@
-"""What stands in the cells of tables.
+"""The cells of tables.
 
-Contract: a cell is named in ``kinds.json`` either by a path (``.status.phase``, with what to show if it is empty:
-``.spec.nodeName|<none>``) or by the name of a function of one of these modules. Functions are pure and never raise: an
-object that was written by hand may lack anything.
+Contract: ``kinds.json`` names a cell either by a path (``.status.phase``, optionally with the text for an empty value:
+``.spec.nodeName|<none>``) or by the name of a function in one of these modules. Functions are pure and never raise,
+because objects written by hand may lack anything.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _NAMED: dict[str, Cell] = {
 
 
 def cell(named: str) -> Cell:
-    """The function of a cell that ``kinds.json`` names."""
+    """The function of a cell in ``kinds.json``."""
     if not named.startswith("."):
         return _NAMED[named]
     path, _, otherwise = named.partition("|")
@@ -38,7 +38,7 @@ def _path_cell(steps: list[str], otherwise: str | int) -> Cell:
             value = value.get(step) if isinstance(value, dict) else None
         if value is None or value == "":
             return otherwise
-        # A column that shows numbers does so as numbers; one that shows text for nothing shows text for everything.
+        # A numeric column shows numbers; a column with a text for empty values shows only text.
         return str(value) if isinstance(value, int) and isinstance(otherwise, str) else value
 
     return at_path

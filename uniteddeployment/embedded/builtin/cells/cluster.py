@@ -1,4 +1,4 @@
-"""Cells of what belongs to the cluster itself: names and ages, events, nodes, classes, roles, quotas."""
+"""Cells of cluster objects: names and ages, events, nodes, classes, roles, quotas."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -78,9 +78,9 @@ def event_count(obj: Obj, _now: datetime) -> int:
 
 def node_status(obj: Obj, _now: datetime) -> str:
     conditions = (obj.get("status") or {}).get("conditions") or ()
-    ready = next((one.get("status") for one in conditions if one.get("type") == "Ready"), None)
-    said = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
-    return f"{said},SchedulingDisabled" if (obj.get("spec") or {}).get("unschedulable") else said
+    ready = next((condition.get("status") for condition in conditions if condition.get("type") == "Ready"), None)
+    state = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
+    return f"{state},SchedulingDisabled" if (obj.get("spec") or {}).get("unschedulable") else state
 
 
 def node_roles(obj: Obj, _now: datetime) -> str:
@@ -102,7 +102,7 @@ def node_external_ip(obj: Obj, _now: datetime) -> str:
 
 def _node_address(obj: Obj, kind: str) -> str:
     addresses = (obj.get("status") or {}).get("addresses") or ()
-    return next((str(one.get("address")) for one in addresses if one.get("type") == kind), "<none>")
+    return next((str(address.get("address")) for address in addresses if address.get("type") == kind), "<none>")
 
 
 def quota_requests(obj: Obj, _now: datetime) -> str:
@@ -145,10 +145,12 @@ def binding_accounts(obj: Obj, _now: datetime) -> str:
 
 
 def _subjects(obj: Obj, kind: str) -> str:
-    subjects = [one for one in obj.get("subjects") or () if one.get("kind") == kind]
+    subjects = [subject for subject in obj.get("subjects") or () if subject.get("kind") == kind]
     return ", ".join(
-        f"{one['namespace']}/{one.get('name', '')}" if one.get("namespace") else str(one.get("name", ""))
-        for one in subjects
+        f"{subject['namespace']}/{subject.get('name', '')}"
+        if subject.get("namespace")
+        else str(subject.get("name", ""))
+        for subject in subjects
     )
 
 

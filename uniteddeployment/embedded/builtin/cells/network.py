@@ -7,7 +7,7 @@ from typing import Any
 from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _SHOWN = 3
-"""How many of a list are shown before it says how many more there are."""
+"""Number of list items that are shown before the count of the rest."""
 
 
 def _spec(obj: Obj) -> Obj:
@@ -41,7 +41,7 @@ def service_external_ip(obj: Obj, _now: datetime) -> str:
 
 def _balanced(obj: Obj) -> str:
     ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    return ",".join(dict.fromkeys(one.get("ip") or one.get("hostname") or "" for one in ingress))
+    return ",".join(dict.fromkeys(point.get("ip") or point.get("hostname") or "" for point in ingress))
 
 
 def service_ports(obj: Obj, _now: datetime) -> str:
@@ -59,7 +59,7 @@ def service_selector(obj: Obj, _now: datetime) -> str:
 def endpoints(obj: Obj, _now: datetime) -> str:
     shown: list[str] = []
     for subset in obj.get("subsets") or ():
-        addresses = [one.get("ip", "") for one in subset.get("addresses") or ()]
+        addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
         shown += [f"{ip}:{port.get('port')}" for port in ports for ip in addresses] if ports else addresses
     return _first(shown)
@@ -73,8 +73,8 @@ def slice_ports(obj: Obj, _now: datetime) -> str:
 
 
 def slice_endpoints(obj: Obj, _now: datetime) -> str:
-    found = [address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()]
-    return _first(found) if found else "<unset>"
+    addresses = [address for endpoint in obj.get("endpoints") or () for address in endpoint.get("addresses") or ()]
+    return _first(addresses) if addresses else "<unset>"
 
 
 def ingress_hosts(obj: Obj, _now: datetime) -> str:

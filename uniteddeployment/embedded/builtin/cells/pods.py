@@ -1,4 +1,4 @@
-"""Cells of pods: how many containers are ready, what the pod is up to, how often it was restarted."""
+"""Cells of pods: ready containers, status, restarts."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -17,9 +17,9 @@ def _containers(obj: Obj) -> Sequence[Obj]:
 
 
 def _sidecars(obj: Obj) -> set[str]:
-    """Init containers that go on running beside the others."""
+    """Init containers that keep running beside the other containers."""
     inits = (obj.get("spec") or {}).get("initContainers") or ()
-    return {one.get("name", "") for one in inits if one.get("restartPolicy") == "Always"}
+    return {container.get("name", "") for container in inits if container.get("restartPolicy") == "Always"}
 
 
 def _state(status: Obj, which: str) -> Obj | None:
@@ -32,17 +32,19 @@ def pod_ready(obj: Obj, _now: datetime) -> str:
     status = _status(obj)
     ready = sum(
         1
-        for one in status.get("initContainerStatuses") or ()
-        if one.get("name") in sidecars and one.get("started") and one.get("ready")
+        for container in status.get("initContainerStatuses") or ()
+        if container.get("name") in sidecars and container.get("started") and container.get("ready")
     )
     ready += sum(
-        1 for one in status.get("containerStatuses") or () if one.get("ready") and _state(one, "running") is not None
+        1
+        for container in status.get("containerStatuses") or ()
+        if container.get("ready") and _state(container, "running") is not None
     )
     return f"{ready}/{len(_containers(obj)) + len(sidecars)}"
 
 
 def pod_status(obj: Obj, _now: datetime) -> str:
-    """The word that says most about the pod: the reason of a container before the phase of the pod."""
+    """The status column: the reason of a container if there is one, else the phase of the pod."""
     status = _status(obj)
     reason = str(status.get("reason") or status.get("phase") or "")
     if _gated(status):
@@ -60,26 +62,27 @@ def pod_status(obj: Obj, _now: datetime) -> str:
 
 def _gated(status: Obj) -> bool:
     return any(
-        one.get("type") == "PodScheduled" and one.get("reason") == "SchedulingGated"
-        for one in status.get("conditions") or ()
+        condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated"
+        for condition in status.get("conditions") or ()
     )
 
 
 def _is_initialized(status: Obj) -> bool:
     return any(
-        one.get("type") == "Initialized" and one.get("status") == "True" for one in status.get("conditions") or ()
+        condition.get("type") == "Initialized" and condition.get("status") == "True"
+        for condition in status.get("conditions") or ()
     )
 
 
 def _initializing(obj: Obj) -> str | None:
-    """What the first unfinished init container is waiting for; None when all are done."""
+    """The state of the first unfinished init container; None when all are done."""
     sidecars = _sidecars(obj)
     inits = (obj.get("spec") or {}).get("initContainers") or ()
-    for index, one in enumerate(_status(obj).get("initContainerStatuses") or ()):
-        ended, waiting = _state(one, "terminated"), _state(one, "waiting")
+    for index, container in enumerate(_status(obj).get("initContainerStatuses") or ()):
+        ended, waiting = _state(container, "terminated"), _state(container, "waiting")
         if ended is not None and not ended.get("exitCode"):
             continue
-        if one.get("name") in sidecars and one.get("started"):
+        if container.get("name") in sidecars and container.get("started"):
             continue
         if ended is not None:
             return f"Init:{_exit(ended)}"
@@ -97,17 +100,18 @@ def _exit(ended: Obj) -> str:
 
 def _running(status: Obj, reason: str) -> str:
     some_running = False
-    for one in reversed(status.get("containerStatuses") or ()):
-        waiting, ended = _state(one, "waiting"), _state(one, "terminated")
+    for container in reversed(status.get("containerStatuses") or ()):
+        waiting, ended = _state(container, "waiting"), _state(container, "terminated")
         if waiting is not None and waiting.get("reason"):
             reason = str(waiting["reason"])
         elif ended is not None:
             reason = _exit(ended)
-        elif one.get("ready") and _state(one, "running") is not None:
+        elif container.get("ready") and _state(container, "running") is not None:
             some_running = True
     if reason == "Completed" and some_running:
         ready = any(
-            one.get("type") == "Ready" and one.get("status") == "True" for one in status.get("conditions") or ()
+            container.get("type") == "Ready" and container.get("status") == "True"
+            for container in status.get("conditions") or ()
         )
         return "Running" if ready else "NotReady"
     return reason
@@ -119,10 +123,10 @@ def pod_restarts(obj: Obj, now: datetime) -> str:
     if _initializing(obj) is not None and not _is_initialized(status):
         counted = list(inits)
     else:
-        counted = [one for one in inits if one.get("name") in sidecars]
+        counted = [container for container in inits if container.get("name") in sidecars]
         counted += status.get("containerStatuses") or ()
-    restarts = sum(one.get("restartCount", 0) for one in counted)
-    ends = [((one.get("lastState") or {}).get("terminated") or {}).get("finishedAt") for one in counted]
+    restarts = sum(container.get("restartCount", 0) for container in counted)
+    ends = [((container.get("lastState") or {}).get("terminated") or {}).get("finishedAt") for container in counted]
     last = max((end for end in ends if end), default=None)
     return f"{restarts} ({since(last, now)} ago)" if restarts and last else str(restarts)
 
@@ -137,7 +141,9 @@ def pod_readiness_gates(obj: Obj, _now: datetime) -> str:
     gates = (obj.get("spec") or {}).get("readinessGates") or ()
     if not gates:
         return "<none>"
-    true = {one.get("type") for one in _status(obj).get("conditions") or () if one.get("status") == "True"}
+    true = {
+        condition.get("type") for condition in _status(obj).get("conditions") or () if condition.get("status") == "True"
+    }
     return f"{sum(1 for gate in gates if gate.get('conditionType') in true)}/{len(gates)}"
 
 
@@ -148,7 +154,7 @@ _FAILED = [{"type": "Completed", "status": "True", "reason": "Failed", "message"
 
 
 def row_conditions(obj: Obj) -> list[dict[str, str]]:
-    """What a row of a table says about the pod beside its cells: that it has run to its end."""
+    """The conditions of a row: whether the pod has completed."""
     phase = _status(obj).get("phase")
     return _COMPLETED if phase == "Succeeded" else _FAILED if phase == "Failed" else []
 

@@ -67,7 +67,7 @@ def volume_claim(obj: Obj, _now: datetime) -> str:
 
 
 def class_name(obj: Obj, _now: datetime) -> str:
-    """The name, and whether claims get this class that ask for none."""
+    """The name, marked if it is the default class."""
     name = str(obj["metadata"].get("name", ""))
     marked = (obj["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
     return f"{name} (default)" if marked else name

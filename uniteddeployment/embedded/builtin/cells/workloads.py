@@ -1,4 +1,4 @@
-"""Cells of what makes pods: workloads, jobs, budgets, autoscalers, templates."""
+"""Cells of workloads, jobs, budgets, autoscalers and templates."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ _OPERATORS = {"In": "in", "NotIn": "notin"}
 
 
 def format_selector(selector: Obj | None) -> str:
-    """A label selector in one line: ``app=x,tier in (a,b),!gone``."""
+    """A label selector in one line: ``app=x,tier in (a,b),!old``."""
     if selector is None:
         return "<none>"
     parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
@@ -40,11 +40,11 @@ def _containers(obj: Obj) -> Sequence[Obj]:
 
 
 def container_names(obj: Obj, _now: datetime) -> str:
-    return ",".join(one.get("name", "") for one in _containers(obj))
+    return ",".join(container.get("name", "") for container in _containers(obj))
 
 
 def container_images(obj: Obj, _now: datetime) -> str:
-    return ",".join(one.get("image", "") for one in _containers(obj))
+    return ",".join(container.get("image", "") for container in _containers(obj))
 
 
 def label_selector(obj: Obj, _now: datetime) -> str:
@@ -81,10 +81,12 @@ def revision_controller(obj: Obj, _now: datetime) -> str:
 
 
 def job_status(obj: Obj, _now: datetime) -> str:
-    true = {one.get("type") for one in _status(obj).get("conditions") or () if one.get("status") == "True"}
-    for kind, said in (("Complete", "Complete"), ("Failed", "Failed")):
+    true = {
+        condition.get("type") for condition in _status(obj).get("conditions") or () if condition.get("status") == "True"
+    }
+    for kind, text in (("Complete", "Complete"), ("Failed", "Failed")):
         if kind in true:
-            return said
+            return text
     if obj["metadata"].get("deletionTimestamp"):
         return "Terminating"
     for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
@@ -108,8 +110,10 @@ def job_duration(obj: Obj, now: datetime) -> str:
         return ""
     ended = status.get("completionTime")
     if not ended:
-        failed = (one for one in status.get("conditions") or () if one.get("type") == "Failed")
-        ended = next((one.get("lastTransitionTime") for one in failed if one.get("status") == "True"), None)
+        failed = (condition for condition in status.get("conditions") or () if condition.get("type") == "Failed")
+        ended = next(
+            (condition.get("lastTransitionTime") for condition in failed if condition.get("status") == "True"), None
+        )
     if not ended:
         return since(started, now)
     return human((datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds())
@@ -143,7 +147,7 @@ def hpa_min(obj: Obj, _now: datetime) -> str:
 
 
 def hpa_targets(obj: Obj, _now: datetime) -> str:
-    """Current and wanted value of each metric; the first two, and how many more there are."""
+    """Current and target value of each metric: the first two, and the number of the rest."""
     spec, status = _spec(obj), _status(obj)
     if spec.get("targetCPUUtilizationPercentage") is not None:
         now_used = status.get("currentCPUUtilizationPercentage")

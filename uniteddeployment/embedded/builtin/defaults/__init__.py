@@ -1,9 +1,9 @@
-"""Defaults of built-in kinds: what an object gets that does not say otherwise.
+"""Defaults of built-in kinds.
 
-Contract: defaults belong to definitions, not to kinds, so the pod template of a Deployment and the one of a Job are
-filled alike. Constant ones are data (``defaults.json``); those that depend on other fields are functions of the modules
-here, registered for the definition that they complete. A definition is filled before what it contains, as in the real
-server. Filling twice changes nothing.
+Contract: defaults belong to definitions, not to kinds, so the pod templates of a Deployment and of a Job get the same
+defaults. Constant defaults are data (``defaults.json``). Defaults that depend on other fields are functions in these
+modules, registered for their definition. As in the real server, a definition gets its defaults before the definitions
+inside it. The operation is idempotent.
 """
 
 import copy
@@ -30,7 +30,7 @@ _COMPUTED: dict[str, Compute] = {
 
 
 class Filler:
-    """Fills one definition and what it contains."""
+    """Sets the defaults of one definition and of the definitions inside it."""
 
     __slots__ = ("_children", "_compute", "_values")
 
@@ -40,7 +40,7 @@ class Filler:
         self._children: list[tuple[str, int, Filler]] = []
 
     def add(self, key: str, tag: int, filler: "Filler") -> None:
-        """Fill ``key`` too: one object, a list of them, or a map of them."""
+        """Also set the defaults of ``key``: an object, a list or a map of objects."""
         self._children.append((key, tag, filler))
 
     @property
@@ -48,7 +48,7 @@ class Filler:
         return not (self._values or self._compute or self._children)
 
     def fill(self, obj: Obj) -> None:
-        """Add to ``obj`` in place what it leaves unsaid."""
+        """Set defaults in ``obj`` in place."""
         for key, value, mutable in self._values:
             if obj.get(key) is None:
                 obj[key] = copy.deepcopy(value) if mutable else value
@@ -76,7 +76,7 @@ _fillers: dict[str, Filler] = {}
 
 
 def filler_of(definition: str) -> Filler:
-    """What fills the objects of a definition."""
+    """The defaults of a definition."""
     filler = _fillers.get(definition)
     if filler is None:
         short = ".".join(definition.split(".")[-3:])
@@ -91,7 +91,7 @@ def filler_of(definition: str) -> Filler:
 
 
 def _nested(schema: Any) -> tuple[int, str] | None:
-    """Whether a field holds objects of a definition, and of which."""
+    """Whether a field holds objects of a definition, and which definition."""
     for tag, inner in (
         (shapes.STRUCT, schema),
         (shapes.LIST, schema.get("items") or {}),

@@ -1,4 +1,4 @@
-"""Defaults of autoscalers: what to measure, and how fast to follow it."""
+"""Defaults of autoscalers: metrics and scaling behaviour."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Defaults of what belongs to the cluster: namespaces, nodes, secrets, limits, policies, roles, definitions."""
+"""Defaults of namespaces, nodes, secrets, limits, policies, roles and definitions."""
 
 import base64
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def _node_status(status: Obj) -> None:
 
 
 def _secret(secret: Obj) -> None:
-    """What is given as text goes in with the rest of the data, and is never shown again."""
+    """Merge ``stringData`` into ``data``; it is write-only."""
     texts = secret.pop("stringData", None)
     if texts:
         data = secret.setdefault("data", {})

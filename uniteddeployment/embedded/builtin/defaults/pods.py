@@ -1,4 +1,6 @@
-"""Defaults of pods that depend on other fields: pull policies, volumes without a source, requests that limits imply."""
+"""Defaults of pods that depend on other fields: pull policies, volumes without a source, requests derived from
+limits.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +10,7 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 
 
 def pull_policy(image: str) -> str:
-    """An image that may change under its name is pulled each time."""
+    """Images with a mutable tag are always pulled."""
     if "@" in image:
         return "IfNotPresent"
     _, colon, tag = image.rpartition("/")[2].rpartition(":")
@@ -25,7 +27,7 @@ def _container(container: Obj) -> None:
 
 
 def round_amounts(amounts: dict[str, str]) -> None:
-    """Nothing is counted finer than in thousandths."""
+    """Round amounts up to thousandths."""
     for resource, amount in amounts.items():
         rounded = str(parse(amount).round_up_milli())
         if rounded != amount:
@@ -65,7 +67,7 @@ def _pod(pod: Obj) -> None:
 
 
 def _share_ports(ports: Sequence[Obj]) -> None:
-    """In the network of the host a port of the container is one of the host."""
+    """On the host's network, container ports are host ports."""
     for port in ports:
         if not port.get("hostPort") and port.get("containerPort"):
             port["hostPort"] = port["containerPort"]

@@ -1,4 +1,4 @@
-"""Defaults of services that depend on other fields: ports, policies of the service's type."""
+"""Defaults of services that depend on other fields: ports, and policies of the service's type."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ _AFFINITY_SECONDS = 10800
 
 
 def externally_accessible(spec: Obj) -> bool:
-    """Whether the service can be reached from outside the cluster."""
+    """Whether the service is reachable from outside the cluster."""
     kind = spec.get("type")
     return kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 

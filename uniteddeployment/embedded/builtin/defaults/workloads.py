@@ -1,4 +1,4 @@
-"""Defaults of workloads that depend on other fields: update strategies, and how often a job runs its pods."""
+"""Defaults of workloads that depend on other fields: update strategies, completions of jobs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ def _daemon_set_spec(spec: Obj) -> None:
 
 def _daemon_set(daemon_set: Obj) -> None:
     annotations = daemon_set["metadata"].setdefault("annotations", {})
-    # The generation of the template, which an old version of the API counted in the spec, stands here.
+    # This annotation holds the generation of the template, which an old API version had in the spec.
     annotations.setdefault("deprecated.daemonset.template.generation", "1")
 
 
@@ -46,7 +46,7 @@ def _stateful_set_spec(spec: Obj) -> None:
         _unless(strategy, "rollingUpdate", {})
         rolling = strategy["rollingUpdate"]
         _unless(rolling, "partition", 0)
-        # Only a feature gate that is off by default would keep it.
+        # The field needs a feature gate that is off by default.
         rolling.pop("maxUnavailable", None)
     for claim in spec.get("volumeClaimTemplates") or ():
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"

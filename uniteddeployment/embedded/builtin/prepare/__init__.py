@@ -1,5 +1,5 @@
-"""What the server does to an object before it stores it: allocations, generated labels, what clients may not set.
+"""Preparation of objects before they are stored: allocations, generated labels, fields that clients may not set.
 
-Contract: functions work in place on a private copy. A new object has its uid and creationTimestamp already, and its
-defaults are filled. What happens here is not the client's: nobody comes to own it.
+Contract: functions work in place on a private copy. A new object already has its uid, creationTimestamp and defaults.
+These changes get no owner in managedFields.
 """

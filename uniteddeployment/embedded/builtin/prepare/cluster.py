@@ -1,4 +1,4 @@
-"""Namespaces and volumes: the finalizers that hold them until everything inside or around them is gone."""
+"""Preparation of namespaces and volumes: their finalizers."""
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
 
@@ -15,7 +15,7 @@ def prepare_namespace(namespace: Obj) -> None:
 
 
 def prepare_namespace_update(new: Obj, old: Obj, subresource: str) -> None:
-    """Only the finalize subresource changes the finalizers of the spec."""
+    """Only the finalize subresource changes ``spec.finalizers``."""
     if not subresource:
         finalizers = (old.get("spec") or {}).get("finalizers")
         if finalizers:

@@ -1,4 +1,4 @@
-"""Pods: their first status, their quality of service, the tolerations and the priority that every pod has."""
+"""Preparation of pods: first status, quality of service, default tolerations, priority."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_SECONDS = 300
 _COMPUTE = ("cpu", "memory")
 _PARTS = frozenset({"ephemeralcontainers", "resize"})
-"""Subresources that are a part of the spec."""
+"""Subresources that change a part of the spec."""
 _KEPT_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
-"""Priority classes that every cluster has."""
+"""Built-in priority classes."""
 
 
 def prepare_create(pod: Obj) -> None:
@@ -50,7 +50,7 @@ def prepare_update(new: Obj, old: Obj, subresource: str) -> None:
 
 
 def _keep_all_but_part(new: Obj, old: Obj, subresource: str) -> None:
-    """A subresource changes its part of the spec, and nobody's metadata but who owns what."""
+    """A subresource changes only its part of the spec, and of the metadata only managedFields."""
     given, metadata = new["spec"], new["metadata"]
     for key in _KEPT_METADATA:
         _keep(metadata, old["metadata"], key)
@@ -71,7 +71,10 @@ def _keep_all_but_part(new: Obj, old: Obj, subresource: str) -> None:
 
 
 def _names(spec: Obj) -> list[tuple[str, ...]]:
-    return [tuple(one.get("name", "") for one in spec.get(key) or ()) for key in ("containers", "initContainers")]
+    return [
+        tuple(container.get("name", "") for container in spec.get(key) or ())
+        for key in ("containers", "initContainers")
+    ]
 
 
 def _resized(container: Obj, before: Obj) -> Obj:
@@ -89,9 +92,9 @@ def _keep(new: Obj, old: Obj, key: str) -> None:
 
 
 def tolerate_lost_nodes(spec: Obj) -> None:
-    """A pod stays for five minutes on a node that is lost, unless it says something else about such nodes."""
+    """Tolerate lost nodes for five minutes, unless the pod has tolerations of its own for them."""
     given = spec.get("tolerations") or []
-    missing = [key for key in _TOLERATED if not any(_tolerates(one, key) for one in given)]
+    missing = [key for key in _TOLERATED if not any(_tolerates(toleration, key) for toleration in given)]
     if missing:
         spec["tolerations"] = [
             *given,
@@ -107,11 +110,11 @@ def _tolerates(toleration: Obj, key: str) -> bool:
 
 
 def quality_of_service(spec: Obj) -> str:
-    """How a pod is treated when a node runs short: as its requests and limits promise."""
+    """The quality of service class, from requests and limits."""
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     guaranteed = True
-    # What the pod promises as a whole stands for all of its containers.
+    # Resources at pod level replace those of the containers.
     for container in [spec] if spec.get("resources") else _containers(spec):
         resources = container.get("resources") or {}
         _add(requests, resources.get("requests"))
@@ -128,11 +131,11 @@ def _containers(spec: Obj) -> Iterator[Obj]:
 
 
 def _add(total: dict[str, int], amounts: dict[str, str] | None) -> bool:
-    """Add up what counts; whether all of it was there."""
-    found = 0
+    """Sum up the relevant resources; return whether all of them are set."""
+    present = 0
     for resource in _COMPUTE:
         amount = nano((amounts or {}).get(resource, "0"))
         if amount:
             total[resource] = total.get(resource, 0) + amount
-            found += 1
-    return found == len(_COMPUTE)
+            present += 1
+    return present == len(_COMPUTE)

@@ -1,4 +1,4 @@
-"""Services: cluster addresses and node ports, given out when the type asks for them and taken back when it does not."""
+"""Preparation of services: allocation and release of cluster addresses and node ports by service type."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,14 +10,14 @@ _WITH_NODE_PORTS = frozenset({"NodePort", "LoadBalancer"})
 _ADDRESS_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
 
 FIRST_ADDRESS = 2
-"""10.96.0.1 is the API server's."""
+"""10.96.0.1 belongs to the API server."""
 ADDRESSES = 2**16 - 2
 FIRST_NODE_PORT = 30000
 NODE_PORTS = 2768
 
 
 class ServiceAllocations:
-    """The addresses and node ports of one cluster. They are given out in order, so that every run gives the same."""
+    """The addresses and node ports of one cluster, allocated in order, so that every run yields the same ones."""
 
     def __init__(self) -> None:
         self._next_address = FIRST_ADDRESS
@@ -25,7 +25,7 @@ class ServiceAllocations:
         self._asked_for: set[str | int] = set()
 
     def address(self) -> str:
-        """An address that nobody has asked for by name."""
+        """An address that no service has requested explicitly."""
         for _ in range(ADDRESSES):
             number = self._next_address
             self._next_address = FIRST_ADDRESS + (number + 1 - FIRST_ADDRESS) % (ADDRESSES - FIRST_ADDRESS)
@@ -35,7 +35,7 @@ class ServiceAllocations:
         raise RuntimeError("every address of the service network is taken")
 
     def node_port(self) -> int:
-        """A node port that nobody has asked for by number."""
+        """A node port that no service has requested explicitly."""
         for _ in range(NODE_PORTS):
             port = FIRST_NODE_PORT + self._next_port
             self._next_port = (self._next_port + 1) % NODE_PORTS
@@ -74,7 +74,7 @@ class ServiceAllocations:
             spec["healthCheckNodePort"] = self.node_port()
 
     def _complete_ports(self, ports: Sequence[Obj], *, share: bool) -> None:
-        """Give each port a node port; a new service has one for all protocols of a port."""
+        """Allocate a node port for each port; a new service shares one between the protocols of a port."""
         known: dict[Any, int] = {}
         for port in ports:
             if port.get("nodePort"):
@@ -88,14 +88,14 @@ class ServiceAllocations:
 
 
 def _is_health_checked(spec: Obj) -> bool:
-    """Whether a load balancer has to ask each node if it has endpoints."""
+    """Whether a load balancer asks each node for the service's endpoints."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _name_families(spec: Obj) -> None:
     undecided = spec.get("clusterIP") == "None" and not spec.get("selector")
     if spec.get("ipFamilyPolicy") is None:
-        # Endpoints of a headless service without a selector are somebody else's: they may be of both families.
+        # A headless service without a selector has manual endpoints, which may be of both families.
         spec["ipFamilyPolicy"] = "RequireDualStack" if undecided else "SingleStack"
     if not spec.get("ipFamilies"):
         both = undecided and spec["ipFamilyPolicy"] != "SingleStack"
@@ -103,7 +103,7 @@ def _name_families(spec: Obj) -> None:
 
 
 def _carry_over(spec: Obj, before: Obj) -> None:
-    """What an update leaves unsaid stays, if both types have it."""
+    """Values that an update leaves out are kept, if both types have them."""
     if spec.get("type") in _WITH_ADDRESS and before.get("type") in _WITH_ADDRESS:
         for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if not spec.get(key) and before.get(key):
@@ -119,7 +119,7 @@ def _carry_over(spec: Obj, before: Obj) -> None:
 
 
 def _follow_address(spec: Obj, before: Obj) -> None:
-    """Old clients know only clusterIP: what they write there goes for the list as well."""
+    """Old clients know only clusterIP: a change there applies to the list too."""
     if spec.get("clusterIP") == before.get("clusterIP") or spec.get("clusterIPs") != before.get("clusterIPs"):
         return
     if not spec.get("clusterIP"):
@@ -129,7 +129,7 @@ def _follow_address(spec: Obj, before: Obj) -> None:
 
 
 def _drop_what_the_type_has_not(spec: Obj, before: Obj) -> None:
-    """Another type drops what the old one had brought, unless the client changed it in the same write."""
+    """Drop the fields that the new type does not have, unless the client changed them in the same write."""
 
     def drop(keys: Sequence[str]) -> None:
         for key in keys:

@@ -1,4 +1,4 @@
-"""Jobs, which label and select their pods by their own uid, and DaemonSets, which count versions of their template."""
+"""Preparation of Jobs (labels and selector by uid) and DaemonSets (template generation)."""
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
 
@@ -20,7 +20,7 @@ def prepare_job(job: Obj) -> None:
         labels[name_label] = metadata.get("name", "")
     spec.setdefault("selector", {}).setdefault("matchLabels", {}).setdefault(CONTROLLER_UID, uid)
     if not metadata.get("labels"):
-        # Reading a stored job gives it the labels of its template, and nothing is answered before it is stored.
+        # Reading a stored job adds the labels of its template, and the response is the stored object.
         metadata["labels"] = dict(labels)
 
 

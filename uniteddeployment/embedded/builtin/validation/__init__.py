@@ -1,5 +1,5 @@
-"""What is wrong with an object of a built-in kind, in the words of the real server.
+"""Validation of built-in kinds, with the real server's messages.
 
-Contract: functions are pure and give causes, an empty list if all is well. Objects are decoded and filled with
-defaults; metadata is checked elsewhere. Paths are text, made only where they may be needed.
+Contract: functions are pure and return causes, an empty list for a valid object. Objects are decoded and have their
+defaults; metadata is validated elsewhere. Paths are strings, built only where an error is possible.
 """

@@ -1,4 +1,4 @@
-"""Autoscalers and disruption budgets."""
+"""Validation of autoscalers and disruption budgets."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def _target(target: Obj, path: str) -> list[Cause]:
         else:
             causes += invalids(f"{path}.{key}", target[key], names.path_segment(target[key]))
     version = target.get("apiVersion", "")
-    # The core group has nothing that can be scaled, and an empty version would mean it.
+    # The core group has no scalable kinds, and an empty version would select it.
     if not version or (target.get("kind") != "ReplicationController" and "/" not in version):
         causes.append(invalid(f"{path}.apiVersion", version, "apiVersion must specify API group"))
     return causes

@@ -1,4 +1,4 @@
-"""Data, secrets, events, leases, nodes, roles: what is stored rather than run."""
+"""Validation of ConfigMaps, secrets, events, leases, nodes and namespaces."""
 
 import re
 from collections.abc import Mapping
@@ -37,14 +37,14 @@ _MAX_NOTE = 1024
 
 
 def _key(key: str) -> list[str]:
-    wrong = [names.too_long(253)] if len(key) > 253 else []
+    errors = [names.too_long(253)] if len(key) > 253 else []
     if not _KEY.fullmatch(key):
-        wrong.append(_KEY_TEXT)
+        errors.append(_KEY_TEXT)
     if key == ".":
-        wrong.append("must not be '.'")
+        errors.append("must not be '.'")
     elif key.startswith(".."):
-        wrong.append("must not start with '..'")
-    return wrong
+        errors.append("must not start with '..'")
+    return errors
 
 
 def config_map(obj: Obj) -> list[Cause]:
@@ -60,7 +60,7 @@ def config_map(obj: Obj) -> list[Cause]:
         causes += invalids(f"binaryData[{key}]", key, _key(key))
         size += _decoded_length(text)
     if size > _MAX_DATA:
-        # The real server names no field here, and that is how it prints.
+        # The real server names no field here.
         causes.append(too_long("[]", _MAX_DATA))
     return causes
 
@@ -106,7 +106,7 @@ def secret_update(new: Obj, old: Obj, _subresource: str) -> list[Cause]:
 
 
 def event(obj: Obj) -> list[Cause]:
-    """A core/v1 event: it lives where the object lives that it is about."""
+    """A core/v1 event, which must be in the namespace of the object that it is about."""
     namespace = (obj.get("involvedObject") or {}).get("namespace", "")
     own = obj["metadata"].get("namespace", "")
     if not namespace and own in ("", "default", "kube-system"):
@@ -117,7 +117,7 @@ def event(obj: Obj) -> list[Cause]:
 
 
 def new_event(obj: Obj) -> list[Cause]:
-    """An events.k8s.io/v1 event, of which more is asked."""
+    """An events.k8s.io/v1 event, which has more required fields."""
     namespace = (obj.get("regarding") or {}).get("namespace", "")
     own = obj["metadata"].get("namespace", "")
     causes: list[Cause] = []
@@ -139,7 +139,7 @@ def new_event(obj: Obj) -> list[Cause]:
 
 
 def event_update(_new: Obj, _old: Obj, _subresource: str) -> list[Cause]:
-    """Nothing is asked of an event that is there: series grow and messages change."""
+    """Updates of events are not validated: series grow and messages change."""
     return []
 
 
@@ -186,7 +186,7 @@ def node_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
 
 
 def namespace_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
-    """Deletion and the phase go together: a namespace that is on its way out stays so."""
+    """The phase follows deletion: a terminating namespace stays terminating."""
     if subresource != "status":
         return []
     phase = (new.get("status") or {}).get("phase")

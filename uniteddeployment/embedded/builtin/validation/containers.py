@@ -1,4 +1,4 @@
-"""Containers of pods: images, ports, environment, mounts, resources, security."""
+"""Validation of containers: images, ports, environment, mounts, resources, security."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -44,48 +44,50 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _LASTING = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", *_PROBES, "lifecycle",
 )  # fmt: skip
-"""Fields of containers that ephemeral ones do not have."""
+"""Fields of containers that ephemeral containers do not have."""
 _NOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 
 def containers(spec: Obj, path: str, volumes: Collection[str]) -> list[Cause]:
-    """The containers of a pod, init containers first as they run."""
+    """The containers of a pod, init containers first."""
     causes: list[Cause] = []
     taken: set[str] = set()
     host_network = bool(spec.get("hostNetwork"))
     given = spec.get("containers") or ()
     if not given:
         causes.append(required(f"{path}.containers"))
-    for index, one in enumerate(given):
+    for index, container in enumerate(given):
         at = f"{path}.containers[{index}]"
-        causes += _container(one, at, volumes, host_network=host_network)
-        causes += _name(one, at, taken)
-    for index, one in enumerate(spec.get("initContainers") or ()):
+        causes += _container(container, at, volumes, host_network=host_network)
+        causes += _name(container, at, taken)
+    for index, container in enumerate(spec.get("initContainers") or ()):
         at = f"{path}.initContainers[{index}]"
-        causes += _container(one, at, volumes, host_network=host_network)
-        causes += _name(one, at, taken)
-        if one.get("restartPolicy") != "Always":
+        causes += _container(container, at, volumes, host_network=host_network)
+        causes += _name(container, at, taken)
+        if container.get("restartPolicy") != "Always":
             text = "may not be set for init containers without restartPolicy=Always"
-            causes += [forbidden(f"{at}.{key}", text) for key in ("lifecycle", *_PROBES) if key in one]
+            causes += [forbidden(f"{at}.{key}", text) for key in ("lifecycle", *_PROBES) if key in container]
     return causes
 
 
 def ephemeral_containers(spec: Obj, path: str, volumes: Collection[str]) -> list[Cause]:
-    """The containers that somebody put into a running pod to look at it."""
+    """Ephemeral containers, which are added to a running pod for debugging."""
     causes: list[Cause] = []
-    others = {one.get("name", "") for key in ("containers", "initContainers") for one in spec.get(key) or ()}
+    others = {
+        container.get("name", "") for key in ("containers", "initContainers") for container in spec.get(key) or ()
+    }
     taken = set(others)
-    for index, one in enumerate(spec.get("ephemeralContainers") or ()):
+    for index, container in enumerate(spec.get("ephemeralContainers") or ()):
         at = f"{path}.ephemeralContainers[{index}]"
-        causes += _container(one, at, volumes, host_network=bool(spec.get("hostNetwork")))
-        causes += _name(one, at, taken)
-        target = one.get("targetContainerName")
+        causes += _container(container, at, volumes, host_network=bool(spec.get("hostNetwork")))
+        causes += _name(container, at, taken)
+        target = container.get("targetContainerName")
         if target and target not in others:
             causes.append(not_found(f"{at}.targetContainerName", target))
-        causes += [forbidden(f"{at}.{key}", _NOT_EPHEMERAL) for key in _LASTING if one.get(key)]
+        causes += [forbidden(f"{at}.{key}", _NOT_EPHEMERAL) for key in _LASTING if container.get(key)]
         causes += [
             forbidden(f"{at}.volumeMounts[{number}].{key}", _NOT_EPHEMERAL)
-            for number, mount in enumerate(one.get("volumeMounts") or ())
+            for number, mount in enumerate(container.get("volumeMounts") or ())
             for key in ("subPath", "subPathExpr")
             if mount.get(key)
         ]
@@ -138,9 +140,9 @@ def _ports(ports: Sequence[Obj], path: str, *, host_network: bool) -> list[Cause
         at = f"{path}[{index}]"
         name = port.get("name")
         if name:
-            wrong = port_name(name)
-            causes += invalids(f"{at}.name", name, wrong)
-            if not wrong and name in taken:
+            errors = port_name(name)
+            causes += invalids(f"{at}.name", name, errors)
+            if not errors and name in taken:
                 causes.append(duplicate(f"{at}.name", name))
             taken.add(name)
         number, on_host = port.get("containerPort", 0), port.get("hostPort", 0)
@@ -158,19 +160,19 @@ def _ports(ports: Sequence[Obj], path: str, *, host_network: bool) -> list[Cause
 
 def _environment(env: Sequence[Obj], path: str) -> list[Cause]:
     causes: list[Cause] = []
-    for index, one in enumerate(env):
-        name = one.get("name", "")
+    for index, variable in enumerate(env):
+        name = variable.get("name", "")
         if not name:
             causes.append(required(f"{path}[{index}].name"))
         elif not _ENV_NAME.fullmatch(name):
             causes.append(invalid(f"{path}[{index}].name", name, _ENV_NAME_TEXT))
-        if "valueFrom" in one:
-            causes += _environment_value(one, f"{path}[{index}].valueFrom")
+        if "valueFrom" in variable:
+            causes += _environment_value(variable, f"{path}[{index}].valueFrom")
     return causes
 
 
-def _environment_value(one: Obj, path: str) -> list[Cause]:
-    source = one["valueFrom"]
+def _environment_value(variable: Obj, path: str) -> list[Cause]:
+    source = variable["valueFrom"]
     given = [key for key in _ENV_SOURCES if key in source]
     causes: list[Cause] = []
     if "fieldRef" in source:
@@ -185,7 +187,7 @@ def _environment_value(one: Obj, path: str) -> list[Cause]:
     if not given:
         text = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
         causes.append(invalid(path, "", text))
-    elif one.get("value"):
+    elif variable.get("value"):
         causes.append(invalid(path, "", "may not be specified when `value` is not empty"))
     elif len(given) > 1:
         causes.append(invalid(path, "", "may not have more than one field specified at a time"))
@@ -225,14 +227,14 @@ def _mounts(mounts: Sequence[Obj], path: str, volumes: Collection[str]) -> list[
 
 
 def sub_path(value: str, path: str) -> list[Cause]:
-    """A path that has to stay inside something."""
+    """A relative path that must stay inside its base."""
     if value.startswith("/"):
         return [invalid(path, value, "must be a relative path")]
     return [invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
 
 
 def resources(given: Obj, path: str) -> list[Cause]:
-    """What a container asks for, and what it may not exceed."""
+    """Requests and limits."""
     limits, requests = given.get("limits") or {}, given.get("requests") or {}
     causes = _amounts(limits, f"{path}.limits")
     causes += _amounts(requests, f"{path}.requests")
@@ -272,7 +274,7 @@ def _security(context: Obj, path: str) -> list[Cause]:
 
 
 def identities(context: Obj, path: str) -> list[Cause]:
-    """User and group numbers of a security context."""
+    """User and group ids of a security context."""
     return [
         invalid(f"{path}.{key}", context[key], _ID_TEXT)
         for key in ("runAsUser", "runAsGroup", "fsGroup")

@@ -1,4 +1,4 @@
-"""Checks that many kinds share: numbers, percentages, selectors, names, ports, quantities."""
+"""Checks that several kinds share: numbers, percentages, selectors, names, ports, quantities."""
 
 import ipaddress
 import re
@@ -29,59 +29,59 @@ MISMATCH = "`selector` does not match template `labels`"
 
 
 def non_negative(obj: Mapping[str, Any], key: str, path: str) -> list[Cause]:
-    """A number that may not be below zero; ``path`` is that of ``obj``."""
+    """A number that may not be negative; ``path`` is that of ``obj``."""
     value = obj.get(key)
     return [] if value is None or value >= 0 else [invalid(f"{path}.{key}", value, NON_NEGATIVE)]
 
 
 def one_of(obj: Mapping[str, Any], key: str, path: str, allowed: Collection[str]) -> list[Cause]:
-    """A word of an enumeration, if it is there; the message lists ``allowed`` in its own order."""
+    """An optional value of an enumeration; the message lists ``allowed`` in its order."""
     value = obj.get(key)
     return [] if value is None or value in allowed else [not_supported(f"{path}.{key}", value, list(allowed))]
 
 
 def immutable(new: Mapping[str, Any], old: Mapping[str, Any], key: str, path: str) -> list[Cause]:
-    """A field that keeps the value it was made with; ``path`` is that of the field."""
+    """An immutable field; ``path`` is that of the field."""
     return [] if new.get(key) == old.get(key) else [invalid(path, new.get(key), IMMUTABLE)]
 
 
 def int_or_percent(value: Any, path: str) -> list[Cause]:
-    """A number of pods, or a share of them."""
+    """A number or a percentage."""
     if isinstance(value, str):
         return [] if _PERCENT.fullmatch(value) else [invalid(path, value, _PERCENT_TEXT)]
     return [] if value >= 0 else [invalid(path, value, NON_NEGATIVE)]
 
 
 def at_most_all(value: Any, path: str) -> list[Cause]:
-    """A share cannot be more than everything."""
+    """A percentage of at most 100%."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return []
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a number or a share comes to nothing."""
+    """Whether a number or a percentage is zero."""
     if isinstance(value, str):
         return bool(_PERCENT.fullmatch(value)) and int(value[:-1]) == 0
     return bool(value == 0)
 
 
 def ordered_selector(selector: Obj | None) -> Obj | None:
-    """A selector in the order in which messages show it."""
+    """A selector in the field order of messages."""
     if selector is None:
         return None
     labels = selector.get("matchLabels")
     ordered: Obj = {"matchLabels": dict(sorted(labels.items()))} if labels else {}
     if selector.get("matchExpressions"):
         ordered["matchExpressions"] = [
-            {key: one[key] for key in ("key", "operator", "values") if key in one}
-            for one in selector["matchExpressions"]
+            {key: requirement[key] for key in ("key", "operator", "values") if key in requirement}
+            for requirement in selector["matchExpressions"]
         ]
     return ordered
 
 
 def label_selector(selector: Obj | None, path: str) -> list[Cause]:
-    """What is wrong with a label selector, if there is one."""
+    """Validate a label selector, if there is one."""
     if not selector:
         return []
     causes: list[Cause] = []
@@ -112,7 +112,7 @@ def _requirement(term: Obj, path: str) -> list[Cause]:
 
 
 def selects_all(selector: Obj | None) -> bool:
-    """Whether a selector is there and says nothing."""
+    """Whether a selector exists and is empty."""
     return selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
@@ -122,13 +122,13 @@ def mismatched(selector: Obj | None, labels: Mapping[str, str]) -> bool:
 
 
 def labels_of(obj: Obj) -> dict[str, str] | None:
-    """The labels in the metadata of an object or a template."""
+    """The labels of an object or a template."""
     labels: dict[str, str] | None = (obj.get("metadata") or {}).get("labels")
     return dict(sorted(labels.items())) if labels else None
 
 
 def template_metadata(template: Obj, path: str) -> list[Cause]:
-    """Labels, annotations and finalizers of a pod template."""
+    """Validate labels, annotations and finalizers of a pod template."""
     metadata = template.get("metadata") or {}
     causes: list[Cause] = []
     for key, value in (metadata.get("labels") or {}).items():
@@ -142,7 +142,7 @@ def template_metadata(template: Obj, path: str) -> list[Cause]:
 
 
 def dns_label(value: str, path: str) -> list[Cause]:
-    """A name that is one label: of a container, a volume, a host."""
+    """A name that is a DNS label: of a container, a volume, a host."""
     return [required(path)] if not value else invalids(path, value, names.label(value))
 
 
@@ -151,19 +151,19 @@ def port_number(value: int, path: str) -> list[Cause]:
 
 
 def port_name(value: str) -> list[str]:
-    """What is wrong with the name of a port."""
-    wrong: list[str] = []
+    """Validate the name of a port."""
+    errors: list[str] = []
     if len(value) > 15:
-        wrong.append("must be no more than 15 characters")
+        errors.append("must be no more than 15 characters")
     if not _PORT_NAME.fullmatch(value):
-        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not any("a" <= char <= "z" for char in value):
-        wrong.append("must contain at least one letter (a-z)")
+        errors.append("must contain at least one letter (a-z)")
     if "--" in value:
-        wrong.append("must not contain consecutive hyphens")
+        errors.append("must not contain consecutive hyphens")
     if value[:1] == "-" or value[-1:] == "-":
-        wrong.append("must not begin or end with a hyphen")
-    return wrong
+        errors.append("must not begin or end with a hyphen")
+    return errors
 
 
 def port_number_or_name(value: Any, path: str) -> list[Cause]:

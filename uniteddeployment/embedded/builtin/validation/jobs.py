@@ -1,4 +1,4 @@
-"""Jobs and CronJobs."""
+"""Validation of Jobs and CronJobs."""
 
 import re
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -39,7 +39,7 @@ def job(obj: Obj) -> list[Cause]:
 
 
 def job_spec(spec: Obj, path: str, *, generated: Obj | None = None) -> list[Cause]:
-    """The spec of a job. ``generated`` is the metadata of the job that its selector is made for."""
+    """The spec of a job. ``generated`` is the metadata of the job whose selector is generated."""
     causes = [cause for key in _COUNTS for cause in non_negative(spec, key, path)]
     selector, template = spec.get("selector"), spec.get("template") or {}
     if generated is not None:
@@ -114,7 +114,7 @@ def job_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
 
 
 def _elastic(spec: Obj, before: Obj) -> bool:
-    """An indexed job may be resized while completions and parallelism stay together."""
+    """An indexed job may be resized if completions and parallelism stay equal."""
     return (
         spec.get("completionMode") == "Indexed"
         and spec.get("completions") is not None
@@ -127,7 +127,7 @@ _SCHEDULING = ("nodeSelector", "tolerations", "affinity", "schedulingGates")
 
 
 def _restartable(old: Obj, spec: Obj, before: Obj) -> bool:
-    """While a job is suspended and has never started, it may still be told where to run."""
+    """The scheduling directives of a suspended job that never started may change."""
     if not before.get("suspend") or (old.get("status") or {}).get("startTime"):
         return False
     return _placeless(spec) == _placeless(before)
@@ -169,7 +169,7 @@ def cron_job(obj: Obj) -> list[Cause]:
 
 
 def _is_zone(name: str) -> bool:
-    """Whether there is such a time zone. Where no zones are installed, every name is taken."""
+    """Whether a time zone exists. Without a time zone database every name is accepted."""
     return _knows(name) or not _knows("Etc/UTC")
 
 
@@ -188,5 +188,5 @@ def _schedule(schedule: str) -> list[Cause]:
     fields = schedule.split()
     if len(fields) != 5:
         return [invalid(path, schedule, f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")]
-    wrong = [field for field in fields if not _CRON_FIELD.fullmatch(field)]
-    return [invalid(path, schedule, f"failed to parse int from {field}") for field in wrong]
+    invalid_fields = [field for field in fields if not _CRON_FIELD.fullmatch(field)]
+    return [invalid(path, schedule, f"failed to parse int from {field}") for field in invalid_fields]

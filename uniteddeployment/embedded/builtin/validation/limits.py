@@ -1,4 +1,4 @@
-"""Quotas and limit ranges: bounds that make sense together."""
+"""Validation of quotas and limit ranges."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ _ORDER = (
     ("min", "default", "min value {} is greater than default value {}"),
     ("defaultRequest", "default", "default request value {} is greater than default limit value {}"),
 )
-"""Which amounts may not be above which others."""
+"""Pairs of amounts of which the first may not exceed the second."""
 
 
 def resource_quota(obj: Obj) -> list[Cause]:

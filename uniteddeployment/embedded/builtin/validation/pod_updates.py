@@ -1,4 +1,4 @@
-"""Changes of pods: of the pod itself, of its ephemeral containers, and of the resources of its containers."""
+"""Validation of pod updates: of the pod, its ephemeral containers and the resources of its containers."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ _RESIZABLE = frozenset({"cpu", "memory"})
 
 
 def pod_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
-    """A change of a pod: of what runs, only the images may change."""
+    """An update of a pod: in the spec almost only images may change."""
     if subresource:
         check = _SUBRESOURCES.get(subresource)
         return check(new, old) if check is not None else []
@@ -32,8 +32,8 @@ def pod_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     causes = [
         required(f"spec.{key}[{index}].image")
         for key in ("containers", "initContainers")
-        for index, one in enumerate(spec.get(key) or ())
-        if not one.get("image")
+        for index, container in enumerate(spec.get(key) or ())
+        if not container.get("image")
     ]
     causes += _deadline_update(spec, before)
     causes += _tolerations_update(spec, before)
@@ -55,8 +55,8 @@ def _deadline_update(spec: Obj, before: Obj) -> list[Cause]:
 
 def _tolerations_update(spec: Obj, before: Obj) -> list[Cause]:
     text = "existing toleration can not be modified except its tolerationSeconds"
-    kept = [_timeless(one) for one in spec.get("tolerations") or ()]
-    if any(_timeless(one) not in kept for one in before.get("tolerations") or ()):
+    kept = [_timeless(toleration) for toleration in spec.get("tolerations") or ()]
+    if any(_timeless(toleration) not in kept for toleration in before.get("tolerations") or ()):
         return [forbidden("spec.tolerations", text)]
     return tolerations(spec.get("tolerations") or (), "spec.tolerations")
 
@@ -66,27 +66,27 @@ def _timeless(toleration: Obj) -> dict[str, Any]:
 
 
 def _frozen(spec: Obj, before: Obj) -> Obj:
-    """A spec without what may change: two states of a pod must agree on it."""
+    """The spec without its mutable fields, in which two states of a pod must be equal."""
     frozen = {key: value for key, value in spec.items() if key not in ("activeDeadlineSeconds", "tolerations")}
     for key in ("containers", "initContainers"):
         if key in spec:
-            frozen[key] = [{**one, "image": ""} for one in spec[key]]
+            frozen[key] = [{**container, "image": ""} for container in spec[key]]
     if before.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         frozen["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
     if "schedulingGates" in before:
-        gates = {one.get("name") for one in before["schedulingGates"]}
-        if all(one.get("name") in gates for one in spec.get("schedulingGates") or ()):
+        gates = {gate.get("name") for gate in before["schedulingGates"]}
+        if all(gate.get("name") in gates for gate in spec.get("schedulingGates") or ()):
             frozen["schedulingGates"] = before["schedulingGates"]
     return frozen
 
 
 def _difference(known: Obj, frozen: Obj) -> str:
-    old, new = (json.dumps(one, indent=1, sort_keys=True).splitlines() for one in (known, frozen))
+    old, new = (json.dumps(spec, indent=1, sort_keys=True).splitlines() for spec in (known, frozen))
     return "\n".join(list(unified_diff(old, new, n=3, lineterm=""))[2:]) + "\n"
 
 
 def _ephemeral_update(new: Obj, old: Obj) -> list[Cause]:
-    """Ephemeral containers only come: what is there stays as it is."""
+    """Ephemeral containers can be added, but neither changed nor removed."""
     causes = pod_spec(new["spec"], "spec")
     path = "spec.ephemeralContainers"
     given = {container["name"]: container for container in new["spec"].get("ephemeralContainers") or ()}
@@ -101,7 +101,7 @@ def _ephemeral_update(new: Obj, old: Obj) -> list[Cause]:
 
 
 def _resize(new: Obj, old: Obj) -> list[Cause]:
-    """The cpu and memory of containers may change, but none of them may go."""
+    """cpu and memory of containers may change, but not be removed."""
     causes = pod_spec(new["spec"], "spec")
     if quality_of_service(old["spec"]) != quality_of_service(new["spec"]):
         text = "Pod QOS Class may not change as a result of resizing"
@@ -130,7 +130,7 @@ def _resize(new: Obj, old: Obj) -> list[Cause]:
 
 
 def _node_resizes(pod: Obj) -> bool:
-    """Whether the node of a pod reports the resources of what runs; one that runs nothing yet may do so later."""
+    """Whether the pod's node reports the resources of containers; a node without running pods may do so later."""
     for container in pod["status"].get("containerStatuses") or ():
         if "running" in (container.get("state") or {}):
             return "resources" in container

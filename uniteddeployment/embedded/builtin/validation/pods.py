@@ -1,4 +1,4 @@
-"""Pods and pod templates."""
+"""Validation of pods and pod templates."""
 
 from collections.abc import Collection
 
@@ -18,7 +18,7 @@ DEADLINE_TEXT = f"must be between 1 and {MAX_DEADLINE}, inclusive"
 
 
 def template(given: Obj, path: str, claimed: Collection[str] = ()) -> list[Cause]:
-    """A pod template. ``claimed`` are volumes that its pods will have besides those that it names."""
+    """A pod template. ``claimed`` are additional volumes that its pods get."""
     spec = given.get("spec") or {}
     causes = template_metadata(given, path) + pod_spec(spec, f"{path}.spec", claimed)
     if spec.get("ephemeralContainers"):

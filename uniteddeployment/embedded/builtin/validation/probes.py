@@ -1,4 +1,4 @@
-"""Probes and lifecycle hooks of containers."""
+"""Validation of probes and lifecycle hooks of containers."""
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import forbidden, invalid, required
@@ -10,7 +10,7 @@ _COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThr
 
 
 def probe(given: Obj, path: str, *, once: bool) -> list[Cause]:
-    """A probe; ``once`` says that a single success is all it can wait for."""
+    """A probe; ``once`` requires a success threshold of 1."""
     causes = _handler(given, path)
     for key in _COUNTS:
         causes += non_negative(given, key, path)
@@ -25,7 +25,7 @@ def probe(given: Obj, path: str, *, once: bool) -> list[Cause]:
 
 
 def lifecycle(given: Obj, path: str) -> list[Cause]:
-    """What runs when a container starts and before it is stopped."""
+    """The lifecycle hooks of a container."""
     return [
         cause for key in ("postStart", "preStop") if key in given for cause in _handler(given[key], f"{path}.{key}")
     ]

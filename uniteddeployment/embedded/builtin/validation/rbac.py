@@ -15,12 +15,12 @@ _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
 
 
 def role(obj: Obj) -> list[Cause]:
-    """A Role, whose rules are about the resources of its namespace."""
+    """A Role, whose rules apply to namespaced resources."""
     return _rules(obj, namespaced=True)
 
 
 def cluster_role(obj: Obj) -> list[Cause]:
-    """A ClusterRole, which may also be about paths and gather the rules of others."""
+    """A ClusterRole, which may also have rules for non-resource URLs and an aggregation rule."""
     causes = _rules(obj, namespaced=False)
     aggregation = obj.get("aggregationRule")
     if aggregation is None:
@@ -96,7 +96,7 @@ def _subject(subject: Obj, path: str, *, namespaced: bool) -> list[Cause]:
 
 
 def role_binding_update(new: Obj, old: Obj, _subresource: str) -> list[Cause]:
-    """A binding may be given to others, but not be made one of another role."""
+    """The subjects of a binding may change, its role may not."""
     return _binding(new, namespaced=True) + _other_role(new, old)
 
 

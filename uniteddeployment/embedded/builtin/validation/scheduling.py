@@ -1,4 +1,4 @@
-"""Where pods may run: affinity, tolerations, topology spread."""
+"""Validation of scheduling constraints: affinity, tolerations, topology spread."""
 
 from collections.abc import Sequence
 
@@ -24,24 +24,24 @@ _POLICIES = ("Honor", "Ignore")
 
 def tolerations(given: Sequence[Obj], path: str) -> list[Cause]:
     causes: list[Cause] = []
-    for index, one in enumerate(given):
+    for index, toleration in enumerate(given):
         at = f"{path}[{index}]"
-        key, operator, effect = one.get("key", ""), one.get("operator", ""), one.get("effect", "")
+        key, operator, effect = toleration.get("key", ""), toleration.get("operator", ""), toleration.get("effect", "")
         if key:
             causes += invalids(f"{at}.key", key, names.label_key(key))
         elif operator != "Exists":
             text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
             causes.append(invalid(f"{at}.operator", operator, text))
-        if one.get("tolerationSeconds") is not None and effect != "NoExecute":
+        if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
             text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
             causes.append(invalid(f"{at}.effect", effect, text))
         if operator in ("", "Equal"):
-            wrong = names.label_value(one.get("value", ""))
-            if wrong:
-                causes.append(invalid(f"{at}.operator", one["value"], ";".join(wrong)))
+            errors = names.label_value(toleration.get("value", ""))
+            if errors:
+                causes.append(invalid(f"{at}.operator", toleration["value"], ";".join(errors)))
         elif operator == "Exists":
-            if one.get("value"):
-                causes.append(invalid(f"{at}.operator", one, "value must be empty when `operator` is 'Exists'"))
+            if toleration.get("value"):
+                causes.append(invalid(f"{at}.operator", toleration, "value must be empty when `operator` is 'Exists'"))
         else:
             causes.append(not_supported(f"{at}.operator", operator, ("Equal", "Exists")))
         if effect and effect not in _EFFECTS:
@@ -53,11 +53,11 @@ def spread(given: Sequence[Obj], path: str) -> list[Cause]:
     """Topology spread constraints."""
     causes: list[Cause] = []
     taken: set[tuple[str, str]] = set()
-    for index, one in enumerate(given):
+    for index, constraint in enumerate(given):
         at = f"{path}[{index}]"
-        key, action = one.get("topologyKey", ""), one.get("whenUnsatisfiable", "")
-        if one.get("maxSkew", 0) <= 0:
-            causes.append(invalid(f"{at}.maxSkew", one.get("maxSkew", 0), "must be greater than zero"))
+        key, action = constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
+        if constraint.get("maxSkew", 0) <= 0:
+            causes.append(invalid(f"{at}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero"))
         if not key:
             causes.append(required(f"{at}.topologyKey", "can not be empty"))
         else:
@@ -67,17 +67,17 @@ def spread(given: Sequence[Obj], path: str) -> list[Cause]:
         if (key, action) in taken:
             causes.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
         taken.add((key, action))
-        causes += _domains(one, action, at)
-        causes += one_of(one, "nodeAffinityPolicy", at, _POLICIES)
-        causes += one_of(one, "nodeTaintsPolicy", at, _POLICIES)
-        if one.get("matchLabelKeys") and "labelSelector" not in one:
+        causes += _domains(constraint, action, at)
+        causes += one_of(constraint, "nodeAffinityPolicy", at, _POLICIES)
+        causes += one_of(constraint, "nodeTaintsPolicy", at, _POLICIES)
+        if constraint.get("matchLabelKeys") and "labelSelector" not in constraint:
             causes.append(forbidden(f"{at}.matchLabelKeys", "must not be specified when labelSelector is not set"))
-        causes += label_selector(one.get("labelSelector"), f"{at}.labelSelector")
+        causes += label_selector(constraint.get("labelSelector"), f"{at}.labelSelector")
     return causes
 
 
-def _domains(one: Obj, action: str, path: str) -> list[Cause]:
-    least = one.get("minDomains")
+def _domains(constraint: Obj, action: str, path: str) -> list[Cause]:
+    least = constraint.get("minDomains")
     if least is None:
         return []
     if least <= 0:
@@ -102,20 +102,20 @@ def _node_affinity(given: Obj, path: str) -> list[Cause]:
     causes: list[Cause] = []
     if _REQUIRED in given:
         causes += node_selector(given[_REQUIRED], f"{path}.{_REQUIRED}")
-    for index, one in enumerate(given.get(_PREFERRED) or ()):
+    for index, preferred in enumerate(given.get(_PREFERRED) or ()):
         at = f"{path}.{_PREFERRED}[{index}]"
-        causes += _weight(one, at)
-        causes += _node_term(one.get("preference") or {}, f"{at}.preference")
+        causes += _weight(preferred, at)
+        causes += _node_term(preferred.get("preference") or {}, f"{at}.preference")
     return causes
 
 
-def _weight(one: Obj, path: str) -> list[Cause]:
-    weight = one.get("weight", 0)
+def _weight(term: Obj, path: str) -> list[Cause]:
+    weight = term.get("weight", 0)
     return [] if 1 <= weight <= 100 else [invalid(f"{path}.weight", weight, _WEIGHT_TEXT)]
 
 
 def node_selector(given: Obj, path: str) -> list[Cause]:
-    """Terms of which a node has to satisfy one."""
+    """Terms of a node selector, of which a node must satisfy one."""
     terms = given.get("nodeSelectorTerms") or ()
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -126,16 +126,16 @@ def node_selector(given: Obj, path: str) -> list[Cause]:
 
 def _node_term(term: Obj, path: str) -> list[Cause]:
     causes: list[Cause] = []
-    for index, one in enumerate(term.get("matchExpressions") or ()):
-        causes += _node_requirement(one, f"{path}.matchExpressions[{index}]")
-    for index, one in enumerate(term.get("matchFields") or ()):
-        causes += _field_requirement(one, f"{path}.matchFields[{index}]")
+    for index, requirement in enumerate(term.get("matchExpressions") or ()):
+        causes += _node_requirement(requirement, f"{path}.matchExpressions[{index}]")
+    for index, requirement in enumerate(term.get("matchFields") or ()):
+        causes += _field_requirement(requirement, f"{path}.matchFields[{index}]")
     return causes
 
 
-def _node_requirement(one: Obj, path: str) -> list[Cause]:
+def _node_requirement(requirement: Obj, path: str) -> list[Cause]:
     causes: list[Cause] = []
-    operator, values = one.get("operator", ""), one.get("values") or ()
+    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
     if operator in ("In", "NotIn"):
         if not values:
             causes.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
@@ -148,19 +148,19 @@ def _node_requirement(one: Obj, path: str) -> list[Cause]:
             causes.append(required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'"))
     else:
         causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
-    return causes + invalids(f"{path}.key", one.get("key", ""), names.label_key(one.get("key", "")))
+    return causes + invalids(f"{path}.key", requirement.get("key", ""), names.label_key(requirement.get("key", "")))
 
 
-def _field_requirement(one: Obj, path: str) -> list[Cause]:
+def _field_requirement(requirement: Obj, path: str) -> list[Cause]:
     causes: list[Cause] = []
-    operator, values = one.get("operator", ""), one.get("values") or ()
+    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
     if operator not in ("In", "NotIn"):
         causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
     elif len(values) != 1:
         text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         causes.append(required(f"{path}.values", text))
-    if one.get("key") != "metadata.name":
-        causes.append(invalid(f"{path}.key", one.get("key", ""), "not a valid field selector key"))
+    if requirement.get("key") != "metadata.name":
+        causes.append(invalid(f"{path}.key", requirement.get("key", ""), "not a valid field selector key"))
     return causes
 
 
@@ -168,10 +168,10 @@ def _pod_affinity(given: Obj, path: str) -> list[Cause]:
     causes: list[Cause] = []
     for index, term in enumerate(given.get(_REQUIRED) or ()):
         causes += _pod_term(term, f"{path}.{_REQUIRED}[{index}]")
-    for index, one in enumerate(given.get(_PREFERRED) or ()):
+    for index, preferred in enumerate(given.get(_PREFERRED) or ()):
         at = f"{path}.{_PREFERRED}[{index}]"
-        causes += _weight(one, at)
-        causes += _pod_term(one.get("podAffinityTerm") or {}, f"{at}.podAffinityTerm")
+        causes += _weight(preferred, at)
+        causes += _pod_term(preferred.get("podAffinityTerm") or {}, f"{at}.podAffinityTerm")
     return causes
 
 

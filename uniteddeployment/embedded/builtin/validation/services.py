@@ -1,4 +1,4 @@
-"""Services, endpoints, ingresses and network policies."""
+"""Validation of services, endpoints, ingresses and network policies."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ def service(obj: Obj) -> list[Cause]:
 
 
 def _of_its_type(spec: Obj, ports: Sequence[Obj]) -> list[Cause]:
-    """What only some types have."""
+    """Fields that only some types have."""
     kind = spec.get("type")
     causes: list[Cause] = []
     if kind == "LoadBalancer":
@@ -201,8 +201,8 @@ def endpoint_slice(obj: Obj) -> list[Cause]:
         causes.append(required("addressType"))
     elif kind not in _ADDRESS_TYPES:
         causes.append(not_supported("addressType", kind, _ADDRESS_TYPES))
-    for index, one in enumerate(obj.get("endpoints") or ()):
-        addresses = one.get("addresses") or ()
+    for index, endpoint in enumerate(obj.get("endpoints") or ()):
+        addresses = endpoint.get("addresses") or ()
         if not addresses:
             causes.append(required(f"endpoints[{index}].addresses", "must contain at least 1 address"))
         if kind in ("IPv4", "IPv6"):
@@ -236,14 +236,14 @@ def ingress(obj: Obj) -> list[Cause]:
         host = rule.get("host", "")
         if host:
             causes += invalids(f"spec.rules[{index}].host", host, names.subdomain(host.removeprefix("*.")))
-        for number, one in enumerate((rule.get("http") or {}).get("paths") or ()):
+        for number, target in enumerate((rule.get("http") or {}).get("paths") or ()):
             at = f"spec.rules[{index}].http.paths[{number}]"
-            if one.get("pathType") is None:
+            if target.get("pathType") is None:
                 causes.append(required(f"{at}.pathType", "pathType must be specified"))
-            elif one["pathType"] not in _PATH_TYPES:
-                causes.append(not_supported(f"{at}.pathType", one["pathType"], _PATH_TYPES))
-            elif one["pathType"] != "ImplementationSpecific" and not one.get("path", "").startswith("/"):
-                causes.append(invalid(f"{at}.path", one.get("path", ""), "must be an absolute path"))
+            elif target["pathType"] not in _PATH_TYPES:
+                causes.append(not_supported(f"{at}.pathType", target["pathType"], _PATH_TYPES))
+            elif target["pathType"] != "ImplementationSpecific" and not target.get("path", "").startswith("/"):
+                causes.append(invalid(f"{at}.path", target.get("path", ""), "must be an absolute path"))
     return causes
 
 

@@ -1,4 +1,4 @@
-"""Volumes, claims and storage classes."""
+"""Validation of volumes, claims and storage classes."""
 
 from uniteddeployment.embedded.apimachinery.quantity import nano
 from uniteddeployment.embedded.apimachinery.resources import Obj
@@ -25,7 +25,7 @@ def claim(obj: Obj) -> list[Cause]:
 
 
 def claim_spec(spec: Obj, path: str) -> list[Cause]:
-    """What a claim asks for, by itself or in a template."""
+    """The spec of a claim or of a claim template."""
     causes = _access_modes(spec, path)
     causes += label_selector(spec.get("selector"), f"{path}.selector")
     wanted = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
@@ -47,7 +47,7 @@ def _access_modes(spec: Obj, path: str) -> list[Cause]:
 
 
 def claim_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
-    """Of a claim only the size may grow, and the volume may be named once."""
+    """An update of a claim: its size may grow, and its volume may be set once."""
     if subresource == "status":
         return []
     spec, before = new["spec"], old["spec"]
@@ -55,7 +55,7 @@ def claim_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     if _fixed(spec, before) != _fixed(before, before):
         causes.append(forbidden("spec", _CLAIM_TEXT))
         return causes
-    size, was = (((one.get("resources") or {}).get("requests") or {}).get("storage", "0") for one in (spec, before))
+    size, was = (((state.get("resources") or {}).get("requests") or {}).get("storage", "0") for state in (spec, before))
     if nano(size) < nano(was):
         text = "field can not be less than status.capacity"
         causes.append(forbidden("spec.resources.requests.storage", text))
@@ -65,7 +65,7 @@ def claim_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
 
 
 def _fixed(spec: Obj, before: Obj) -> Obj:
-    """A claim without what may change."""
+    """A claim without its mutable fields."""
     fixed = {key: value for key, value in spec.items() if key not in ("resources", "volumeAttributesClassName")}
     if not before.get("volumeName"):
         fixed.pop("volumeName", None)

@@ -1,4 +1,4 @@
-"""Volumes of pods and persistent volumes: exactly one source each, and what that source needs."""
+"""Validation of volume sources: exactly one per volume, with its required fields."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "secret": ("secretName",),
     "vsphereVolume": ("volumePath",),
 }
-"""What a source cannot do without."""
+"""Required fields of a source."""
 
 _MODE_TEXT = "must be a number between 0 and 0777 (octal), both inclusive"
 _PROJECTED = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
@@ -57,7 +57,7 @@ def volumes(given: Sequence[Obj], path: str) -> list[Cause]:
 
 
 def source(keys: Sequence[str], holder: Obj, path: str, missing: str) -> list[Cause]:
-    """The one source among the fields ``keys`` of ``holder``."""
+    """The single source among the fields ``keys`` of ``holder``."""
     if not keys:
         return [required(path, missing)]
     causes = [forbidden(f"{path}.{key}", "may not specify more than 1 volume type") for key in keys[1:]]
@@ -76,16 +76,16 @@ def source(keys: Sequence[str], holder: Obj, path: str, missing: str) -> list[Ca
 
 def _projected(given: Obj, path: str) -> list[Cause]:
     causes: list[Cause] = []
-    for index, one in enumerate(given.get("sources") or ()):
+    for index, projection in enumerate(given.get("sources") or ()):
         at = f"{path}.sources[{index}]"
-        kinds = [key for key in _PROJECTED if key in one]
+        kinds = [key for key in _PROJECTED if key in projection]
         if not kinds:
             causes.append(required(at, "must specify at least one source"))
         causes += [forbidden(at, "may not specify more than 1 volume type per source") for _ in kinds[1:]]
         for key in kinds[:1]:
-            if key in ("secret", "configMap") and not one[key].get("name"):
+            if key in ("secret", "configMap") and not projection[key].get("name"):
                 causes.append(required(f"{at}.{key}.name"))
-            causes += _files(one[key], f"{at}.{key}")
+            causes += _files(projection[key], f"{at}.{key}")
     return causes
 
 

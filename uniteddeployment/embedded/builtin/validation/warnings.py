@@ -1,4 +1,4 @@
-"""What the server warns of although it takes it."""
+"""Warnings about valid objects."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,23 +15,23 @@ _NAME_TEXT = "which can result in surprising behavior; a DNS label is recommende
 
 
 def of_pod(new: Obj, old: Obj | None) -> list[str]:
-    said = [] if old is not None else _name(new, "the Pod's hostname")
-    return [*said, *_pod_spec(new.get("spec") or {}, "spec")]
+    texts = [] if old is not None else _name(new, "the Pod's hostname")
+    return [*texts, *_pod_spec(new.get("spec") or {}, "spec")]
 
 
 def of_named_template(new: Obj, old: Obj | None) -> list[str]:
-    """Of a workload whose pods are called after it."""
-    said = [] if old is not None else _name(new, "Pod names and hostnames")
-    return [*said, *of_template(new, old)]
+    """Warnings for a workload whose pods have names derived from its own."""
+    texts = [] if old is not None else _name(new, "Pod names and hostnames")
+    return [*texts, *of_template(new, old)]
 
 
 def _name(obj: Obj, use: str) -> list[str]:
-    wrong = names.label(obj["metadata"].get("name", ""))
-    return [f"metadata.name: this is used in {use}, {_NAME_TEXT}: [{' '.join(wrong)}]"] if wrong else []
+    errors = names.label(obj["metadata"].get("name", ""))
+    return [f"metadata.name: this is used in {use}, {_NAME_TEXT}: [{' '.join(errors)}]"] if errors else []
 
 
 def of_template(new: Obj, old: Obj | None) -> list[str]:
-    """Of a workload: said when it is made, and again when its spec changes."""
+    """Warnings for a workload, on creation and when its spec changes."""
     if old is not None and new["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
     template = (new.get("spec") or {}).get("template") or {}
@@ -46,8 +46,8 @@ def of_cron_job(new: Obj, old: Obj | None) -> list[str]:
 
 
 def _pod_spec(spec: Obj, path: str) -> Iterator[str]:
-    for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
-        if one.get("labelSelector") is None:
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        if constraint.get("labelSelector") is None:
             yield f"{path}.topologySpreadConstraints[{index}].labelSelector: {_NULL_SELECTOR}"
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
@@ -65,8 +65,8 @@ def _terms(affinity: Obj, path: str) -> Iterator[str]:
     for index, term in enumerate(affinity.get(_REQUIRED) or ()):
         if term.get("labelSelector") is None:
             yield f"{path}.{_REQUIRED}[{index}].labelSelector: {_NULL_SELECTOR}"
-    for index, one in enumerate(affinity.get(_PREFERRED) or ()):
-        if (one.get("podAffinityTerm") or {}).get("labelSelector") is None:
+    for index, preferred in enumerate(affinity.get(_PREFERRED) or ()):
+        if (preferred.get("podAffinityTerm") or {}).get("labelSelector") is None:
             yield f"{path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NULL_SELECTOR}"
 
 
@@ -84,8 +84,8 @@ def _container(container: Obj, path: str) -> Iterator[str]:
 
 def _hidden(env: Sequence[Obj], path: str) -> Iterator[str]:
     seen: set[str] = set()
-    for index, one in enumerate(env):
-        name = one.get("name", "")
+    for index, variable in enumerate(env):
+        name = variable.get("name", "")
         if name in seen:
             yield f'{path}[{index}]: hides previous definition of "{name}", which may be dropped when using apply'
         seen.add(name)

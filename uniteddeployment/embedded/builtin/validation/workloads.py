@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets, StatefulSets, DaemonSets and the revisions of their templates."""
+"""Validation of Deployments, ReplicaSets, StatefulSets, DaemonSets and ControllerRevisions."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ def _selector(spec: Obj, kind: str) -> list[Cause]:
 
 
 def _matches(spec: Obj) -> list[Cause]:
-    """The selector picks what the template makes, unless it picks everything."""
+    """The selector must match the template's labels, unless it matches everything."""
     selector, labels = spec.get("selector"), labels_of(spec.get("template") or {})
     if selects_all(selector) or not mismatched(selector, labels or {}):
         return []
@@ -63,7 +63,7 @@ def _matches(spec: Obj) -> list[Cause]:
 
 
 def _always_running(spec: Obj, kind: str) -> list[Cause]:
-    """What keeps pods running cannot keep pods that are meant to end."""
+    """Pods of long-running workloads must restart always."""
     pod = (spec.get("template") or {}).get("spec") or {}
     path = "spec.template.spec"
     causes: list[Cause] = []
@@ -76,7 +76,7 @@ def _always_running(spec: Obj, kind: str) -> list[Cause]:
 
 
 def selector_unchanged(new: Obj, old: Obj) -> list[Cause]:
-    """The selector of a workload is for life."""
+    """The selector of a workload is immutable."""
     selector, before = new["spec"].get("selector"), old["spec"].get("selector")
     return [] if selector == before else [invalid("spec.selector", ordered_selector(selector), IMMUTABLE)]
 
@@ -105,7 +105,7 @@ def deployment_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
 
 
 def _status_counts(obj: Obj, keys: Sequence[str]) -> list[Cause]:
-    """Numbers of a status: none below zero, none of a part above the whole."""
+    """Counts of a status: none is negative, and no part exceeds the whole."""
     status = obj.get("status") or {}
     causes = [cause for key in keys for cause in non_negative(status, key, "status")]
     total = status.get("replicas", 0)
@@ -133,7 +133,7 @@ def _deployment_strategy(strategy: Obj, path: str) -> list[Cause]:
 
 
 def _as_shown(strategy: Obj) -> Obj:
-    """A strategy of an unknown type as messages show it: by the names of the server's own fields."""
+    """A strategy of an unknown type as messages print it: with the server's internal field names."""
     return {"Type": strategy.get("type", ""), "RollingUpdate": strategy.get("rollingUpdate")}
 
 
@@ -163,7 +163,7 @@ def replica_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
 
 
 def replication_controller(obj: Obj) -> list[Cause]:
-    """Its selector is plain labels; nobody makes pods of it here."""
+    """A ReplicationController has a plain label map as its selector; no controller runs it here."""
     spec = obj["spec"]
     causes = _counts(spec, ("replicas", "minReadySeconds"))
     selector, template = spec.get("selector") or {}, spec.get("template")
@@ -182,7 +182,7 @@ def stateful_set(obj: Obj) -> list[Cause]:
 
 
 def _stateful_set_template(spec: Obj) -> list[Cause]:
-    """The template of the pods, which have a volume for each claim, and those of the claims."""
+    """The pod template, whose pods have a volume for each claim template, and the claim templates."""
     claims = spec.get("volumeClaimTemplates") or ()
     claimed = {(claim.get("metadata") or {}).get("name", "") for claim in claims}
     causes = pod_template(spec.get("template") or {}, "spec.template", claimed)
@@ -233,7 +233,7 @@ def stateful_set_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     causes = _stateful_set_spec(new)
     changed = {key for key in spec.keys() | before.keys() if spec.get(key) != before.get(key)}
     if "template" in changed and not _stateful_set_template(before):
-        # What was let in when less was checked may stay as wrong as it is.
+        # Errors of an object that was stored under older rules are accepted while they stay the same.
         causes += _stateful_set_template(spec)
     if changed - set(_STATEFUL_SET_MUTABLE):
         causes.append(forbidden("spec", _STATEFUL_SET_TEXT))
@@ -281,10 +281,10 @@ def controller_revision(obj: Obj) -> list[Cause]:
 
 
 def controller_revision_update(new: Obj, old: Obj, _subresource: str) -> list[Cause]:
-    """The data of a revision is for life.
+    """The data of a revision is immutable.
 
-    The real server compares the bytes that it was sent, so a patch by hand of the number alone is told as one of the
-    data, while the controller that owns the revision raises the number.
+    The real server compares the bytes of the request. A manual patch of the number alone is therefore reported as a
+    change of the data, while the controller that owns the revision may raise the number.
     """
     owned = any(owner.get("controller") for owner in new["metadata"].get("ownerReferences") or ())
     if new.get("data") != old.get("data") or (not owned and new.get("revision") != old.get("revision")):

@@ -1,4 +1,4 @@
-"""Reviews of access: may somebody do something, and what may I do at all."""
+"""Access reviews: whether a user may do something, and the rules of the requesting user."""
 
 import json
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ _PATH: Final = "spec.nonResourceAttributes"
 
 
 def own(question: Question) -> Obj:
-    """May I do this?"""
+    """SelfSubjectAccessReview: may the requesting user do this?"""
     _refuse(_spec_causes(question.spec) + _metadata_causes(question.review, "must be empty"))
     return _decided(question, question.identity)
 
 
 def of_subject(question: Question) -> Obj:
-    """May somebody do this?"""
+    """SubjectAccessReview: may the given user do this?"""
     causes = _spec_causes(question.spec) + _subject_causes(question.spec) + _selector_causes(question.spec)
     _refuse(causes + _metadata_causes(question.review, "must be empty"))
     return _decided(question, _subject(question.spec))
 
 
 def local(question: Question) -> Obj:
-    """May somebody do this in the namespace of the request?"""
+    """LocalSubjectAccessReview: may the given user do this in the namespace of the request?"""
     spec, metadata = question.spec, question.review["metadata"]
     causes = _spec_causes(spec) + _subject_causes(spec) + _selector_causes(spec)
     bare = {**question.review, "metadata": {**metadata, "namespace": ""}}
@@ -45,7 +45,7 @@ def local(question: Question) -> Obj:
 
 
 def own_rules(question: Question) -> Obj:
-    """What may I do in a namespace? Raises StatusError (400) if none is named."""
+    """SelfSubjectRulesReview: the user's rules in a namespace. Raises StatusError (400) without a namespace."""
     namespace = question.spec.get("namespace") or ""
     if not namespace:
         raise bad_request("no namespace on request")
@@ -67,7 +67,7 @@ def _part(rule: Mapping[str, Any], *fields: str) -> Obj:
 
 
 def _subject(spec: Obj) -> Identity:
-    """Whom a review asks about: in no other groups than those that it names."""
+    """The user that a review names, with no groups other than those in the review."""
     extra = tuple((key, tuple(values or ())) for key, values in sorted((spec.get("extra") or {}).items()))
     return Identity(spec.get("user") or "", tuple(spec.get("groups") or ()), spec.get("uid") or "", extra)
 
@@ -89,7 +89,7 @@ def _asked(spec: Obj) -> Attributes:
     return Attributes(*parts)
 
 
-# What is wrong with a review
+# Validation
 
 
 def _invalid(field: str, value: Any, why: str) -> Cause:
@@ -98,7 +98,7 @@ def _invalid(field: str, value: Any, why: str) -> Cause:
 
 
 def _shown(path: Obj) -> Obj:
-    """Attributes of a path as messages show them."""
+    """The attributes of a path in messages."""
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
 
 
@@ -139,11 +139,11 @@ def _metadata_causes(review: Obj, why: str) -> list[Cause]:
 
 
 def _refuse(causes: list[Cause]) -> None:
-    """422 that names a group and no kind, as the real server does. Raises StatusError if anything is wrong."""
+    """422 that names a group and no kind, as in the real server. Raises StatusError if there are causes."""
     if not causes:
         return
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
-    said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     listed = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
     details = {"group": AUTHORIZATION, "causes": listed}
-    raise StatusError(422, "Invalid", f'.{AUTHORIZATION} "" is invalid: {said}', details=details)
+    raise StatusError(422, "Invalid", f'.{AUTHORIZATION} "" is invalid: {text}', details=details)

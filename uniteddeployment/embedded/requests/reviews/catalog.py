@@ -1,4 +1,4 @@
-"""Reviews: questions about users and rights that are posted like objects and kept nowhere."""
+"""The kinds of reviews."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Answer = Callable[[Question], Obj]
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One kind of review: ``answer`` gives its status, and ``repeats`` says whether the answer repeats the question."""
+    """One kind of review: ``answer`` returns its status; ``repeats``: the response includes the request."""
 
     group: str
     kind: str
@@ -34,7 +34,7 @@ class Review:
 
     @property
     def definition(self) -> str:
-        """The name of what it is decoded by; a local review has nothing of its own."""
+        """The name of the definition that decodes it; a local review shares that of the cluster-wide one."""
         return f"io.k8s.api.{self.group.partition('.')[0]}.v1.{self.kind.removeprefix('Local')}"
 
 
@@ -53,7 +53,7 @@ _BY_PATH: Final = {(review.group, review.plural): review for review in REVIEWS}
 
 
 def find(group: str, version: str, plural: str) -> Review | None:
-    """The review that is served at a path."""
+    """The review at a path."""
     return _BY_PATH.get((group, plural)) if version == "v1" else None
 
 

@@ -1,4 +1,4 @@
-"""Reviews of identity: who am I, and whose is this token."""
+"""Identity reviews: SelfSubjectReview and TokenReview."""
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.auth.jwt import InvalidTokenError
@@ -9,22 +9,28 @@ from uniteddeployment.embedded.requests.reviews.question import Question
 
 
 def who_am_i(question: Question) -> Obj:
-    """The user that the server takes the asking one for."""
+    """The effective user of the request."""
     return {"userInfo": _user_info(question.identity)}
 
 
 def token(question: Question) -> Obj:
-    """Whose a token is, and for which of the named audiences it is. Raises StatusError (400) if there is none."""
+    """The user of a token, and the audiences among those given for which it is valid. Raises StatusError (400) without
+    one.
+    """
     spec = question.spec
     text = spec.get("token") or ""
     if not text:
         raise bad_request("token is required for TokenReview in authentication")
     audiences = tuple(spec.get("audiences") or AUDIENCES)
     try:
-        found = question.security.authenticator.recognise(text, audiences)
+        authenticated = question.security.authenticator.recognise(text, audiences)
     except InvalidTokenError as error:
         return {"user": {}, "error": str(error)}
-    return {"authenticated": True, "user": _user_info(found.identity), "audiences": list(found.audiences)}
+    return {
+        "authenticated": True,
+        "user": _user_info(authenticated.identity),
+        "audiences": list(authenticated.audiences),
+    }
 
 
 def _user_info(user: Identity) -> Obj:

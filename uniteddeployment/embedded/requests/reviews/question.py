@@ -1,4 +1,4 @@
-"""A question that was posted: the review, and who asks."""
+"""A review as it was posted, with the requesting user."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +13,7 @@ AUTHENTICATION: Final = "authentication.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """``review`` is private; its spec and metadata are objects, if they are there."""
+    """``review`` is private; its spec and metadata are objects, if they exist."""
 
     security: Security
     identity: Identity
@@ -21,5 +21,5 @@ class Question:
 
     @property
     def spec(self) -> Obj:
-        found: Obj = self.review.get("spec") or {}
-        return found
+        spec: Obj = self.review.get("spec") or {}
+        return spec

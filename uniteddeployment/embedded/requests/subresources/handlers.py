@@ -1,4 +1,4 @@
-"""Subresources: status, finalize, scale, and what is posted to pods."""
+"""Handlers of subresources: status, finalize, scale, and those of pods and ServiceAccounts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,11 +31,11 @@ _POSTED: Final[Mapping[str, tuple[str, str, Act]]] = {
     "eviction": ("Eviction", "policy/v1", pods.evict),
     "binding": ("Binding", "v1", pods.bind),
 }
-"""Kind, apiVersion and deed of what is posted to pods."""
+"""Kind, apiVersion and function of the objects that are posted to pods."""
 
 
 def _unsupported(context: Context) -> StatusError:
-    """405 for a method on a subresource; custom resources say which."""
+    """405 for a method of a subresource; for custom resources it names the method."""
     resource = context.resource
     if not resource.custom:
         return wrong_method()
@@ -50,7 +50,7 @@ def _unsupported(context: Context) -> StatusError:
 
 
 class Subresources:
-    """Answers paths with a subresource. Those that are the whole object go to ``update`` and ``patch``."""
+    """Answers paths with a subresource. Subresources of the whole object use ``update`` and ``patch``."""
 
     def __init__(self, core: Core, security: Security, *, update: Handler, patch: Handler) -> None:
         self._core = core
@@ -78,7 +78,7 @@ class Subresources:
         raise missing_path()
 
     def _whole(self, context: Context) -> Response:
-        """A subresource that is read and written as the whole object."""
+        """A subresource that reads and writes the whole object."""
         method = context.request.method
         if method == "GET":
             return read.get(self._core, context.route, context.accepted, context.query)
@@ -106,7 +106,7 @@ class Subresources:
         return self._shown(context, scaled, call.warnings)
 
     def _shown(self, context: Context, scaled: Obj, warnings: Sequence[str] = ()) -> Response:
-        """A Scale, which has columns of its own for all built-in kinds."""
+        """A Scale, whose table columns are the same for all built-in kinds."""
         if context.resource.custom:
             return answer.value(scaled, context.accepted, warnings=warnings)
         shape = replace(context.resource, columns=scale.COLUMNS, extra={})
@@ -123,14 +123,14 @@ class Subresources:
         return answer.value(pods.CREATED, context.accepted, 201, call.warnings)
 
     def bind(self, request: Request, address: Address, query: Mapping[str, str]) -> Response:
-        """A Binding that is posted to its collection: the same as to its pod."""
+        """A Binding that is posted to its collection: the same as one posted to its pod."""
         media = negotiate.body_type(request.headers.get("content-type", ""))
         obj = bodies.read_plain(self._core.registry, "Binding", "v1", request.body, media)
         where = Address("", "v1", PODS, address.namespace, obj["metadata"].get("name", ""), "binding")
         return self._post(Context(request, Route(where, self._core.registry.main(PODS)), query))
 
     def _log(self, context: Context) -> Response:
-        """Simulated containers say nothing."""
+        """The log of a simulated container, which is empty."""
         if context.request.method != "GET":
             raise wrong_method()
         if write.live(self._core, context.target) is None:

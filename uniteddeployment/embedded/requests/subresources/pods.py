@@ -1,4 +1,4 @@
-"""What only pods can have done to them: being evicted, within their budgets, and being bound to a node."""
+"""Subresources of pods: eviction, within disruption budgets, and binding."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -27,11 +27,11 @@ CREATED: Final[Mapping[str, Any]] = {
     "status": "Success",
     "code": 201,
 }
-"""What answers an eviction and a binding."""
+"""The response to an eviction and a binding."""
 
 
 def evict(core: Core, target: Target, eviction: Obj, call: Call) -> None:
-    """Delete a pod if its budget can spare it (429 otherwise)."""
+    """Delete a pod if its budget allows it (429 otherwise)."""
     metadata = eviction.get("metadata") or {}
     if metadata.get("name", target.name) != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
@@ -46,7 +46,7 @@ def evict(core: Core, target: Target, eviction: Obj, call: Call) -> None:
 
 
 def _expendable(pod: Obj) -> bool:
-    """Pods that serve nobody: finished, waiting for a node, or going already."""
+    """Whether a pod needs no budget: it is finished, unassigned or terminating."""
     phase = pod.get("status", {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
 
@@ -129,7 +129,7 @@ def _ready(pod: Obj) -> bool:
 
 
 def _spares_unready(budget: Obj) -> bool:
-    """Whether pods that are not ready may go although the budget has nothing to spare."""
+    """Whether unready pods may be evicted although the budget allows no disruption."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status") or {}
@@ -137,7 +137,7 @@ def _spares_unready(budget: Obj) -> bool:
 
 
 def bind(core: Core, target: Target, binding: Obj, call: Call) -> None:
-    """Give a pod its node: spec.nodeName, the PodScheduled condition and the topology labels of the node."""
+    """Assign a node to a pod: spec.nodeName, the PodScheduled condition and the node's topology labels."""
     node = (binding.get("target") or {}).get("name") or ""
     if not node:
         raise StatusError(500, "", "target.name: Required value")

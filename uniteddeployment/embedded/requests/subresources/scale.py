@@ -1,4 +1,4 @@
-"""The scale subresource: a window on three fields of an object that looks the same for every kind."""
+"""The scale subresource: a view of three fields of an object that is the same for every kind."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ COLUMNS: Final = (
     ),
     Column("Age", "string", cell("age"), CREATED_DESCRIPTION),
 )
-"""What a Table shows of the Scale of a built-in kind."""
+"""The table columns of a built-in kind's Scale."""
 
 
 def at(obj: Obj, path: str) -> Any:
@@ -93,9 +93,9 @@ def scale_of(paths: ScalePaths, obj: Obj) -> Obj:
 
 
 def _selector(paths: ScalePaths, obj: Obj) -> str:
-    """The label selector as text: custom resources have it so, built-in kinds have it as an object in their spec.
+    """The label selector as text. Custom resources store text, built-in kinds an object in their spec.
 
-    That of a ReplicationController is plain labels.
+    A ReplicationController has a plain label map.
     """
     value = at(obj, paths.selector) if paths.selector else None
     if value is None:
@@ -152,7 +152,7 @@ def read(core: Core, raw: bytes, media: str) -> Obj:
 
 
 def update(core: Core, target: Target, scale: Obj, call: Call) -> Obj:
-    """Set the replicas of an object to those of a Scale; gives the new Scale."""
+    """Set the replicas of an object to those of a Scale; return the new Scale."""
     bodies.check_name(scale, target.name, target.namespace)
     paths = _paths(target)
 
@@ -166,21 +166,21 @@ def update(core: Core, target: Target, scale: Obj, call: Call) -> Obj:
 
 
 def _drop_zero(scale: Obj) -> None:
-    """A Scale does not say zero replicas, so nobody can own them."""
-    said = scale["spec"].get("replicas")
-    if said is None or (said == 0 and not isinstance(said, bool)):
+    """A Scale with zero replicas omits the field, so the field has no owner."""
+    replicas = scale["spec"].get("replicas")
+    if replicas is None or (replicas == 0 and not isinstance(replicas, bool)):
         scale["spec"].pop("replicas", None)
 
 
 def _owned_scale(paths: ScalePaths, live: Obj) -> Obj:
-    """The Scale of an object with those who own its replicas."""
+    """The Scale of an object, with the owners of its replicas."""
     scale = scale_of(paths, live)
     scale["metadata"]["managedFields"] = scaled.of_scale(live["metadata"].get("managedFields"), paths.replicas)
     return scale
 
 
 def _ownership(core: Core, call: Call) -> dict[str, Any]:
-    """What owning fields of a Scale takes."""
+    """The arguments of field ownership for a Scale."""
     return {
         "manager": call.manager,
         "api_version": API_VERSION,
@@ -192,7 +192,7 @@ def _ownership(core: Core, call: Call) -> dict[str, Any]:
 
 
 def _with(live: Obj, target: Target, scale: Obj) -> Obj:
-    """The object with the replicas and the owners of its new Scale."""
+    """The object with the replicas of its new Scale and their owners."""
     paths = _paths(target)
     replicas = (scale.get("spec") or {}).get("replicas")
     replicas = 0 if replicas is None else replicas
@@ -203,18 +203,18 @@ def _with(live: Obj, target: Target, scale: Obj) -> Obj:
         raise invalid(KIND, GROUP, target.name, [Cause("FieldValueInvalid", text, "spec.replicas")])
     new = clone(live)
     put(new, paths.replicas, replicas)
-    metadata, said = new["metadata"], scale["metadata"]
+    metadata, scale_metadata = new["metadata"], scale["metadata"]
     for field in ("resourceVersion", "uid"):
-        if said.get(field):
-            metadata[field] = said[field]
+        if scale_metadata.get(field):
+            metadata[field] = scale_metadata[field]
     metadata["managedFields"] = scaled.of_object(
-        metadata.get("managedFields"), said.get("managedFields"), paths.replicas, target.resource.api_version
+        metadata.get("managedFields"), scale_metadata.get("managedFields"), paths.replicas, target.resource.api_version
     )
     return new
 
 
 def patch(core: Core, target: Target, media: str, raw: bytes, call: Call) -> Obj:
-    """Patch the Scale of an object; gives the new Scale."""
+    """Patch the Scale of an object; return the new Scale."""
     bodies.check_size(raw)
     if media == patches.APPLY_PATCH:
         return _apply(core, target, patches.read_apply(raw), call)

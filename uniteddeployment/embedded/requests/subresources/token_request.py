@@ -1,4 +1,4 @@
-"""The subresource token of ServiceAccounts: a POST gives a token, and nothing is stored."""
+"""The token subresource of ServiceAccounts: a POST returns a token and stores nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _BOUND: Final[Mapping[str, tuple[str, bool]]] = {
     "Secret": ("secrets", True),
     "Node": ("nodes", False),
 }
-"""What a token can be bound to: the resource, and whether it is in the namespace of the account."""
+"""Kinds that a token can be bound to: the resource, and whether it is in the namespace of the account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class TokenRequests:
         if context.request.method != "POST":
             raise wrong_method()
         call = context.call("CreateOptions")
-        made = self._request(context.target, _read(self.core, context, call), call)
-        return answer.value(made, context.accepted, 201, call.warnings)
+        issued = self._request(context.target, _read(self.core, context, call), call)
+        return answer.value(issued, context.accepted, 201, call.warnings)
 
     def _request(self, target: Target, request: Obj, call: Call) -> Obj:
         metadata, spec = request["metadata"], request["spec"]
@@ -105,7 +105,7 @@ class TokenRequests:
         )
 
     def _binding(self, target: Target, reference: Obj | None) -> Binding:
-        """What the token is bound to. Raises StatusError for what is not there or is something else."""
+        """The object that the token is bound to. Raises StatusError if it does not exist or has another uid."""
         if reference is None:
             return Binding()
         group, _, version = reference.get("apiVersion", "").rpartition("/")
@@ -115,20 +115,20 @@ class TokenRequests:
         if not name:
             raise bad_request("Name parameter required.")
         key, namespaced = _BOUND[kind]
-        found = self._find(key, target.namespace if namespaced else "", name)
-        if found is None:
+        stored = self._find(key, target.namespace if namespaced else "", name)
+        if stored is None:
             raise not_found(key, "", name)
         node: tuple[str, str] | None = None
         if kind == "Pod":
-            node = self._node_of(target, found)
-        uid = found["metadata"]["uid"]
+            node = self._node_of(target, stored)
+        uid = stored["metadata"]["uid"]
         if reference.get("uid") and reference["uid"] != uid:
             why = f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. "
             raise conflict(kind, "", name, f"{why}The object might have been deleted and then recreated")
         return Binding(kind, name, uid, node)
 
     def _node_of(self, target: Target, pod: Obj) -> tuple[str, str] | None:
-        """Name and uid of the node that a pod of the account is on; a node that is gone has no uid."""
+        """Name and uid of the node of a pod; a node that no longer exists has no uid."""
         spec = pod["spec"]
         if spec.get("serviceAccountName", "") != target.name:
             why = f'cannot bind token for serviceaccount "{target.name}" to pod running with different serviceaccount '
@@ -144,7 +144,7 @@ class TokenRequests:
 
 
 def _read(core: Core, context: Context, call: Call) -> Obj:
-    """The request in the body, of the fields that a TokenRequest has."""
+    """The TokenRequest in the body."""
     media, namespace = negotiate.body_type(context.header("content-type")), context.address.namespace
     body = context.request.body
     request = unstored.read(core.registry, _DEFINITION, KIND, body, media, namespace=namespace, call=call)
