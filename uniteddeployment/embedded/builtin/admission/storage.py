@@ -16,7 +16,9 @@ def classify(claim: Obj, classes: Sequence[Obj]) -> None:
     if spec.get("storageClassName") is not None or _OLD_CLASS in (metadata.get("annotations") or {}):
         return
     marked = [
-        candidate["metadata"] for candidate in classes if (candidate["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
+        candidate["metadata"]
+        for candidate in classes
+        if (candidate["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
     ]
     if marked:
         youngest = max(candidate.get("creationTimestamp", "") for candidate in marked)
