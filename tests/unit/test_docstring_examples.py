@@ -1,4 +1,4 @@
-"""The examples in docstrings of the pure packages are true."""
+"""The examples in docstrings are true."""
 
 import doctest
 import importlib
@@ -7,11 +7,17 @@ from types import ModuleType
 
 import pytest
 
+import uniteddeployment.kube
 import uniteddeployment.planning
 import uniteddeployment_api
 import uniteddeployment_rollout
 
-PACKAGES: tuple[ModuleType, ...] = (uniteddeployment_api, uniteddeployment.planning, uniteddeployment_rollout)
+PACKAGES: tuple[ModuleType, ...] = (
+    uniteddeployment_api,
+    uniteddeployment.planning,
+    uniteddeployment.kube,
+    uniteddeployment_rollout,
+)
 MODULES = sorted(
     module.name
     for package in PACKAGES
@@ -25,7 +31,10 @@ def test_the_examples_of_a_module_are_true(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize("name", ["uniteddeployment_api.int_or_percent", "uniteddeployment_rollout.partitions"])
+@pytest.mark.parametrize(
+    "name",
+    ["uniteddeployment_api.int_or_percent", "uniteddeployment.kube.versions", "uniteddeployment_rollout.partitions"],
+)
 def test_modules_with_examples_are_among_them(name: str) -> None:
     """A walk that finds nothing would pass the test above."""
     assert name in MODULES
