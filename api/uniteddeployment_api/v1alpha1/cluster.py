@@ -39,8 +39,8 @@ class ClusterSpec(Model):
     """Base64-encoded PEM certificates that verify the certificate of the API server. Takes precedence over the
     certificate authority in the kubeconfig."""
     insecure_skip_tls_verify: Annotated[StrictBool, Field(alias="insecureSkipTLSVerify")] = False
-    """Do not verify the certificate of the API server. Not for production. Without effect if the Secret has a
-    kubeconfig, which has a field of its own for it."""
+    """Do not verify the certificate of the API server. Not for production. A kubeconfig in the Secret can set this too,
+    unless caBundle is set."""
     credentials: Credentials
     """Credentials for the cluster."""
     taints: Annotated[tuple[Taint, ...], Field(max_length=64)] = ()

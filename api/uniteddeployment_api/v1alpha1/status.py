@@ -29,7 +29,7 @@ class SubsetStatus(StatusModel):
     state: str = ""
     """State of the subset: Stalled, Unknown, Paused, Progressing, Held or Ready."""
     workload: str = ""
-    """Workload of the subset, as Kind/name. Of several Deployments, the one at the target revision."""
+    """Workload of the subset, as Kind/name. Of several Deployments, the one at the target revision if it exists."""
     replicas: Int32 = 0
     """Number of pods that the subset is assigned."""
     observed_replicas: Int32 = 0

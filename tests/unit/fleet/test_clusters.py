@@ -1,0 +1,73 @@
+"""The connection that a Cluster object and its Secret describe."""
+
+import base64
+from typing import Any
+
+import pytest
+import yaml
+
+from uniteddeployment.fleet.clusters import (
+    ClusterMetadata,
+    ClusterObject,
+    ClusterSpec,
+    Credentials,
+    SecretRef,
+    connection,
+)
+from uniteddeployment.kube.credentials import Connection
+
+KUBECONFIG = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "c",
+    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    "users": [{"name": "u", "user": {"token": "t"}}],
+}
+
+
+class Host:
+    """Serves one Secret."""
+
+    def __init__(self, **data: str) -> None:
+        self._data = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+
+    async def get(self, _resource: Any, _name: str, type_: Any, **_: Any) -> Any:
+        return type_(data=self._data)
+
+
+async def connect(spec: ClusterSpec, **data: str) -> Connection:
+    cluster = ClusterObject(ClusterMetadata(name="member-1", namespace="default"), spec)
+    return await connection(cluster, Host(**data))  # type: ignore[arg-type]  # only get is called
+
+
+def spec(**fields: Any) -> ClusterSpec:
+    return ClusterSpec(credentials=Credentials(SecretRef("s")), **fields)
+
+
+def kubeconfig(**cluster: Any) -> str:
+    named = [{"name": "c", "cluster": {"server": "https://in-kubeconfig:6443", **cluster}}]
+    return yaml.safe_dump(KUBECONFIG | {"clusters": named})
+
+
+@pytest.mark.parametrize("in_spec", [True, False])
+@pytest.mark.parametrize("in_kubeconfig", [True, False])
+async def test_certificates_are_not_verified_if_the_cluster_or_its_kubeconfig_says_so(
+    in_spec: bool, in_kubeconfig: bool
+) -> None:
+    settings = {"insecure-skip-tls-verify": True} if in_kubeconfig else {}
+    found = await connect(spec(insecure=in_spec), kubeconfig=kubeconfig(**settings))
+    assert found.insecure is (in_spec or in_kubeconfig)
+
+
+async def test_an_authority_in_the_cluster_turns_verification_on() -> None:
+    """Otherwise, a kubeconfig could silently switch off the verification that the Cluster asks for."""
+    authority = base64.b64encode(b"from the cluster").decode()
+    found = await connect(spec(ca_bundle=authority), kubeconfig=kubeconfig(**{"insecure-skip-tls-verify": True}))
+    assert found.insecure is False
+
+
+async def test_the_fields_of_the_cluster_take_precedence_over_its_kubeconfig() -> None:
+    authority = base64.b64encode(b"from the cluster").decode()
+    fields = spec(server="https://in-spec:6443", ca_bundle=authority)
+    found = await connect(fields, kubeconfig=kubeconfig())
+    assert (found.server, found.ca) == ("https://in-spec:6443", b"from the cluster")
