@@ -1,1 +1,1 @@
-"""Custom resources: definitions, their schemas and rules, and the resources that they make the cluster serve."""
+"""Custom resources: definitions, their schemas and rules, and the resources that they define."""

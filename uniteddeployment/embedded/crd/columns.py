@@ -1,4 +1,4 @@
-"""The columns of the Tables of custom resources: ``additionalPrinterColumns``, or name and age."""
+"""Table columns of custom resources: ``additionalPrinterColumns``, or name and age."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _AGE: Final = {
 
 
 def columns_of(version: Mapping[str, Any]) -> tuple[Column, ...]:
-    """The columns of one version of a custom resource; the name is always the first."""
+    """The columns of one version of a custom resource; the name is always first."""
     printed = version.get("additionalPrinterColumns") or [_AGE]
     name = Column(name="Name", type="string", format="name", description=NAME_DESCRIPTION, cell=_name)
     return (name, *(_column(column) for column in printed))
@@ -51,19 +51,19 @@ def _cell(path: str, type_: str) -> Callable[[Obj, datetime], Any]:
         return lambda _obj, _now: None
 
     def cell(obj: Obj, now: datetime) -> Any:
-        # Of several matches the real server shows the first.
-        found = find(obj)
-        if not found or found[0] is None:
+        # The real server shows the first of several matches.
+        values = find(obj)
+        if not values or values[0] is None:
             return None
         if type_ == "string":
-            return _text(found[0])
-        return _convert(found[0], type_, now)
+            return _text(values[0])
+        return _convert(values[0], type_, now)
 
     return cell
 
 
 def _convert(value: Any, type_: str, now: datetime) -> Any:
-    """One value in the type of its column; None where it is something else."""
+    """A value in the type of its column; None if it has another type."""
     if type_ == "integer":
         return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     if type_ == "number":

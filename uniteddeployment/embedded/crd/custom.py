@@ -1,4 +1,4 @@
-"""The strategy of custom resources, and the resources that a definition makes the cluster serve."""
+"""The strategy of custom resources, and the resources of a definition."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -28,7 +28,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def resources_of(crd: Obj) -> list[Resource]:
-    """The resources of a definition that is established, one for each served version; none before that."""
+    """The resources of an established definition, one for each served version; none if it is not established."""
     if not is_true(crd, ESTABLISHED):
         return []
     return [_resource(crd, version) for version in crd["spec"]["versions"] if version.get("served")]
@@ -52,8 +52,8 @@ def _resource(crd: Obj, version: Mapping[str, Any]) -> Resource:
     )
     extra: dict[str, Any] = {"listKind": names.get("listKind") or f"{names['kind']}List"}
     if version.get("deprecated"):
-        said = f"{spec['group']}/{version['name']} {names['kind']} is deprecated"
-        extra["deprecation"] = version.get("deprecationWarning") or said
+        default_text = f"{spec['group']}/{version['name']} {names['kind']} is deprecated"
+        extra["deprecation"] = version.get("deprecationWarning") or default_text
     return Resource(
         group=spec["group"],
         version=version["name"],
@@ -106,7 +106,7 @@ def _no_references(reference: str) -> RawSchema:
 
 
 class CustomStrategy:
-    """What one version of a definition says about its objects: a strategy as ``embedded.resources`` has it."""
+    """The strategy of one version of a custom resource."""
 
     def __init__(
         self,
@@ -130,20 +130,20 @@ class CustomStrategy:
         self._terminating = terminating
 
     def conform(self, obj: Obj) -> Sequence[str]:
-        """Decode the metadata and prune the rest; the answer names each field that was dropped."""
+        """Decode the metadata and prune the rest; return the errors of strict decoding."""
         unknown = self._decode_metadata(obj)
         unknown += [f'unknown field "{path}"' for path in self._schema.prune(obj)]
         return unknown
 
     def _decode_metadata(self, obj: Obj) -> list[str]:
-        """Metadata is decoded as that of built-in kinds is, whatever the schema says of it."""
+        """Metadata is decoded as that of built-in kinds, whatever the schema contains."""
         metadata = obj.get("metadata")
         if metadata is None:
             obj["metadata"] = {}
             return []
         if not isinstance(metadata, dict):
-            said = _GO_TYPES.get(type_name(metadata), type_name(metadata))
-            text = f"json: cannot unmarshal {said} into Go value of type v1.ObjectMeta"
+            go_type = _GO_TYPES.get(type_name(metadata), type_name(metadata))
+            text = f"json: cannot unmarshal {go_type} into Go value of type v1.ObjectMeta"
             raise DecodeError(self._kind, self._version, text)
         unknown = conform(metadata, shape_of(OBJECT_META_DEFINITION), self._kind, self._version)
         return [text.replace('"', '"metadata.', 1) for text in unknown]
@@ -153,11 +153,11 @@ class CustomStrategy:
         return [*distinct(duplicates(document)), *unknown]
 
     def default(self, obj: Obj) -> None:
-        """Fill in the defaults of the schema."""
+        """Set the defaults of the schema."""
         self._schema.default(obj)
 
     def prepare_create(self, obj: Obj) -> None:
-        """The first generation, without a status where that is a subresource."""
+        """Set generation 1, and drop the status if it is a subresource."""
         metadata = obj["metadata"]
         if self._terminating:
             raise self._refused(metadata.get("name", ""))
@@ -168,11 +168,11 @@ class CustomStrategy:
     def _refused(self, name: str) -> StatusError:
         why = "create not allowed while custom resource definition is terminating"
         details = {"name": name, "group": self._group, "kind": self._plural}
-        said = f'{self._plural}.{self._group} "{name}" is forbidden: {why}'
-        return StatusError(403, "Forbidden", said, details=details)
+        text = f'{self._plural}.{self._group} "{name}" is forbidden: {why}'
+        return StatusError(403, "Forbidden", text, details=details)
 
     def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
-        """The status subresource changes the status and nothing else; the rest counts generations."""
+        """Let the status subresource change only the status, and count generations for other changes."""
         if subresource == "status":
             self._only_status(new, old)
             return
@@ -197,13 +197,13 @@ class CustomStrategy:
         return self._type_errors(obj) or self._schema.errors(obj, scale=self._scale_errors)
 
     def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
-        """The same for a change; what was wrong before and did not change is let through."""
+        """The same for an update; errors of unchanged values are ignored."""
         return self._type_errors(new) or self._schema.errors(
             new, old, subresource=subresource, scale=self._scale_errors
         )
 
     def _type_errors(self, obj: Obj) -> list[Cause]:
-        """An object that names another kind or version than the one that it was sent to."""
+        """The object must have the kind and version of the path."""
         wanted = {"kind": self._kind, "apiVersion": f"{self._group}/{self._version}"}
         return [
             fe.invalid((None, field), obj[field], f"must be {value}")
@@ -212,40 +212,40 @@ class CustomStrategy:
         ]
 
     def _scale_errors(self, obj: Obj) -> list[Cause]:
-        """Replicas that an autoscaler could not have meant."""
+        """Replicas must be in the range of the scale subresource."""
         if self._scale is None:
             return []
-        found: list[Cause] = []
+        errors: list[Cause] = []
         for dotted in (self._scale.replicas, self._scale.status_replicas):
             value = simple_path(dotted)(obj)
             path: Path = (None, dotted)
             if isinstance(value, int) and value < 0:
-                found.append(fe.invalid(path, value, "should be a non-negative integer"))
+                errors.append(fe.invalid(path, value, "should be a non-negative integer"))
             elif isinstance(value, int) and value > _MAX_INT32:
-                found.append(fe.invalid(path, value, f"should be less than or equal to {_MAX_INT32}"))
-        return found
+                errors.append(fe.invalid(path, value, f"should be less than or equal to {_MAX_INT32}"))
+        return errors
 
     def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:
-        """Custom resources warn of new finalizers that could be somebody else's too."""
-        known = () if old is None else old["metadata"].get("finalizers") or ()
-        added = sorted(set(new["metadata"].get("finalizers") or ()).difference(known))
+        """Warn of new finalizers without a domain."""
+        present = () if old is None else old["metadata"].get("finalizers") or ()
+        added = sorted(set(new["metadata"].get("finalizers") or ()).difference(present))
         return [text for name in added for text in _finalizer_warnings(name)]
 
 
 def _finalizer_warnings(name: str) -> list[str]:
-    said = f'metadata.finalizers: "{name}": '
-    warnings = [f"{said}{text}" for text in label_key(name)]
+    prefix = f'metadata.finalizers: "{name}": '
+    warnings = [f"{prefix}{text}" for text in label_key(name)]
     if "/" not in name and name not in meta.STANDARD_FINALIZERS:
         path = " including a path (/)" if "." in name else ""
         warnings.append(
-            f"{said}prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer "
-            "writers"
+            f"{prefix}prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other "
+            "finalizer writers"
         )
     return warnings
 
 
 def _take(new: Obj, old: Obj, key: str) -> None:
-    """Give ``new`` what ``old`` has at ``key``."""
+    """Set ``key`` of ``new`` to its value in ``old``."""
     if key in old:
         new[key] = old[key]
     else:
@@ -253,5 +253,5 @@ def _take(new: Obj, old: Obj, key: str) -> None:
 
 
 def _content(obj: Obj) -> dict[str, Any]:
-    """What counts for the generation."""
+    """The part of an object that counts for the generation."""
     return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind", "metadata"}}

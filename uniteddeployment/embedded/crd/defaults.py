@@ -1,7 +1,7 @@
-"""Filling in defaults, and dropping nulls where a field may not be null.
+"""Defaults of schemas, and removal of nulls that are not allowed.
 
-A null in a field that is not nullable counts as absent: it is replaced by the default, or dropped when there is none.
-Entries of maps and lists are not dropped; a null among them is left for validation to refuse.
+A null in a field that is not nullable counts as absent: it is replaced by the default, or dropped if there is none.
+Nulls inside maps and lists stay, and validation refuses them.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _SHARED = (str, int, float, bool)
 
 
 def compile_defaulter(node: Node) -> Defaulter:
-    """A function that completes a value in place."""
+    """The function that sets defaults in a value in place."""
     given = {name: sub.default for name, sub in node.properties.items() if sub.default is not NOTHING}
     plain = {name: value for name, value in given.items() if isinstance(value, _SHARED)}
     copied = {name: value for name, value in given.items() if name not in plain}
@@ -62,6 +62,6 @@ def _entries(container: Any, entries: Any, node: Node, inner: Defaulter | None) 
 
 
 def _deep(node: Node) -> bool:
-    """Whether there is anything to do inside values of this node."""
+    """Whether values of this node can contain defaults."""
     entry = node.additional or node.items
     return bool(node.properties) or (entry is not None and (entry.default is not NOTHING or _deep(entry)))

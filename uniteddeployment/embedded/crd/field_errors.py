@@ -1,7 +1,7 @@
-"""The sentences of field errors, as the real server words them.
+"""Field errors in the real server's words.
 
-Each function makes the :class:`~uniteddeployment.embedded.errors.Cause` of one kind of error. A path is a linked list
-of rendered segments, so that validators pay for text only when something is wrong.
+Each function creates the :class:`~uniteddeployment.embedded.errors.Cause` of one kind of error. A path is a linked list
+of segments, so that validators render it only for errors.
 """
 
 import json
@@ -11,14 +11,14 @@ from typing import Any, Final
 from uniteddeployment.embedded.errors import Cause
 
 Path = tuple["Path | None", str] | None
-"""Where a value is: its parent's path and its own segment (``.name``, ``[0]`` or ``[key]``); None is the object."""
+"""A path: that of the parent and the own segment (``.name``, ``[0]`` or ``[key]``); None is the whole object."""
 
 OMIT: Final = object()
-"""Stands for a value that is too large to repeat in a message."""
+"""Marks a value that is too large for a message."""
 
 
 def render(path: Path) -> str:
-    """``spec.items[2].name``; the whole object is ``<nil>``."""
+    """A path in messages: ``spec.items[2].name``; the whole object is ``<nil>``."""
     if path is None:
         return "<nil>"
     segments: list[str] = []
@@ -34,7 +34,7 @@ def child(path: Path, dotted: str) -> Path:
 
 
 def quote(value: Any) -> str:
-    """A value inside a message: strings quoted, everything else as JSON."""
+    """A value in messages: strings quoted, everything else as JSON."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
@@ -43,7 +43,7 @@ def quote(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """A number in the shortest form."""
+    """A number in its shortest form."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e21 else repr(value)
 
 
@@ -73,12 +73,12 @@ def forbidden(path: Path, detail: str) -> Cause:
 
 
 def duplicate(path: Path, value: Any) -> Cause:
-    """The value is there twice."""
+    """The value is a duplicate."""
     return Cause("FieldValueDuplicate", _valued("Duplicate value", value, ""), render(path))
 
 
 def not_supported(path: Path, value: Any, supported: Sequence[Any]) -> Cause:
-    """The value is none of an enumeration."""
+    """The value is not in an enumeration."""
     texts = ", ".join(quote(item if isinstance(item, str) else quote(item)) for item in supported)
     return Cause(
         "FieldValueNotSupported", f"Unsupported value: {quote(value)}: supported values: {texts}", render(path)
@@ -91,6 +91,6 @@ def too_long(path: Path, limit: int) -> Cause:
 
 
 def too_many(path: Path, actual: int, limit: int) -> Cause:
-    """The list or map has too many entries."""
+    """The list or map has too many items."""
     unit = "item" if limit == 1 else "items"
     return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {limit} {unit}", render(path))

@@ -1,4 +1,4 @@
-"""The string formats that the real server checks. Other formats are documentation."""
+"""String formats that the real server checks. Other formats are documentation only."""
 
 import base64
 import binascii
@@ -97,4 +97,4 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "uuid4": _uuid("4"),
     "uuid5": _uuid("5"),
 }
-"""The formats that are checked, each with its test."""
+"""The checked formats, with their predicates."""

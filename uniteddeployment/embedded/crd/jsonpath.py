@@ -1,7 +1,7 @@
 """The JSONPath dialect of printer columns and selectable fields: ``.status.conditions[?(@.type=="Ready")].status``.
 
-:func:`compile_path` turns an expression into a function that gives every match; :func:`simple_path` into one that reads
-a single field, for paths that are nothing but names.
+:func:`compile_path` compiles an expression to a function that returns all matches, :func:`simple_path` a path of names
+to a function that reads one field.
 """
 
 import re
@@ -18,27 +18,27 @@ _COMPARISON: Final = re.compile(r"^\s*(.+?)\s*(?:(==|!=|<=|>=|<|>)\s*(.+?)\s*)?$
 
 
 class JSONPathError(ValueError):
-    """The expression cannot be read."""
+    """The expression is invalid."""
 
 
 def compile_path(expression: str) -> Callable[[Any], list[Any]]:
-    """A function from an object to the values that ``expression`` finds in it."""
+    """A function from an object to the matches of ``expression``."""
     text = expression.strip()
     if text.startswith("{") and text.endswith("}"):
         text = text[1:-1]
     steps = _steps(text.removeprefix("$"))
 
     def find(obj: Any) -> list[Any]:
-        found: Iterable[Any] = (obj,)
+        values: Iterable[Any] = (obj,)
         for step in steps:
-            found = step(found)
-        return list(found)
+            values = step(values)
+        return list(values)
 
     return find
 
 
 def simple_path(dotted: str) -> Callable[[Any], Any]:
-    """A function that follows the names of ``dotted`` through maps; None where there is nothing."""
+    """A function that follows the names of ``dotted`` through maps; it returns None for a missing field."""
     names = tuple(name for name in dotted.split(".") if name)
 
     def get(obj: Any) -> Any:

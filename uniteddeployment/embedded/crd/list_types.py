@@ -1,4 +1,4 @@
-"""Lists that are sets or maps may not hold the same entry twice."""
+"""Uniqueness of items in lists that are sets or maps."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Check = Callable[[Any, Path, list[Cause]], None]
 
 
 def compile_list_types(node: Node) -> Check | None:
-    """The function that finds duplicates in lists anywhere in a value; None if no list of the schema forbids them."""
+    """The function that finds duplicates in all lists of a value; None if the schema has no such lists."""
     children = {name: inner for name, sub in node.properties.items() if (inner := compile_list_types(sub))}
     entry = compile_list_types(node.additional) if node.additional else None
     item = compile_list_types(node.items) if node.items else None
@@ -40,14 +40,14 @@ def compile_list_types(node: Node) -> Check | None:
 
 
 def _duplicates(node: Node) -> Check | None:
-    """The check of one list: entries of a set are compared whole, those of a map by their keys."""
+    """The check of one list: items of a set compare as a whole, those of a map by their keys."""
     if node.list_type not in {"set", "map"}:
         return None
     keys = node.map_keys if node.list_type == "map" else None
 
     def check(value: list[Any], path: Path, errors: list[Cause]) -> None:
         seen: set[str] = set()
-        told: set[str] = set()
+        reported: set[str] = set()
         for index, entry in enumerate(value):
             if keys is None:
                 shown = entry
@@ -56,8 +56,8 @@ def _duplicates(node: Node) -> Check | None:
             else:
                 continue
             text = json.dumps(shown, sort_keys=True)
-            if text in seen and text not in told:
-                told.add(text)
+            if text in seen and text not in reported:
+                reported.add(text)
                 errors.append(fe.duplicate((path, f"[{index}]"), shown))
             seen.add(text)
 

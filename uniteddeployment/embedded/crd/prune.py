@@ -1,8 +1,8 @@
-"""Dropping what a schema does not know.
+"""Pruning of fields that a schema does not declare.
 
-:func:`compile_pruner` turns a schema into one function. It changes an object in place and gives the paths of what it
-dropped, or None when there was nothing: the usual case costs no text at all. Numbers are brought to their canonical
-form on the way, as the real server stores ``2.0`` as ``2``.
+:func:`compile_pruner` compiles a schema to one function, which changes an object in place and returns the paths of
+dropped fields, or None in the usual case that there are none. It also normalizes numbers, as the real server stores
+``2.0`` as ``2``.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from uniteddeployment.embedded.crd.structural import META_FIELDS, Node, parse
 from uniteddeployment.embedded.schema.object_meta import OBJECT_META
 
 Pruner = Callable[[Any], list[str] | None]
-"""Prunes a value; the paths of what was dropped, relative to it (``.name``, ``[0].name``)."""
+"""Prunes a value; returns the paths of dropped fields relative to it (``.name``, ``[0].name``)."""
 
 
 def compile_pruner(root: Node) -> Callable[[Any], list[str]]:
-    """Prunes whole custom resources but for their metadata; the paths come in the order of the real server."""
+    """Prunes custom resources except their metadata; the paths are in the real server's order."""
     prune = _fields(root, is_root=True)
     embedded = _embedded(root)
 
@@ -30,7 +30,7 @@ def compile_pruner(root: Node) -> Callable[[Any], list[str]]:
 
 
 def _fields(node: Node, *, is_root: bool = False) -> Pruner:
-    """The pruner of one node for whatever type of value is really there."""
+    """The pruner of one node, for values of any type."""
     prune_map = _map_pruner(node, META_FIELDS if node.embedded or is_root else frozenset[str]())
     prune_list = _list_pruner(node)
 
@@ -49,7 +49,7 @@ def _map_pruner(node: Node, kept: frozenset[str]) -> Pruner:
     preserve = node.preserve
 
     def prune(value: dict[str, Any]) -> list[str] | None:
-        found: list[str] = []
+        paths: list[str] = []
         dropped: list[str] = []
         for key, item in value.items():
             if key in kept:
@@ -62,13 +62,13 @@ def _map_pruner(node: Node, kept: frozenset[str]) -> Pruner:
             elif kind is dict or kind is list:
                 below = inner(item)
                 if below:
-                    found += [f".{key}{path}" for path in below]
+                    paths += [f".{key}{path}" for path in below]
             elif kind is float and item.is_integer() and abs(item) < 2**63:
                 value[key] = int(item)
         for key in dropped:
             del value[key]
-            found.append(f".{key}")
-        return found
+            paths.append(f".{key}")
+        return paths
 
     return prune
 
@@ -79,18 +79,18 @@ def _list_pruner(node: Node) -> Pruner:
     inner = _drop_all if node.items is None else _fields(node.items)
 
     def prune(value: list[Any]) -> list[str] | None:
-        found: list[str] = []
+        dropped: list[str] = []
         for index, item in enumerate(value):
             below = inner(item)
             if below:
-                found += [f"[{index}]{path}" for path in below]
-        return found
+                dropped += [f"[{index}]{path}" for path in below]
+        return dropped
 
     return prune
 
 
 def _drop_all(value: Any) -> list[str] | None:
-    """Nothing is known here: maps lose every field."""
+    """Nothing is declared: maps lose all fields."""
     if type(value) is dict:
         dropped = [f".{key}" for key in value]
         value.clear()
@@ -101,7 +101,7 @@ def _drop_all(value: Any) -> list[str] | None:
 
 
 def _embedded(node: Node) -> Pruner | None:
-    """The pruner of the metadata of embedded resources anywhere below, or None if there are none."""
+    """The pruner of the metadata of embedded resources below a node, or None if there are none."""
     children = {name: inner for name, sub in node.properties.items() if (inner := _embedded(sub))}
     additional = _embedded(node.additional) if node.additional else None
     items = _embedded(node.items) if node.items else None
@@ -110,17 +110,17 @@ def _embedded(node: Node) -> Pruner | None:
         return None
 
     def prune(value: Any) -> list[str] | None:
-        found: list[str] = []
+        dropped: list[str] = []
         if type(value) is dict:
             if own:
-                found += [f".metadata{path}" for path in _METADATA(value.get("metadata")) or ()]
+                dropped += [f".metadata{path}" for path in _METADATA(value.get("metadata")) or ()]
             for key, item in value.items():
                 inner = children.get(key, additional)
                 if inner is not None:
-                    found += [f".{key}{path}" for path in inner(item) or ()]
+                    dropped += [f".{key}{path}" for path in inner(item) or ()]
         elif type(value) is list and items is not None:
-            found += [f"[{index}]{path}" for index, item in enumerate(value) for path in items(item) or ()]
-        return found
+            dropped += [f"[{index}]{path}" for index, item in enumerate(value) for path in items(item) or ()]
+        return dropped
 
     return prune
 

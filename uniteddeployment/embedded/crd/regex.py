@@ -1,7 +1,7 @@
-"""Regular expressions as Go reads them (RE2), on Python's engine.
+r"""Go's regular expressions (RE2) on Python's engine.
 
-The two agree on nearly everything that appears in schemas. What is translated: ``$`` and ``\\z`` mean the very end
-of the text, POSIX classes and the Unicode letters and digits are spelled out, and ``\\Q…\\E`` quotes.
+The two agree on almost everything in schemas. The translation covers ``$`` and ``\z`` (the very end of the text), POSIX
+classes, Unicode letters and digits, and ``\Q...\E``.
 """
 
 import re
@@ -51,25 +51,25 @@ _COMPLAINTS: Final = (
 
 
 class PatternError(ValueError):
-    """The pattern cannot be read; the text is what Go says of it."""
+    """An invalid pattern; the text is Go's message."""
 
 
 @lru_cache(maxsize=4096)
 def compile_re2(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern; raises :class:`PatternError` where it cannot be read."""
+    """Compile a pattern. Raises PatternError."""
     unsupported = _UNSUPPORTED.search(pattern)
     if unsupported is not None:
-        found = unsupported[1]
-        what = "invalid or unsupported Perl syntax" if found else "invalid escape sequence"
-        raise PatternError(f"error parsing regexp: {what}: `{found or unsupported[2]}`")
+        syntax = unsupported[1]
+        what = "invalid or unsupported Perl syntax" if syntax else "invalid escape sequence"
+        raise PatternError(f"error parsing regexp: {what}: `{syntax or unsupported[2]}`")
     try:
         return re.compile(_translate(pattern), re.ASCII)
     except RecursionError:
         raise PatternError(f"error parsing regexp: expression nests too deeply: `{pattern}`") from None
     except (re.error, OverflowError) as error:
         text = str(error)
-        said = next((go for python, go in _COMPLAINTS if python in text), "invalid syntax")
-        raise PatternError(f"error parsing regexp: {said}: `{pattern}`") from None
+        message = next((go for python, go in _COMPLAINTS if python in text), "invalid syntax")
+        raise PatternError(f"error parsing regexp: {message}: `{pattern}`") from None
 
 
 def _translate(pattern: str) -> str:

@@ -1,7 +1,7 @@
-"""A structural schema, compiled: everything that a custom resource needs done to it, as functions.
+"""Compiled structural schemas: the functions that process custom resources.
 
-Compiling is lazy (a schema nobody writes to costs its parsing) and shared: the same schema in several definitions,
-clusters or generations is compiled once.
+Compilation is lazy, so a schema without writes costs only its parsing, and shared: equal schemas of several
+definitions, clusters or generations are compiled once.
 """
 
 import json
@@ -40,19 +40,19 @@ def _compiled(text: str) -> "CompiledSchema":
 
 
 class CompiledSchema:
-    """What can be done by one schema. All functions are pure; ``prune`` and ``default`` change the object given."""
+    """The functions of one schema. All are pure, except that ``prune`` and ``default`` change their argument."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
 
     @cached_property
     def prune(self) -> Callable[[Obj], list[str]]:
-        """Drops unknown fields and gives their paths."""
+        """Drop unknown fields and return their paths."""
         return compile_pruner(self.node)
 
     @cached_property
     def default(self) -> Defaulter:
-        """Fills in defaults and drops nulls that mean absence."""
+        """Set defaults, and drop nulls that mean absence."""
         return compile_defaulter(self.node)
 
     @cached_property
@@ -80,43 +80,43 @@ class CompiledSchema:
         subresource: str = "",
         scale: Callable[[Obj], list[Cause]] | None = None,
     ) -> list[Cause]:
-        """Everything that is wrong with a new object or with a change; ``scale`` checks what the scale shows."""
-        found: list[Cause] = []
+        """All errors of a new object or of a change; ``scale`` validates the scale subresource."""
+        errors: list[Cause] = []
         if subresource == "status":
-            found += self._status_errors(new, old)
+            errors += self._status_errors(new, old)
         else:
-            self._validate(new, NOTHING if old is None else old, None, found)
+            self._validate(new, NOTHING if old is None else old, None, errors)
         if scale is not None:
-            found += scale(new)
-        found += self._duplicates(new, old)
+            errors += scale(new)
+        errors += self._duplicates(new, old)
         if self._rules is not None:
-            blocked = blocking(found)
+            blocked = blocking(errors)
             if blocked is not None:
-                return [*found, blocked]
-            self._rules(new, NOTHING if old is None else old, False, None, found)
-        return found
+                return [*errors, blocked]
+            self._rules(new, NOTHING if old is None else old, False, None, errors)
+        return errors
 
     def _status_errors(self, new: Obj, old: Obj | None) -> list[Cause]:
-        """The status alone is checked; the real server words these errors relative to the status."""
+        """Errors of the status alone; as in the real server, their paths are relative to the status."""
         if self._validate_status is None or "status" not in new:
             return []
-        found: list[Cause] = []
-        self._validate_status(new["status"], (old or {}).get("status", NOTHING), None, found)
-        return [Cause(c.reason, c.message, "status" if c.field == "<nil>" else f"status.{c.field}") for c in found]
+        errors: list[Cause] = []
+        self._validate_status(new["status"], (old or {}).get("status", NOTHING), None, errors)
+        return [Cause(c.reason, c.message, "status" if c.field == "<nil>" else f"status.{c.field}") for c in errors]
 
     def _duplicates(self, new: Obj, old: Obj | None) -> list[Cause]:
-        """Duplicates in sets and maps; what had some before may keep them."""
+        """Duplicates in sets and maps; an old object with duplicates may keep them."""
         if self._list_types is None:
             return []
-        found: list[Cause] = []
+        errors: list[Cause] = []
         if old is not None:
-            self._list_types(old, None, found)
-            if found:
+            self._list_types(old, None, errors)
+            if errors:
                 return []
-        self._list_types(new, None, found)
-        return found
+        self._list_types(new, None, errors)
+        return errors
 
 
-def blocking(found: list[Cause]) -> Cause | None:
-    """The error that says that rules were not evaluated, when ``found`` holds what makes them meaningless."""
-    return fe.invalid(None, None, _NOT_CHECKED) if any(cause.reason in _BLOCKING for cause in found) else None
+def blocking(errors: list[Cause]) -> Cause | None:
+    """The error that rules were not evaluated, if ``errors`` contains errors that prevent it."""
+    return fe.invalid(None, None, _NOT_CHECKED) if any(cause.reason in _BLOCKING for cause in errors) else None

@@ -1,7 +1,6 @@
-"""A structural schema, read once into nodes that the compilers of pruning, defaulting and validation walk.
+"""Structural schemas as trees of nodes, which the compilers of pruning, defaulting and validation walk.
 
-A node says what a schema says of one place of an object. The nested schemas of ``allOf``, ``anyOf``, ``oneOf`` and
-``not`` are nodes as well; they only ever take part in validation.
+The nested schemas of ``allOf``, ``anyOf``, ``oneOf`` and ``not`` are nodes too; only validation uses them.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Any, Final
 from uniteddeployment.embedded.apimachinery.resources import RawSchema
 
 NOTHING: Final = object()
-"""No default, no former value: something else than null."""
+"""Marks a missing default or a missing old value, as opposed to null."""
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -42,14 +41,14 @@ class Node:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The JSON types that a value may have; none means any."""
+        """The JSON types that a value may have; empty for any."""
         if self.int_or_string:
             return ("integer", "string")
         return (self.type,) if self.type else ()
 
 
 def parse(raw: RawSchema) -> Node:
-    """Read a schema; what is not structural in it was refused before it got here."""
+    """Parse a schema, which is known to be structural."""
     additional = raw.get("additionalProperties")
     embedded = bool(raw.get("x-kubernetes-embedded-resource"))
     required = tuple(raw.get("required") or ())
@@ -77,7 +76,7 @@ def parse(raw: RawSchema) -> Node:
 
 
 def _additional(additional: Any) -> Node | None:
-    """``true`` allows any value and keeps all of it."""
+    """``true`` allows any value and preserves all of it."""
     if isinstance(additional, Mapping):
         return parse(additional)
     return parse({"x-kubernetes-preserve-unknown-fields": True}) if additional is True else None

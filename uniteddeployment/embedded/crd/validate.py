@@ -1,8 +1,8 @@
-"""Validation of values by a structural schema, with the real server's messages in the real server's order.
+"""Validation of values by a structural schema, with the real server's messages in its order.
 
-:func:`compile_validator` turns a schema into one function that appends causes to a list. On an update it is given the
-old value as well: what did not change is not complained about (ratcheting), so that a schema may become stricter
-without blocking changes elsewhere in an object. Old values are followed through maps and through lists with keys.
+:func:`compile_validator` compiles a schema to one function that appends causes to a list. On an update it also gets the
+old value and ignores errors of unchanged values (ratcheting), so that a schema may become stricter without blocking
+unrelated changes. Old values are correlated through maps and lists with keys.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from uniteddeployment.embedded.crd.structural import NOTHING, Node
 from uniteddeployment.embedded.errors import Cause
 
 Check = Callable[[Any, Any, Path, list[Cause]], None]
-"""Checks (value, old value or NOTHING, path) and appends what is wrong."""
+"""Checks (value, old value or NOTHING, path) and appends the errors."""
 
 _TYPE_NAMES: Final[dict[type, str]] = {
     str: "string",
@@ -30,17 +30,17 @@ _TYPE_NAMES: Final[dict[type, str]] = {
 
 
 def type_name(value: Any) -> str:
-    """The JSON type of a value, as messages name it."""
+    """The JSON type of a value in messages."""
     return _TYPE_NAMES[type(value)]
 
 
 def _where(path: Path) -> str:
-    """The path inside a message: nothing when the whole value is meant."""
+    """The path in messages; empty for the whole value."""
     return f"{render(path) if path is not None else ''} in body"
 
 
 def compile_validator(node: Node) -> Check:
-    """The function that checks a value against ``node`` and everything below it."""
+    """The function that validates a value by ``node`` and everything below it."""
     type_check = _types(node)
     common = _enum(node)
     always = tuple(check for check in (type_check, _combinations(node)) if check is not None)
@@ -153,7 +153,7 @@ def _number(node: Node) -> Check | None:
 
 
 def _is_multiple(value: float, step: float) -> bool:
-    """Whole multiples; fractions such as 0.1 are not exact, so that a little is forgiven."""
+    """Whether a value is a multiple; tolerant, because fractions such as 0.1 are not exact."""
     if isinstance(value, int) and isinstance(step, int):
         return value % step == 0
     ratio = value / step
@@ -190,7 +190,7 @@ def _list(node: Node) -> Check | None:
 
 
 def key_of(entry: Any, keys: tuple[str, ...]) -> tuple[Any, ...] | None:
-    """What tells an entry of a list with keys from the others; None for what is no map or cannot be a key."""
+    """The key of an item of a list with keys; None if it is not a map or has no valid key."""
     if type(entry) is not dict:
         return None
     values = tuple(entry.get(key) for key in keys)
@@ -198,7 +198,7 @@ def key_of(entry: Any, keys: tuple[str, ...]) -> tuple[Any, ...] | None:
 
 
 def by_keys(entries: list[Any], keys: tuple[str, ...]) -> dict[tuple[Any, ...] | None, Any]:
-    """The entries of a list with keys."""
+    """The items of a list with keys, by key."""
     return {key: entry for entry in entries if (key := key_of(entry, keys)) is not None}
 
 
@@ -220,9 +220,9 @@ def _object(node: Node) -> Check | None:
                 errors.append(fe.required((path, segment)))
         before: Mapping[str, Any] = old if type(old) is dict else {}
         for key, item in value.items():
-            known = children.get(key)
-            if known is not None:
-                known[0](item, before.get(key, NOTHING), (path, known[1]), errors)
+            declared = children.get(key)
+            if declared is not None:
+                declared[0](item, before.get(key, NOTHING), (path, declared[1]), errors)
             elif entry is not None:
                 entry(item, before.get(key, NOTHING), (path, f".{key}"), errors)
 
@@ -242,9 +242,9 @@ def _combinations(node: Node) -> Check | None:
 
 
 def _problems(check: Check, value: Any, path: Path) -> list[Cause]:
-    found: list[Cause] = []
-    check(value, NOTHING, path, found)
-    return found
+    errors: list[Cause] = []
+    check(value, NOTHING, path, errors)
+    return errors
 
 
 def _any_of(node: Node) -> Check | None:
@@ -255,10 +255,10 @@ def _any_of(node: Node) -> Check | None:
     def check(value: Any, _old: Any, path: Path, errors: list[Cause]) -> None:
         failures: list[list[Cause]] = []
         for branch in branches:
-            found = _problems(branch, value, path)
-            if not found:
+            problems = _problems(branch, value, path)
+            if not problems:
                 return
-            failures.append(found)
+            failures.append(problems)
         errors.append(fe.invalid(None, "", f'"{render(path)}" must validate at least one schema (anyOf)'))
         errors.extend(failures[0])
 
@@ -272,11 +272,11 @@ def _one_of(node: Node) -> Check | None:
 
     def check(value: Any, _old: Any, path: Path, errors: list[Cause]) -> None:
         results = [_problems(branch, value, path) for branch in branches]
-        valid = sum(not found for found in results)
+        valid = sum(not problems for problems in results)
         if valid == 1:
             return
-        said = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        text = f'"{render(path)}" must validate one and only one schema (oneOf). {said}'
+        count = f"Found {valid} valid alternatives" if valid else "Found none valid"
+        text = f'"{render(path)}" must validate one and only one schema (oneOf). {count}'
         errors.append(fe.invalid(None, "", text))
         if not valid:
             errors.extend(results[0])
@@ -290,12 +290,12 @@ def _all_of(node: Node) -> Check | None:
         return None
 
     def check(value: Any, _old: Any, path: Path, errors: list[Cause]) -> None:
-        results = [found for branch in branches if (found := _problems(branch, value, path))]
-        for found in results:
-            errors.extend(found)
+        results = [problems for branch in branches if (problems := _problems(branch, value, path))]
+        for problems in results:
+            errors.extend(problems)
         if results:
-            said = ". None validated" if len(results) == len(branches) else ""
-            errors.append(fe.invalid(None, "", f'"{render(path)}" must validate all the schemas (allOf){said}'))
+            suffix = ". None validated" if len(results) == len(branches) else ""
+            errors.append(fe.invalid(None, "", f'"{render(path)}" must validate all the schemas (allOf){suffix}'))
 
     return check
 

@@ -1,7 +1,7 @@
-"""Reading JSON as CEL values: what a declared type makes of what is stored, and when two values are equal.
+"""Stored JSON as CEL values of a declared type, and equality of such values.
 
-A number field may hold an int in JSON and is a double in CEL; strings with a format are times, durations or bytes.
-Lists that are sets or maps are equal in any order, and joining them joins by entry.
+A number field may hold a JSON integer and is a double in CEL; strings with a format are timestamps, durations or bytes.
+Lists that are sets or maps compare in any order, and ``+`` merges them by item.
 """
 
 import base64
@@ -44,7 +44,7 @@ _SCALAR: Final = {DOUBLE: _to_double, TIMESTAMP: _to_timestamp, DURATION: _to_du
 
 @lru_cache(maxsize=4096)
 def converter(type_: Type) -> Convert | None:
-    """The function from stored values to CEL values of a type; None where they are the same."""
+    """The function from stored values to CEL values of a type; None if they are the same."""
     if type_.name == "list":
         inner = converter(type_.args[0])
         if inner is None:
@@ -67,7 +67,7 @@ def comparator(type_: Type) -> Equal:
 
 
 def _comparator(type_: Type, seen: frozenset[Type]) -> Equal | None:
-    """None where the order of lists says what it seems to say."""
+    """Equality of two values of a type; None if ordinary equality applies."""
     if type_ in seen:
         return None
     seen |= {type_}
@@ -81,7 +81,7 @@ def _comparator(type_: Type, seen: frozenset[Type]) -> Equal | None:
         entry = _comparator(type_.args[1], seen)
         return _fields({}, entry) if entry is not None else None
     if type_.name == "object":
-        special = {real: found for real, kind in fields_of(type_).values() if (found := _comparator(kind, seen))}
+        special = {real: compare for real, kind in fields_of(type_).values() if (compare := _comparator(kind, seen))}
         return _fields(special, None) if special else None
     return None
 
@@ -119,7 +119,7 @@ def _fields(special: dict[str, Equal], entry: Equal | None) -> Equal:
 
 
 def entry_key(type_: Type) -> Callable[[Any], str]:
-    """What identifies an entry of a set or of a list with keys."""
+    """The identity of an item of a set or of a list with keys."""
     keys = type_.node.map_keys if type_.node is not None and type_.node.list_type == "map" else ()
     if not keys:
         return lambda item: json.dumps(item, sort_keys=True)
@@ -127,7 +127,7 @@ def entry_key(type_: Type) -> Callable[[Any], str]:
 
 
 def joined(type_: Type) -> Callable[[Any, Any], Any] | None:
-    """How ``+`` joins two lists of a type when they are sets or maps; None for ordinary lists."""
+    """The function by which ``+`` merges two lists of a type that are sets or maps; None for atomic lists."""
     if type_.name != "list" or type_.node is None or type_.node.list_type not in {"set", "map"}:
         return None
     key = entry_key(type_)

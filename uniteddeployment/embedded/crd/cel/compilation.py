@@ -1,4 +1,4 @@
-"""Rules as they are written in a schema: compiled for use, and checked when a definition is written."""
+"""Validation rules of schemas: compiled for evaluation, and checked when a definition is written."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,11 +18,13 @@ REASONS: Final = ("FieldValueRequired", "FieldValueForbidden", "FieldValueInvali
 
 
 RECURSION_LIMIT: Final = 250
-"""How deep the real compiler lets an expression nest. Here Python's stack is the limit, which is of the same order."""
+"""The real compiler's limit on the nesting of expressions. Here Python's stack is the limit, which is of the same
+order.
+"""
 
 
 class RuleError(ValueError):
-    """A rule does not compile; the text is the whole explanation, with the place in the expression."""
+    """A rule does not compile; the text is the complete message with the position in the expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +37,28 @@ class Program:
     type: Type
 
     def evaluate(self, value: Any, old: Any) -> Any:
-        """The value of the expression; raises ``CelError``."""
+        """The value of the expression. Raises CelError."""
         frame: Frame = [value, old, *([None] * (self.slots - 2))]
         return self.run(frame)
 
 
 @lru_cache(maxsize=4096)
 def compile_expression(source: str, self_type: Type, *, optional_old: bool = False) -> Program:
-    """Compile an expression on a value of a type; raises :class:`RuleError`."""
+    """Compile an expression on a value of a type. Raises RuleError."""
     old = optional_of(self_type) if optional_old else self_type
     compiler = Compiler({"self": Variable(0, self_type), "oldSelf": Variable(1, old)}, MACROS)
     try:
-        made: Typed = compiler.compile(parse(source))
+        typed: Typed = compiler.compile(parse(source))
     except RecursionError:
         text = f"compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: {RECURSION_LIMIT}"
         raise RuleError(text) from None
     except (ParseError, CompileError) as error:
         raise RuleError(f"compilation failed: {_explain(source, str(error), error.offset)}") from None
-    return Program(made.run, compiler.slots, "oldSelf" in compiler.used, made.type)
+    return Program(typed.run, compiler.slots, "oldSelf" in compiler.used, typed.type)
 
 
 def _explain(source: str, message: str, offset: int) -> str:
-    """The message, the line and a pointer to the place."""
+    """The message, the line and a pointer to the position."""
     before = source[:offset]
     line = before.count("\n")
     column = offset - (before.rfind("\n") + 1)
@@ -66,7 +68,7 @@ def _explain(source: str, message: str, offset: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A validation rule, ready for use."""
+    """A compiled validation rule."""
 
     program: Program
     source: str
@@ -76,21 +78,21 @@ class Rule:
     field_path: str
     optional_old: bool
     on: str
-    """The JSON type that the schema declares for ``self``; empty where it may have several."""
+    """The JSON type that the schema declares for ``self``; empty if it allows several."""
 
     @property
     def label(self) -> str:
-        """How errors of evaluation name the rule."""
+        """The name of the rule in evaluation errors."""
         return self.message or self.source
 
     @property
     def detail(self) -> str:
-        """What a failure says when no expression says something better."""
+        """The message of a failure if no expression yields another one."""
         return self.message or f"failed rule: {self.source}"
 
 
 def compile_rule(raw: Mapping[str, Any], self_type: Type, on: str) -> Rule:
-    """Compile a rule and its message; raises :class:`RuleError`."""
+    """Compile a rule and its message. Raises RuleError."""
     optional_old = bool(raw.get("optionalOldSelf"))
     expression = raw.get("messageExpression")
     return Rule(
@@ -109,23 +111,23 @@ def compile_rule(raw: Mapping[str, Any], self_type: Type, on: str) -> Rule:
 
 
 def check_rules(root: Node, path: Path) -> list[Cause]:
-    """What is wrong with the rules of a schema, in the words of the real server."""
-    found: list[Cause] = []
-    _check_node(root, path, found, is_root=True, uncorrelatable="")
-    return found
+    """Validate the rules of a schema."""
+    errors: list[Cause] = []
+    _check_node(root, path, errors, is_root=True, uncorrelatable="")
+    return errors
 
 
-def _check_node(node: Node, path: Path, found: list[Cause], *, is_root: bool, uncorrelatable: str) -> None:
+def _check_node(node: Node, path: Path, errors: list[Cause], *, is_root: bool, uncorrelatable: str) -> None:
     kind = declared(node, root=is_root)
     for index, raw in enumerate(node.rules):
         at = child(path, f"x-kubernetes-validations[{index}]")
-        found += _check_rule(raw, node, kind, at, uncorrelatable)
+        errors += _check_rule(raw, node, kind, at, uncorrelatable)
     for sub, below, lost in _below(node, path, uncorrelatable):
-        _check_node(sub, below, found, is_root=False, uncorrelatable=lost)
+        _check_node(sub, below, errors, is_root=False, uncorrelatable=lost)
 
 
 def _below(node: Node, path: Path, uncorrelatable: str) -> Iterator[tuple[Node, Path, str]]:
-    """The nodes inside, and the first place on the way where old values cannot be followed."""
+    """The nodes below, and the first place on the way at which old values cannot be correlated."""
     inside = uncorrelatable or (fe.render(path) if node.map_type == "atomic" else "")
     for name, sub in node.properties.items():
         yield sub, child(path, f"properties[{name}]"), inside
@@ -137,30 +139,30 @@ def _below(node: Node, path: Path, uncorrelatable: str) -> Iterator[tuple[Node, 
 
 
 def _check_rule(raw: Mapping[str, Any], node: Node, kind: Type | None, path: Path, lost: str) -> list[Cause]:
-    found = _check_texts(raw, node, path)
+    errors = _check_texts(raw, node, path)
     at = child(path, "rule")
     source = raw.get("rule") or ""
     if not source.strip():
-        return [*found, fe.required(at, "rule is not specified")]
+        return [*errors, fe.required(at, "rule is not specified")]
     if kind is None:
-        return found
+        return errors
     optional_old = bool(raw.get("optionalOldSelf"))
     try:
         program = compile_expression(source, kind, optional_old=optional_old)
     except RuleError as error:
-        return [*found, fe.invalid(at, _shown(raw), str(error))]
+        return [*errors, fe.invalid(at, _shown(raw), str(error))]
     if program.type not in (BOOL, DYN):
-        found.append(fe.invalid(at, _shown(raw), "cel expression must evaluate to a bool"))
+        errors.append(fe.invalid(at, _shown(raw), "cel expression must evaluate to a bool"))
     if program.uses_old and lost:
         text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {lost}"
-        found.append(fe.invalid(at, source, text))
+        errors.append(fe.invalid(at, source, text))
     if raw.get("optionalOldSelf") is not None and not program.uses_old:
         text = "may not be set if oldSelf is not used in rule"
-        found.append(fe.invalid(child(path, "optionalOldSelf"), raw["optionalOldSelf"], text))
+        errors.append(fe.invalid(child(path, "optionalOldSelf"), raw["optionalOldSelf"], text))
     expression = raw.get("messageExpression")
     if expression:
-        found += _check_message_expression(raw, expression, kind, path)
-    return found
+        errors += _check_message_expression(raw, expression, kind, path)
+    return errors
 
 
 def _check_message_expression(raw: Mapping[str, Any], expression: str, kind: Type, path: Path) -> list[Cause]:
@@ -175,7 +177,7 @@ def _check_message_expression(raw: Mapping[str, Any], expression: str, kind: Typ
 
 
 def _shown(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A rule as messages repeat it: with the names of Go."""
+    """A rule in messages: with Go's field names."""
     return {
         "Rule": raw.get("rule") or "",
         "Message": raw.get("message") or "",
@@ -187,22 +189,22 @@ def _shown(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_texts(raw: Mapping[str, Any], node: Node, path: Path) -> list[Cause]:
-    found: list[Cause] = []
+    errors: list[Cause] = []
     message = raw.get("message") or ""
     if message and not message.strip():
-        found.append(fe.invalid(child(path, "message"), message, "message must be non-empty if specified"))
+        errors.append(fe.invalid(child(path, "message"), message, "message must be non-empty if specified"))
     elif "\n" in message.strip():
-        found.append(fe.invalid(child(path, "message"), message, "message must not contain line breaks"))
+        errors.append(fe.invalid(child(path, "message"), message, "message must not contain line breaks"))
     elif "\n" in (raw.get("rule") or "").strip() and not message:
         text = "message must be specified if rule contains line breaks"
-        found.append(fe.required(child(path, "message"), text))
+        errors.append(fe.required(child(path, "message"), text))
     reason = raw.get("reason")
     if reason and reason not in REASONS:
-        found.append(fe.not_supported(child(path, "reason"), reason, sorted(REASONS)))
+        errors.append(fe.not_supported(child(path, "reason"), reason, sorted(REASONS)))
     field_path = raw.get("fieldPath")
     if field_path and not field_exists(node, field_path):
-        found.append(fe.invalid(child(path, "fieldPath"), field_path, "fieldPath must be a valid path"))
-    return found
+        errors.append(fe.invalid(child(path, "fieldPath"), field_path, "fieldPath must be a valid path"))
+    return errors
 
 
 def field_exists(node: Node, dotted: str) -> bool:

@@ -1,8 +1,8 @@
-"""From a syntax tree to a typed Python closure, in one pass.
+"""Compiles a syntax tree to a typed Python closure in one pass.
 
-A closure takes the frame of an evaluation, a list that holds ``self``, ``oldSelf`` and the variables of
-comprehensions, and gives a value or raises :class:`CelError`. What the schema declares is checked here: fields that do
-not exist and functions that do not fit are errors of compilation, as with the real compiler.
+A closure takes the frame of an evaluation (a list that holds ``self``, ``oldSelf`` and the variables of comprehensions)
+and returns a value or raises :class:`CelError`. Declared types are checked here: unknown fields and unsuitable
+functions are compile errors, as with the real compiler.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ Frame = list[Any]
 Run = Callable[[Frame], Any]
 
 LIBRARIES: Final = (operators, text, lists, extensions)
-"""The modules whose functions expressions can use; importing them registers the functions."""
+"""The modules with the functions of expressions; importing them registers the functions."""
 
 _CONSTANTS: Final[dict[type, Type]] = {
     bool: BOOL,
@@ -56,7 +56,7 @@ _TYPE_NAMES: Final = frozenset(
 
 
 class CompileError(ValueError):
-    """The expression makes no sense at ``offset``."""
+    """An invalid expression, with its position ``offset``."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
@@ -73,14 +73,14 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Where a variable is in the frame, and what it holds."""
+    """The slot of a variable in the frame, and its type."""
 
     slot: int
     type: Type
 
 
 def fail(message: str, offset: int) -> NoReturn:
-    """Refuse the expression."""
+    """Raise CompileError."""
     raise CompileError(message, offset)
 
 
@@ -92,7 +92,7 @@ Macros = Mapping[tuple[str, bool, int], Macro]
 
 
 class Compiler:
-    """Compiles one expression; :attr:`slots` is the size of the frame that it needs afterwards."""
+    """Compiles one expression; afterwards :attr:`slots` is the size of its frame."""
 
     def __init__(self, variables: Mapping[str, Variable], macros: Macros) -> None:
         self._macros = macros
@@ -115,28 +115,28 @@ class Compiler:
         return self._list(expr) if isinstance(expr, ListLiteral) else self._map(expr)
 
     def variable(self, name: str, type_: Type) -> Variable:
-        """A new variable of a comprehension, visible until :attr:`scope` is put back."""
-        made = Variable(self.slots, type_)
+        """A new variable of a comprehension, visible until :attr:`scope` is restored."""
+        variable = Variable(self.slots, type_)
         self.slots += 1
-        self.scope[name] = made
-        return made
+        self.scope[name] = variable
+        return variable
 
     def _const(self, expr: Const) -> Typed:
         value = expr.value
         return Typed(_CONSTANTS[type(value)], lambda _frame: value)
 
     def _ident(self, expr: Ident) -> Typed:
-        known = self.scope.get(expr.name)
-        if known is None:
+        variable = self.scope.get(expr.name)
+        if variable is None:
             if expr.name in _TYPE_NAMES:
                 constant = TypeValue(expr.name)
                 return Typed(TYPE, lambda _frame: constant)
             fail(f"undeclared reference to '{expr.name}' (in container '')", expr.offset)
         self.used.add(expr.name)
-        slot, convert = known.slot, converter(known.type)
+        slot, convert = variable.slot, converter(variable.type)
         if convert is not None:
-            return Typed(known.type, lambda frame: convert(frame[slot]))
-        return Typed(known.type, lambda frame: frame[slot])
+            return Typed(variable.type, lambda frame: convert(frame[slot]))
+        return Typed(variable.type, lambda frame: frame[slot])
 
     # Fields and entries
 
@@ -144,10 +144,10 @@ class Compiler:
         """The name in JSON and the type of a field."""
         kind = operand.type.args[0] if operand.type.name == "optional" else operand.type
         if kind.name == "object":
-            known = fields_of(kind).get(name)
-            if known is None:
+            declared = fields_of(kind).get(name)
+            if declared is None:
                 fail(f"undefined field '{name}'", offset)
-            return known
+            return declared
         if kind.name == "map":
             return name, kind.args[1]
         if kind is DYN:
@@ -187,14 +187,14 @@ class Compiler:
         runs = [(item.run, optional) for item, optional in items]
 
         def run(frame: Frame) -> list[Any]:
-            made: list[Any] = []
+            result: list[Any] = []
             for item, optional in runs:
                 value = item(frame)
                 if not optional:
-                    made.append(value)
+                    result.append(value)
                 elif value.present:
-                    made.append(value.value)
-            return made
+                    result.append(value.value)
+            return result
 
         return Typed(list_of(kind), run)
 
@@ -205,18 +205,18 @@ class Compiler:
         runs = [(key.run, value.run, optional) for key, value, optional in entries]
 
         def run(frame: Frame) -> dict[Any, Any]:
-            made: dict[Any, Any] = {}
+            result: dict[Any, Any] = {}
             for key, item, optional in runs:
                 name, value = key(frame), item(frame)
                 if type(name) not in _KEYS:
                     raise NoOverloadError
-                if name in made:
+                if name in result:
                     raise CelError(f"Failed with repeated key: {name}")
                 if not optional:
-                    made[name] = value
+                    result[name] = value
                 elif value.present:
-                    made[name] = value.value
-            return made
+                    result[name] = value.value
+            return result
 
         return Typed(Type("map", (keys, values)), run)
 
@@ -225,9 +225,9 @@ class Compiler:
     def _call(self, expr: Call) -> Typed:
         macro = self._macros.get((expr.function, expr.target is not None, len(expr.args)))
         if macro is not None:
-            made = macro(self, expr)
-            if made is not None:
-                return made
+            expanded = macro(self, expr)
+            if expanded is not None:
+                return expanded
         name, args = expr.function, list(expr.args)
         method = expr.target is not None
         if expr.target is not None:
@@ -236,22 +236,22 @@ class Compiler:
                 name, method = f"{namespace}.{name}", False
             else:
                 args.insert(0, expr.target)
-        known = FUNCTIONS.get(name)
-        if known is None:
+        function = FUNCTIONS.get(name)
+        if function is None:
             fail(f"undeclared reference to '{name}' (in container '')", expr.offset)
         compiled = [self.compile(arg) for arg in args]
-        kind = resolve(name, known, tuple(arg.type for arg in compiled), expr.offset, method=method)
+        kind = resolve(name, function, tuple(arg.type for arg in compiled), expr.offset, method=method)
         if name == "_+_":
             join = joined(compiled[0].type)
             if join is not None:
                 return Typed(compiled[0].type, _applied(join, [arg.run for arg in compiled]))
-        return Typed(kind, _applied(known.run, [arg.run for arg in compiled]))
+        return Typed(kind, _applied(function.run, [arg.run for arg in compiled]))
 
 
-def resolve(name: str, known: Function, args: tuple[Type, ...], offset: int, *, method: bool) -> Type:
-    """The type that a function gives for arguments of these types."""
+def resolve(name: str, function: Function, args: tuple[Type, ...], offset: int, *, method: bool) -> Type:
+    """The result type of a function for arguments of these types."""
     results: list[Type] = []
-    for overload in known.overloads:
+    for overload in function.overloads:
         if overload.method != method or len(overload.args) != len(args):
             continue
         bound: dict[str, Type] = {}
@@ -264,7 +264,7 @@ def resolve(name: str, known: Function, args: tuple[Type, ...], offset: int, *, 
 
 
 def _qualified(expr: Expr) -> str:
-    """``a.b.c`` for names and selections of names; empty for anything else."""
+    """``a.b.c`` for names and selections of names; otherwise empty."""
     if isinstance(expr, Ident):
         return expr.name
     if isinstance(expr, Select) and not expr.optional:
@@ -274,7 +274,7 @@ def _qualified(expr: Expr) -> str:
 
 
 def _common(types: list[Type]) -> Type:
-    """The type of the entries of a literal."""
+    """The common type of the items of a literal."""
     known = [type_ for type_ in types if type_ is not NULL]
     return known[0] if known and all(type_ == known[0] for type_ in known) else DYN
 
@@ -293,7 +293,7 @@ def _selection(operand: Run, name: str) -> Run:
 
 
 def _optional_entry(operand: Run, key: Run, convert: Callable[[Any], Any] | None) -> Run:
-    """``a.?b`` and ``a[?b]``: an optional, empty where there is nothing."""
+    """``a.?b`` and ``a[?b]``: an optional, empty if the entry is absent."""
 
     def run(frame: Frame) -> Optional:
         value = operand(frame)
@@ -309,14 +309,14 @@ def _optional_entry(operand: Run, key: Run, convert: Callable[[Any], Any] | None
             raise NoOverloadError
         elif not 0 <= wanted < len(value):
             return NONE
-        found = value[wanted]
-        return Optional(found if convert is None else convert(found))
+        entry = value[wanted]
+        return Optional(entry if convert is None else convert(entry))
 
     return run
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` with the errors of CEL in place of those of Python."""
+    """``function`` with Python's errors translated to CEL's."""
 
     def call(*args: Any) -> Any:
         try:
@@ -330,7 +330,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _applied(function: Callable[..., Any], args: list[Run]) -> Run:
-    """A closure that calls ``function``; what it cannot take becomes the error of CEL."""
+    """A closure that calls ``function`` and translates its errors to CEL's."""
     call = guarded(function)
     if len(args) == 1:
         (only,) = args

@@ -1,4 +1,4 @@
-"""The types of CEL expressions: what a schema declares, and what a function takes and gives."""
+"""Types of CEL expressions: declarations of schemas and signatures of functions."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,9 +12,9 @@ from uniteddeployment.embedded.crd.structural import Node, parse
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type: ``list`` with its element, ``map`` with key and value, ``object`` with the node that declares its fields.
+    """A type: ``list`` with its item, ``map`` with key and value, ``object`` with the node that declares its fields.
 
-    ``root`` marks a whole resource, whose metadata is known; a single upper-case letter is a type parameter.
+    ``root`` marks a whole resource, whose metadata is known. A single upper-case letter is a type parameter.
     """
 
     name: str
@@ -58,7 +58,7 @@ def optional_of(value: Type) -> Type:
 
 @lru_cache(maxsize=4096)
 def declared(node: Node, *, root: bool = False) -> Type | None:
-    """The type that a schema declares; None for values that rules cannot see because nothing is known of them."""
+    """The type that a schema declares; None for values that rules cannot access because nothing is declared."""
     if node.int_or_string:
         return DYN
     if node.type == "array":
@@ -104,11 +104,11 @@ def escape(name: str) -> str | None:
     return escaped if _IDENTIFIER.fullmatch(escaped) else None
 
 
-# Matching arguments
+# Matching of arguments
 
 
 def assignable(wanted: Type, given: Type, bound: dict[str, Type]) -> bool:
-    """Whether a value of type ``given`` can be taken for ``wanted``; binds type parameters on the way."""
+    """Whether a value of type ``given`` is acceptable as ``wanted``; binds type parameters."""
     if len(wanted.name) == 1:
         known = bound.get(wanted.name)
         if known is None or known is DYN:
@@ -125,7 +125,7 @@ def assignable(wanted: Type, given: Type, bound: dict[str, Type]) -> bool:
 
 
 def substitute(type_: Type, bound: Mapping[str, Type]) -> Type:
-    """A result type with its parameters filled in."""
+    """A result type with its parameters substituted."""
     if len(type_.name) == 1:
         return bound.get(type_.name, DYN)
     if not type_.args:
@@ -138,7 +138,7 @@ def substitute(type_: Type, bound: Mapping[str, Type]) -> Type:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What one overload takes and gives; ``method`` says that the first argument stands before a dot."""
+    """The types of one overload; ``method``: the first argument is the receiver."""
 
     method: bool
     args: tuple[Type, ...]
@@ -150,7 +150,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]+|[<>,]")
 
 
 def signatures(text: str) -> list[Signature]:
-    """Read overloads: ``list<A>.(A) int | (string,int) bool``."""
+    """Parse overloads: ``list<A>.(A) int | (string,int) bool``."""
     return [_signature(part.strip()) for part in text.split("|")]
 
 
@@ -172,15 +172,15 @@ def _types(text: str) -> tuple[Type, ...]:
 
 def _type_list(tokens: Iterator[str]) -> list[Type]:
     """Types separated by commas, up to a closing bracket."""
-    found: list[Type] = []
+    parsed: list[Type] = []
     for token in tokens:
         if token == ">":  # noqa: S105  # punctuation
             break
         if token == "<":  # noqa: S105  # punctuation
-            found[-1] = Type(found[-1].name, tuple(_type_list(tokens)))
+            parsed[-1] = Type(parsed[-1].name, tuple(_type_list(tokens)))
         elif token != ",":  # noqa: S105  # punctuation
-            found.append(_BY_NAME.get(token) or Type(token))
-    return found
+            parsed.append(_BY_NAME.get(token) or Type(token))
+    return parsed
 
 
 _BY_NAME: Final = {type_.name: type_ for type_ in (DYN, BOOL, INT, DOUBLE, STRING, BYTES, NULL, TIMESTAMP, DURATION)}

@@ -1,4 +1,4 @@
-"""What Kubernetes adds to CEL: quantities, IP addresses and networks, URLs, versions and named formats."""
+"""Kubernetes' CEL extensions: quantities, IP addresses and networks, URLs, versions and named formats."""
 
 import ipaddress
 import re
@@ -36,7 +36,7 @@ def _quantity(value: Any) -> Quantity:
 
 
 def _amount(value: Any) -> int:
-    """The other side of an operation: a quantity or a whole number."""
+    """The right operand: a quantity or an integer."""
     return value * quantity.NANO if type(value) is int else _quantity(value).nano
 
 
@@ -90,7 +90,7 @@ def subtract(value: Any, other: Any) -> Quantity:
     return Quantity(_quantity(value).nano - _amount(other))
 
 
-# Comparisons that quantities and versions share
+# Comparisons of quantities and versions
 
 
 @function("isGreaterThan", "quantity.(quantity) bool | semver.(semver) bool")
@@ -308,10 +308,10 @@ def _url(text: str) -> URL | None:
 
 @function("url", "(string) url")
 def url(text: str) -> URL:
-    found = _url(text)
-    if found is None:
+    parsed = _url(text)
+    if parsed is None:
         raise CelError(f'URL parse error during conversion from string: parse "{text}": invalid URI for request')
-    return found
+    return parsed
 
 
 @function("isURL", "(string) bool")
@@ -341,7 +341,7 @@ _url_part("getQuery", lambda parts: parse_qs(parts.query, keep_blank_values=True
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A named test of strings: what it finds wrong."""
+    """A named format: a function from a string to its errors."""
 
     name: str
 
@@ -386,5 +386,5 @@ def named(name: str) -> Optional:
 def validate(value: Any, text: str) -> Optional:
     if type(value) is not Format:
         raise NoOverloadError
-    wrong = _FORMATS[value.name](text)
-    return Optional(wrong) if wrong else NONE
+    errors = _FORMATS[value.name](text)
+    return Optional(errors) if errors else NONE

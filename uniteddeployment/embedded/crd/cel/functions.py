@@ -1,4 +1,4 @@
-"""The table of functions: name -> overloads and implementation. Libraries register themselves with :func:`function`."""
+"""The table of functions: name -> overloads and implementation. Libraries register with :func:`function`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,9 +13,10 @@ Named = TypeVar("Named", bound=Implementation)
 
 @dataclass(slots=True)
 class Function:
-    """A function or operator: one implementation serves all of its overloads, and refuses what it cannot take.
+    """A function or operator: one implementation serves all overloads, and rejects other arguments.
 
-    Refusing is raising TypeError, AttributeError or CelError: the first two become ``no such overload``.
+    An implementation rejects arguments by TypeError, AttributeError or CelError; the first two become ``no such
+    overload``.
     """
 
     run: Implementation
@@ -23,26 +24,26 @@ class Function:
 
 
 FUNCTIONS: Final[dict[str, Function]] = {}
-"""By name; functions of a namespace by their whole name (``optional.of``), methods of one library by their own."""
+"""By name. Functions of a namespace have their full name (``optional.of``)."""
 
 
 def function(name: str, overloads: str) -> Callable[[Named], Named]:
-    """Register an implementation; a second one for the same name is chosen by the type of its first argument."""
+    """Register an implementation; several for the same name are tried in order."""
 
     def register(run: Named) -> Named:
-        known = FUNCTIONS.get(name)
-        if known is None:
+        registered = FUNCTIONS.get(name)
+        if registered is None:
             FUNCTIONS[name] = Function(run, signatures(overloads))
         else:
-            known.overloads.extend(signatures(overloads))
-            known.run = _either(known.run, run)
+            registered.overloads.extend(signatures(overloads))
+            registered.run = _either(registered.run, run)
         return run
 
     return register
 
 
 def _either(first: Implementation, second: Implementation) -> Implementation:
-    """The first implementation that takes the arguments."""
+    """The first implementation that accepts the arguments."""
 
     def run(*args: Any) -> Any:
         try:

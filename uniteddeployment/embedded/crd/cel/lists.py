@@ -16,7 +16,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _ordered(value: Any) -> list[Any]:
-    """A list whose entries can be compared."""
+    """A list with comparable items."""
     items = _list(value)
     if any(isinstance(item, dict | list) or item is None for item in items):
         raise NoOverloadError

@@ -1,7 +1,7 @@
 """The parts of CEL that are not functions: logic, equality, ``has`` and comprehensions.
 
-A macro takes the compiler and a call, and gives the compiled call, or None when the call is an ordinary one after all.
-Logic forgives: an error on one side of ``&&`` or in one round of ``all`` does not matter if another side decides.
+A macro takes the compiler and a call, and returns the compiled call, or None if the call is one of a function. Logic
+tolerates errors: an error on one side of ``&&`` or in one iteration of ``all`` does not matter if another one decides.
 """
 
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ from uniteddeployment.embedded.crd.cel.values import NONE, CelError, NoOverloadE
 
 
 def _boolean(compiler: Compiler, expr: Expr, call: Call, others: tuple[Type, ...] = ()) -> Run:
-    made = compiler.compile(expr)
-    if made.type not in (BOOL, DYN):
-        shown = ", ".join(map(str, (*others, made.type)))
+    condition = compiler.compile(expr)
+    if condition.type not in (BOOL, DYN):
+        shown = ", ".join(map(str, (*others, condition.type)))
         fail(f"found no matching overload for '{call.function}' applied to '({shown})'", call.offset)
-    return made.run
+    return condition.run
 
 
 # Logic
@@ -135,7 +135,7 @@ def _has(compiler: Compiler, call: Call) -> Typed:
 
 
 def _ranged(compiler: Compiler, call: Call) -> tuple[Run, Type]:
-    """What a comprehension goes over."""
+    """The range of a comprehension."""
     target = call.target
     if target is None:
         raise AssertionError("comprehensions are methods")
@@ -169,7 +169,7 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 class _Loop:
-    """A comprehension with one variable (entry of a list, key of a map) or two (index or key, and value)."""
+    """A comprehension with one variable (item of a list, key of a map) or two (index or key, and value)."""
 
     def __init__(self, compiler: Compiler, call: Call, variables: int) -> None:
         self._compiler = compiler
@@ -189,19 +189,19 @@ class _Loop:
             self._second = compiler.variable(_name(call.args[1]), values).slot
 
     def body(self, expr: Expr) -> Typed:
-        """An expression inside the loop."""
+        """Compile an expression inside the comprehension."""
         return self._compiler.compile(expr)
 
     def condition(self, expr: Expr, call: Call) -> Run:
-        """A condition inside the loop."""
+        """Compile a condition inside the comprehension."""
         return _boolean(self._compiler, expr, call)
 
     def close(self) -> None:
-        """The variables are gone."""
+        """Restore the outer scope."""
         self._compiler.scope = self._outer
 
     def rounds(self, frame: Frame) -> Iterable[Any]:
-        """Set the variables, round by round; gives the entry, or the key."""
+        """Set the variables for each iteration; yields the item, or the key."""
         value = self.over(frame)
         first, second = self._first, self._second
         if second < 0:
@@ -216,7 +216,7 @@ class _Loop:
 
 
 def _quantifier(variables: int, *, decisive: bool) -> Macro:
-    """``all`` (decided by False) and ``exists`` (decided by True)."""
+    """``all`` (False decides) and ``exists`` (True decides)."""
 
     def macro(compiler: Compiler, call: Call) -> Typed:
         loop = _Loop(compiler, call, variables)
@@ -228,8 +228,8 @@ def _quantifier(variables: int, *, decisive: bool) -> Macro:
             for _ in loop.rounds(frame):
                 try:
                     value = test(frame)
-                except CelError as found:
-                    error = found
+                except CelError as raised:
+                    error = raised
                     continue
                 if type(value) is not bool:
                     error = NoOverloadError()
@@ -267,14 +267,14 @@ def _transform_list(variables: int, *, filtered: bool) -> Macro:
     def macro(compiler: Compiler, call: Call) -> Typed:
         loop = _Loop(compiler, call, variables)
         test = loop.condition(call.args[-2], call) if filtered else None
-        made = loop.body(call.args[-1])
+        body = loop.body(call.args[-1])
         loop.close()
-        value = made.run
+        value = body.run
         if test is None:
-            return Typed(list_of(made.type), lambda frame: [value(frame) for _ in loop.rounds(frame)])
+            return Typed(list_of(body.type), lambda frame: [value(frame) for _ in loop.rounds(frame)])
         passes = test
         return Typed(
-            list_of(made.type), lambda frame: [value(frame) for _ in loop.rounds(frame) if passes(frame) is True]
+            list_of(body.type), lambda frame: [value(frame) for _ in loop.rounds(frame) if passes(frame) is True]
         )
 
     return macro
@@ -284,15 +284,15 @@ def _transform_map(*, filtered: bool) -> Macro:
     def macro(compiler: Compiler, call: Call) -> Typed:
         loop = _Loop(compiler, call, 2)
         test = loop.condition(call.args[2], call) if filtered else None
-        made = loop.body(call.args[-1])
+        body = loop.body(call.args[-1])
         loop.close()
-        value = made.run
+        value = body.run
         keys = loop.type.args[0] if loop.type.name == "map" else INT if loop.type.name == "list" else DYN
 
         def run(frame: Frame) -> dict[Any, Any]:
             return {key: value(frame) for key in loop.rounds(frame) if test is None or test(frame) is True}
 
-        return Typed(Type("map", (keys, made.type)), run)
+        return Typed(Type("map", (keys, body.type)), run)
 
     return macro
 
@@ -301,7 +301,7 @@ def _transform_map(*, filtered: bool) -> Macro:
 
 
 def _opt_map(*, flat: bool) -> Macro:
-    """``optMap`` and ``optFlatMap``: apply an expression to what is there."""
+    """``optMap`` and ``optFlatMap``: apply an expression to a present value."""
 
     def macro(compiler: Compiler, call: Call) -> Typed | None:
         if call.target is None:
@@ -310,21 +310,21 @@ def _opt_map(*, flat: bool) -> Macro:
         outer = dict(compiler.scope)
         inner = over.type.args[0] if over.type.name == "optional" else DYN
         slot = compiler.variable(_name(call.args[0]), inner).slot
-        made = compiler.compile(call.args[1])
+        body = compiler.compile(call.args[1])
         compiler.scope = outer
-        source, value = over.run, made.run
+        source, value = over.run, body.run
 
         def run(frame: Frame) -> Optional:
-            found = source(frame)
-            if type(found) is not Optional:
+            optional = source(frame)
+            if type(optional) is not Optional:
                 raise NoOverloadError
-            if not found.present:
+            if not optional.present:
                 return NONE
-            frame[slot] = found.value
+            frame[slot] = optional.value
             result = value(frame)
             return result if flat else Optional(result)
 
-        return Typed(made.type if flat else optional_of(made.type), run)
+        return Typed(body.type if flat else optional_of(body.type), run)
 
     return macro
 

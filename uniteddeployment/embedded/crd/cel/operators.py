@@ -273,10 +273,10 @@ def to_bytes(value: Any) -> bytes:
 def to_bool(value: Any) -> bool:
     if type(value) is bool:
         return value
-    known = {"true": True, "True": True, "TRUE": True, "t": True, "1": True}
-    known |= {"false": False, "False": False, "FALSE": False, "f": False, "0": False}
-    if value in known:
-        return known[value]
+    words = {"true": True, "True": True, "TRUE": True, "t": True, "1": True}
+    words |= {"false": False, "False": False, "FALSE": False, "f": False, "0": False}
+    if value in words:
+        return words[value]
     raise CelError(f'strconv.ParseBool: parsing "{value}": invalid syntax')
 
 

@@ -1,7 +1,7 @@
-"""Evaluating the rules of a schema on an object.
+"""Evaluation of a schema's rules on an object.
 
-Rules on ``oldSelf`` run where there is an old value to compare with, which is followed through maps and through lists
-with keys. A rule that fails on a value that did not change is let through, unless it speaks of the old value.
+Rules on ``oldSelf`` are evaluated where an old value can be correlated, through maps and lists with keys. A failure on
+an unchanged value is ignored, unless the rule uses the old value.
 """
 
 from collections.abc import Callable
@@ -52,9 +52,10 @@ def compile_rules(node: Node, *, is_root: bool = False) -> Check | None:
 
 
 def _own(node: Node, *, is_root: bool) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """The rules of a node, and what to say for those that do not compile.
+    """The rules of a node, and messages about those that do not compile.
 
-    Definitions with such rules are refused; one that was stored all the same refuses its objects, as the real one does.
+    Definitions with such rules are refused. If one was stored nevertheless, its objects are refused, as on the real
+    server.
     """
     kind = declared(node, root=is_root)
     if kind is None:
@@ -137,12 +138,12 @@ def _failed(rule: Rule, value: Any, old: Any, path: Path) -> Cause:
 
 
 def _message(rule: Rule, value: Any, old: Any) -> str:
-    """What the rule's own expression says; empty when it says nothing usable."""
+    """The text of the rule's message expression; empty if it is unusable."""
     if rule.message_expression is None:
         return ""
     try:
-        said = rule.message_expression.evaluate(value, old)
+        message = rule.message_expression.evaluate(value, old)
     except CelError:
         return ""
-    text = said.strip() if isinstance(said, str) else ""
+    text = message.strip() if isinstance(message, str) else ""
     return "" if "\n" in text or len(text.encode()) > MESSAGE_LIMIT else text

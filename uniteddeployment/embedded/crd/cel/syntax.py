@@ -1,4 +1,4 @@
-"""The grammar of CEL: text to syntax tree. Every node knows the offset at which the real parser would place it."""
+"""The CEL parser. Every node has the offset that the real parser reports."""
 
 import re
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ _MAX_DEPTH: Final = 250
 
 
 def parse(source: str) -> Expr:
-    """The syntax tree of an expression; raises :class:`ParseError`."""
+    """Parse an expression. Raises ParseError."""
     parser = _Parser(source)
     tree = parser.expression()
     if parser.kind != "end":
@@ -168,7 +168,7 @@ class _Parser:
             self.fail(f"Syntax error: mismatched input '{self.text}' expecting '{op}'")
 
     def expression(self) -> Expr:
-        """``a ? b : c``, or anything that binds closer."""
+        """``a ? b : c``, or anything with higher precedence."""
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             self.fail(f"expression recursion limit exceeded: {_MAX_DEPTH}")
@@ -259,9 +259,9 @@ class _Parser:
             return self._map(offset)
         self._take(".")
         if self.kind != "ident" or (self.text in RESERVED and self.text not in _LITERALS):
-            said = "mismatched input" if self.kind == "end" else "extraneous input"
+            problem = "mismatched input" if self.kind == "end" else "extraneous input"
             self.fail(
-                f"Syntax error: {said} '{self.text}' expecting {{'[', '{{', '(', '.', '-', '!', 'true', 'false', "
+                f"Syntax error: {problem} '{self.text}' expecting {{'[', '{{', '(', '.', '-', '!', 'true', 'false', "
                 "'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
             )
         return self._name(offset)

@@ -1,4 +1,4 @@
-"""Functions on strings: those of the CEL extension library and the regular expressions of Kubernetes."""
+"""String functions: the CEL extension library and Kubernetes' regular expressions."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -122,8 +122,8 @@ def find(text: Any, pattern: str) -> str:
 
 @function("findAll", "string.(string) list<string> | string.(string,int) list<string>")
 def find_all(text: Any, pattern: str, limit: int = -1) -> list[str]:
-    found = [match.group() for match in pattern_of(pattern).finditer(_text(text))]
-    return found if limit < 0 else found[:limit]
+    matches = [match.group() for match in pattern_of(pattern).finditer(_text(text))]
+    return matches if limit < 0 else matches[:limit]
 
 
 # Formatting

@@ -1,7 +1,7 @@
-"""The values of CEL that JSON does not have, and the errors of evaluation.
+"""CEL values without a JSON equivalent, and evaluation errors.
 
-Bool, int, double, string, bytes, null, list and map are Python's own. A uint is a :class:`UInt`; everything that
-Kubernetes adds is a small immutable class here.
+Bool, int, double, string, bytes, null, list and map are Python's own. A uint is a :class:`UInt`; Kubernetes' extensions
+are small immutable classes.
 """
 
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ INT_MAX: Final = 2**63 - 1
 
 
 class CelError(Exception):
-    """An expression cannot be evaluated; the text is what the real evaluator says."""
+    """An evaluation error; the text is the real evaluator's."""
 
 
 class NoOverloadError(CelError):
-    """Operator or function do not take values of these types."""
+    """The operator or function does not accept values of these types."""
 
     def __init__(self) -> None:
         super().__init__("no such overload")
 
 
 class UInt(int):
-    """An unsigned integer: never equal in type to an int."""
+    """An unsigned integer, a different type from int."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """What ``type(x)`` gives."""
+    """The result of ``type(x)``."""
 
     name: str
 
@@ -48,7 +48,7 @@ NONE: Final = Optional(present=False)
 
 
 def no_key(key: Any) -> CelError:
-    """A map or an object has no such entry."""
+    """The error for a missing entry of a map or an object."""
     return CelError(f"no such key: {key}")
 
 
@@ -70,7 +70,7 @@ _NAMES: Final[dict[type, str]] = {
 
 
 def type_of(value: Any) -> TypeValue:
-    """The run-time type of a value."""
+    """The runtime type of a value."""
     return TypeValue(_NAMES.get(type(value), f"kubernetes.{type(value).__name__}"))
 
 
@@ -81,7 +81,7 @@ def is_number(value: Any) -> bool:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Equality of any two values; values of unlike types are unequal, numbers are compared as numbers."""
+    """Equality of any two values: values of different types are unequal, but numbers compare by value."""
     kind, other = type(left), type(right)
     if kind is other:
         return bool(left == right)
@@ -91,7 +91,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def checked(value: int) -> int:
-    """An integer result, unless it does not fit in 64 bits."""
+    """An integer result. Raises CelError if it does not fit in 64 bits."""
     if INT_MIN <= value <= INT_MAX:
         return value
     raise CelError("integer overflow")

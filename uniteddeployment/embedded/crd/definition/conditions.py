@@ -1,4 +1,4 @@
-"""Conditions of CustomResourceDefinitions, and what a DELETE does to one."""
+"""Conditions of CustomResourceDefinitions, and the effect of a DELETE on them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,24 +14,24 @@ TERMINATING: Final = "Terminating"
 
 
 def condition(crd: Obj, type_: str) -> Mapping[str, Any]:
-    """A condition of a definition; empty when it has none of that type."""
+    """A condition of a definition; empty if it does not exist."""
     for item in (crd.get("status") or {}).get("conditions") or ():
         if item.get("type") == type_:
-            found: Mapping[str, Any] = item
-            return found
+            match: Mapping[str, Any] = item
+            return match
     return {}
 
 
 def is_true(crd: Obj, type_: str) -> bool:
-    """Whether a condition of a definition holds."""
+    """Whether a condition of a definition is true."""
     return condition(crd, type_).get("status") == "True"
 
 
 def set_condition(crd: Obj, type_: str, *, status: bool, reason: str, message: str, now: str) -> None:
-    """Set a condition in place; its time of transition stays unless its status changes."""
+    """Set a condition in place; its transition time stays unless its status changes."""
     text = "True" if status else "False"
-    known = condition(crd, type_)
-    since = known["lastTransitionTime"] if known.get("status") == text else now
+    present = condition(crd, type_)
+    since = present["lastTransitionTime"] if present.get("status") == text else now
     wanted = {"type": type_, "status": text, "lastTransitionTime": since, "reason": reason, "message": message}
     conditions = [dict(item) for item in crd["status"].get("conditions") or ()]
     for index, item in enumerate(conditions):
@@ -44,7 +44,7 @@ def set_condition(crd: Obj, type_: str, *, status: bool, reason: str, message: s
 
 
 def terminate(crd: Obj, now: str) -> None:
-    """Mark a definition as deleted, in place: its objects have to go before it does."""
+    """Mark a definition as terminating, in place: its objects must be deleted first."""
     metadata = crd["metadata"]
     metadata.setdefault("deletionTimestamp", now)
     finalizers = metadata.setdefault("finalizers", [])

@@ -1,7 +1,7 @@
-"""Decoding definitions: the schemas in them are structs all the way down, also where OpenAPI calls them free-form.
+"""Decoding of definitions: schemas inside them are structs at every level.
 
-``items`` may be a schema or a list of schemas, ``additionalProperties`` a schema or a bool; the decoder of built-in
-kinds leaves such fields alone. Here they are decoded as well: everything after this can rely on what a schema is.
+``items`` may be a schema or a list of schemas, ``additionalProperties`` a schema or a bool. The decoder of built-in
+kinds leaves such fields alone. This module decodes them, so that later code can rely on the types inside schemas.
 """
 
 from collections.abc import Iterator
@@ -20,28 +20,28 @@ _GO_TYPES: Final = {"integer": "number", "boolean": "bool"}
 
 
 def decode(crd: Obj) -> list[str]:
-    """Make a definition what the real server would have decoded; gives what strict decoding complains about."""
-    found = conform(crd, shape_of(f"{_PACKAGE}.{KIND}"), KIND, "v1")
+    """Decode a definition in place and return the errors of strict decoding."""
+    errors = conform(crd, shape_of(f"{_PACKAGE}.{KIND}"), KIND, "v1")
     for index, version in enumerate((crd.get("spec") or {}).get("versions") or ()):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is not None:
-            found += _inside(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
-    return found
+            errors += _inside(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+    return errors
 
 
 def _inside(schema: dict[str, Any], path: str) -> list[str]:
-    """Decode what the decoder left alone in a schema that is decoded itself."""
-    found: list[str] = []
+    """Decode the parts of a decoded schema that the decoder left alone."""
+    errors: list[str] = []
     for sub, at, decoded in _schemas(schema, path):
         if not decoded:
             unknown = conform(sub, shape_of(f"{_PACKAGE}.JSONSchemaProps"), KIND, "v1")
-            found += [text.replace('"', f'"{at}.', 1) for text in unknown]
-        found += _inside(sub, at)
-    return found
+            errors += [text.replace('"', f'"{at}.', 1) for text in unknown]
+        errors += _inside(sub, at)
+    return errors
 
 
 def _schemas(schema: dict[str, Any], path: str) -> Iterator[tuple[dict[str, Any], str, bool]]:
-    """The schemas right below: (schema, path, whether it is decoded). A null is a schema that says nothing."""
+    """The schemas one level below: (schema, path, whether it is decoded). A null is an empty schema."""
     for key in _MAPS:
         named = schema.get(key) or {}
         named.update({name: {} for name, sub in named.items() if sub is None})
@@ -69,5 +69,5 @@ def _schemas(schema: dict[str, Any], path: str) -> Iterator[tuple[dict[str, Any]
 def _struct(value: Any, wanted: str) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
-    said = _GO_TYPES.get(type_name(value), type_name(value))
-    raise DecodeError(KIND, "v1", f"json: cannot unmarshal {said} into Go value of type v1.{wanted}")
+    go_type = _GO_TYPES.get(type_name(value), type_name(value))
+    raise DecodeError(KIND, "v1", f"json: cannot unmarshal {go_type} into Go value of type v1.{wanted}")

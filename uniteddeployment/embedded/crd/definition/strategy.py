@@ -1,4 +1,4 @@
-"""The strategy of CustomResourceDefinition itself."""
+"""The strategy of CustomResourceDefinitions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from uniteddeployment.embedded.errors import Cause
 
 
 class DefinitionStrategy:
-    """What is particular to definitions: a strategy as ``embedded.resources`` has it."""
+    """The strategy of definitions."""
 
     def conform(self, obj: Obj) -> Sequence[str]:
         """Decode as the real server does."""
@@ -22,7 +22,7 @@ class DefinitionStrategy:
         return [*distinct(duplicates(document)), *unknown]
 
     def default(self, obj: Obj) -> None:
-        """Names that follow from the kind, and no conversion."""
+        """Set names derived from the kind, and no conversion."""
         spec = obj.get("spec")
         if not isinstance(spec, dict):
             return
@@ -35,7 +35,7 @@ class DefinitionStrategy:
                 names["listKind"] = f"{names['kind']}List"
 
     def prepare_create(self, obj: Obj) -> None:
-        """Nothing is accepted yet; objects will be stored in the storage version."""
+        """Reset the status; objects will be stored in the storage version."""
         obj["metadata"]["generation"] = 1
         stored = [version["name"] for version in _versions(obj) if version.get("storage")]
         obj["status"] = {
@@ -45,7 +45,7 @@ class DefinitionStrategy:
         }
 
     def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
-        """Keep spec and status apart; a new storage version is remembered as one that objects may be stored in."""
+        """Keep spec and status apart; record a new storage version in the status."""
         if subresource == "status":
             new["spec"] = old["spec"]
             kept = {key: new["metadata"][key] for key in ("managedFields", "resourceVersion") if key in new["metadata"]}
@@ -59,18 +59,18 @@ class DefinitionStrategy:
         new["metadata"]["generation"] = generation + (new.get("spec") != old.get("spec"))
 
     def validate_create(self, obj: Obj) -> Sequence[Cause]:
-        """Names, versions, schemas and rules."""
+        """Validate names, versions, schemas and rules."""
         return [*check_names(obj), *check_definition(obj)]
 
     def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
-        """The same, and what may not change any more."""
+        """The same for an update, including immutable fields."""
         if subresource == "status":
             return []
         changed = new["spec"] != old["spec"]
         return [*(check_definition(new) if changed else ()), *check_update(new, old)]
 
     def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:  # noqa: ARG002  # what the protocol gives
-        """Definitions warn of nothing."""
+        """Definitions have no warnings."""
         return ()
 
 

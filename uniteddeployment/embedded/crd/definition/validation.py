@@ -1,4 +1,4 @@
-"""What is wrong with a CustomResourceDefinition, as the real server says it."""
+"""Validation of CustomResourceDefinitions, with the real server's messages."""
 
 import re
 from collections.abc import Mapping
@@ -31,40 +31,40 @@ _APPROVAL: Final = "api-approved.kubernetes.io"
 
 
 def check_names(crd: Obj) -> list[Cause]:
-    """The name of a definition follows from what it defines; groups of Kubernetes' own need an approval."""
+    """The name follows from plural and group; groups of Kubernetes itself need an approval."""
     spec, metadata = crd["spec"], crd["metadata"]
     group = spec.get("group", "")
-    found: list[Cause] = []
+    errors: list[Cause] = []
     name = metadata.get("name", "")
     if name and name != f"{spec['names'].get('plural', '')}.{group}":
-        found.append(fe.invalid(child(None, "metadata.name"), name, 'must be spec.names.plural+"."+spec.group'))
+        errors.append(fe.invalid(child(None, "metadata.name"), name, 'must be spec.names.plural+"."+spec.group'))
     protected = any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED)
     if protected and not (metadata.get("annotations") or {}).get(_APPROVAL):
         text = (
             f'protected groups must have approval annotation "{_APPROVAL}", '
             "see https://github.com/kubernetes/enhancements/pull/1111"
         )
-        found.append(fe.required(child(None, f"metadata.annotations[{_APPROVAL}]"), text))
-    return found
+        errors.append(fe.required(child(None, f"metadata.annotations[{_APPROVAL}]"), text))
+    return errors
 
 
 def check_definition(crd: Obj) -> list[Cause]:
-    """What is wrong with the spec by itself."""
+    """Validate the spec."""
     spec = crd["spec"]
-    found = _group(spec.get("group", ""))
+    errors = _group(spec.get("group", ""))
     scope = spec.get("scope", "")
     if not scope:
-        found.append(fe.required(child(_SPEC, "scope")))
+        errors.append(fe.required(child(_SPEC, "scope")))
     elif scope not in {"Cluster", "Namespaced"}:
-        found.append(fe.not_supported(child(_SPEC, "scope"), scope, ("Cluster", "Namespaced")))
+        errors.append(fe.not_supported(child(_SPEC, "scope"), scope, ("Cluster", "Namespaced")))
     versions = spec.get("versions") or []
-    found += _versions(versions)
+    errors += _versions(versions)
     for index, version in enumerate(versions):
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
             at = child(_SPEC, f"versions[{index}].schema.openAPIV3Schema")
-            found.append(fe.required(at, "schemas are required"))
-    found += _names(spec["names"])
-    found += _conversion(spec.get("conversion") or {})
+            errors.append(fe.required(at, "schemas are required"))
+    errors += _names(spec["names"])
+    errors += _conversion(spec.get("conversion") or {})
     for key, field, check in (
         ("schema", "validation", _schema),
         ("subresources", "subresources", _subresources),
@@ -72,21 +72,21 @@ def check_definition(crd: Obj) -> list[Cause]:
         ("selectableFields", "selectableFields", _selectable),
     ):
         if versions and all(version.get(key) == versions[0].get(key) for version in versions):
-            # What all versions have in common, the real server names as a field of the spec.
-            found += check(versions[0], child(_SPEC, field))
+            # Fields that all versions have in common are reported as fields of the spec.
+            errors += check(versions[0], child(_SPEC, field))
         else:
             for index, version in enumerate(versions):
-                found += check(version, child(_SPEC, f"versions[{index}].{key}"))
+                errors += check(version, child(_SPEC, f"versions[{index}].{key}"))
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        found.append(fe.invalid(child(_SPEC, "preserveUnknownFields"), value=True, detail=text))
-    return found
+        errors.append(fe.invalid(child(_SPEC, "preserveUnknownFields"), value=True, detail=text))
+    return errors
 
 
 def check_update(new: Obj, old: Obj) -> list[Cause]:
-    """What may not change: the group and the plural ever, scope and kind once established, versions that are stored."""
+    """Immutable fields: group and plural always, scope and kind once established, versions in storage."""
     fixed = ["scope", "names.kind"] if is_true(old, ESTABLISHED) else []
-    found = [
+    errors = [
         fe.invalid(child(_SPEC, dotted), _get(new["spec"], dotted), "field is immutable")
         for dotted in (*fixed, "group", "names.plural")
         if _get(new["spec"], dotted) != _get(old["spec"], dotted)
@@ -99,8 +99,8 @@ def check_update(new: Obj, old: Obj) -> list[Cause]:
                 f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
                 f"{name} from status.storedVersions"
             )
-            found.append(fe.invalid(child(None, f"status.storedVersions[{index}]"), name, text))
-    return found
+            errors.append(fe.invalid(child(None, f"status.storedVersions[{index}]"), name, text))
+    return errors
 
 
 def _get(spec: Mapping[str, Any], dotted: str) -> Any:
@@ -114,37 +114,37 @@ def _group(group: str) -> list[Cause]:
     path = child(_SPEC, "group")
     if not group:
         return [fe.required(path)]
-    wrong = names.subdomain(group)
-    if wrong:
-        return [fe.invalid(path, group, ",".join(wrong))]
+    problems = names.subdomain(group)
+    if problems:
+        return [fe.invalid(path, group, ",".join(problems))]
     return [] if "." in group else [fe.invalid(path, group, "should be a domain with at least one dot")]
 
 
 def label(text: str) -> str:
-    """What is wrong with a label that has to begin with a letter; empty when nothing is."""
-    wrong = [names.too_long(63)] if len(text) > 63 else []
+    """Validate a label that must begin with a letter; empty if it is valid."""
+    problems = [names.too_long(63)] if len(text) > 63 else []
     if not _LABEL.fullmatch(text):
-        wrong.append(_LABEL_TEXT)
-    return ",".join(wrong)
+        problems.append(_LABEL_TEXT)
+    return ",".join(problems)
 
 
 def _versions(versions: list[Any]) -> list[Cause]:
     path = child(_SPEC, "versions")
-    found: list[Cause] = []
+    errors: list[Cause] = []
     for index, version in enumerate(versions):
-        wrong = label(version["name"])
-        if wrong:
-            found.append(fe.invalid((path, f"[{index}].name"), version["name"], wrong))
+        problems = label(version["name"])
+        if problems:
+            errors.append(fe.invalid((path, f"[{index}].name"), version["name"], problems))
     if len({version["name"] for version in versions}) != len(versions):
-        found.append(fe.invalid(path, _shown(versions), "must contain unique version names"))
+        errors.append(fe.invalid(path, _shown(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        found.append(fe.invalid(path, _shown(versions), text))
-    return found
+        errors.append(fe.invalid(path, _shown(versions), text))
+    return errors
 
 
 def _shown(versions: list[Any]) -> list[Any]:
-    """Versions as messages repeat them: with the names of Go, and without what all of them have in common."""
+    """Versions in messages: with Go's field names, and without the fields that all have in common."""
     common = {key for key in _HOISTED if all(version.get(key) == versions[0].get(key) for version in versions)}
     return [
         {
@@ -161,24 +161,24 @@ def _shown(versions: list[Any]) -> list[Any]:
 
 def _names(wanted: Mapping[str, Any]) -> list[Cause]:
     path = child(_SPEC, "names")
-    found = [
+    errors = [
         fe.required(child(path, field)) for field in ("plural", "singular", "kind", "listKind") if not wanted.get(field)
     ]
     for field in ("plural", "singular"):
         name = wanted.get(field)
-        if name and (wrong := label(name)):
-            found.append(fe.invalid(child(path, field), name, wrong))
+        if name and (problems := label(name)):
+            errors.append(fe.invalid(child(path, field), name, problems))
     for field in ("kind", "listKind"):
         name = wanted.get(field)
-        if name and (wrong := label(name.lower())):
-            found.append(fe.invalid(child(path, field), name, _MIXED_CASE + wrong))
+        if name and (problems := label(name.lower())):
+            errors.append(fe.invalid(child(path, field), name, _MIXED_CASE + problems))
     if wanted.get("kind") and wanted["kind"] == wanted.get("listKind"):
-        found.append(fe.invalid(child(path, "listKind"), wanted["kind"], "kind and listKind may not be the same"))
+        errors.append(fe.invalid(child(path, "listKind"), wanted["kind"], "kind and listKind may not be the same"))
     for field in ("shortNames", "categories"):
         for index, name in enumerate(wanted.get(field) or ()):
-            if wrong := label(name):
-                found.append(fe.invalid(child(path, f"{field}[{index}]"), name, wrong))
-    return found
+            if problems := label(name):
+                errors.append(fe.invalid(child(path, f"{field}[{index}]"), name, problems))
+    return errors
 
 
 def _conversion(conversion: Mapping[str, Any]) -> list[Cause]:
@@ -202,18 +202,18 @@ def _subresources(version: Mapping[str, Any], path: Path) -> list[Cause]:
     scale = (version.get("subresources") or {}).get("scale")
     if scale is None:
         return []
-    found: list[Cause] = []
+    errors: list[Cause] = []
     for field, root in (("specReplicasPath", "spec"), ("statusReplicasPath", "status"), ("labelSelectorPath", "")):
         text = scale.get(field) or ""
         at = child(path, f"scale.{field}")
         if not text:
-            found += [fe.required(at)] if root else []
-        elif wrong := _simple_path(text, at):
-            found += wrong
+            errors += [fe.required(at)] if root else []
+        elif problems := _simple_path(text, at):
+            errors += problems
         elif not text.startswith((f".{root}.",) if root else (".status.", ".spec.")):
             under = f".{root}" if root else "either .status or .spec"
-            found.append(fe.invalid(at, text, f"should be a json path under {under}"))
-    return found
+            errors.append(fe.invalid(at, text, f"should be a json path under {under}"))
+    return errors
 
 
 def _simple_path(text: str, path: Path) -> list[Cause]:
@@ -223,53 +223,53 @@ def _simple_path(text: str, path: Path) -> list[Cause]:
 
 
 def _columns(version: Mapping[str, Any], path: Path) -> list[Cause]:
-    found: list[Cause] = []
+    errors: list[Cause] = []
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
         at: Path = (path, f"[{index}]")
         if not column.get("name"):
-            found.append(fe.required(child(at, "name")))
+            errors.append(fe.required(child(at, "name")))
         types = ",".join(_COLUMN_TYPES)
         if not column.get("type"):
-            found.append(fe.required(child(at, "type"), f"must be one of {types}"))
+            errors.append(fe.required(child(at, "type"), f"must be one of {types}"))
         elif column["type"] not in _COLUMN_TYPES:
-            found.append(fe.invalid(child(at, "type"), column["type"], f"must be one of {types}"))
+            errors.append(fe.invalid(child(at, "type"), column["type"], f"must be one of {types}"))
         if column.get("format") and column["format"] not in _COLUMN_FORMATS:
             formats = ",".join(_COLUMN_FORMATS)
-            found.append(fe.invalid(child(at, "format"), column["format"], f"must be one of {formats}"))
+            errors.append(fe.invalid(child(at, "format"), column["format"], f"must be one of {formats}"))
         if not column.get("jsonPath"):
-            found.append(fe.required(child(at, "JSONPath")))
+            errors.append(fe.required(child(at, "JSONPath")))
         else:
-            found += _simple_path(column["jsonPath"], child(at, "JSONPath"))
-    return found
+            errors += _simple_path(column["jsonPath"], child(at, "JSONPath"))
+    return errors
 
 
 def _selectable(version: Mapping[str, Any], path: Path) -> list[Cause]:
-    found: list[Cause] = []
+    errors: list[Cause] = []
     seen: set[str] = set()
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     for index, field in enumerate(version.get("selectableFields") or ()):
         text = field.get("jsonPath") or ""
         at = child((path, f"[{index}]"), "jsonPath")
         if not text:
-            found.append(fe.required(at))
+            errors.append(fe.required(at))
             continue
         type_ = _type_at(schema, text)
         if type_ is None:
-            found.append(fe.invalid(at, text, "is an invalid path: does not refer to a valid field"))
+            errors.append(fe.invalid(at, text, "is an invalid path: does not refer to a valid field"))
         elif type_ not in {"string", "integer", "boolean"}:
-            found.append(fe.invalid(at, text, _SELECTABLE))
+            errors.append(fe.invalid(at, text, _SELECTABLE))
         elif text in seen:
-            found.append(fe.duplicate(at, text))
+            errors.append(fe.duplicate(at, text))
         seen.add(text)
-    return found
+    return errors
 
 
 def _type_at(schema: Mapping[str, Any], dotted: str) -> str | None:
-    """The type of the field that a path names, or None."""
+    """The type of the field at a path, or None."""
     node: Any = schema
     for name in dotted.removeprefix(".").split("."):
         node = (node.get("properties") or {}).get(name)
         if node is None:
             return None
-    found: str = node.get("type", "")
-    return found
+    type_: str = node.get("type", "")
+    return type_
