@@ -10,10 +10,20 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND, CLUSTER_PLURAL, GROUP, UNITED_DEPLOYMENT_KIND, VERSION
+from uniteddeployment_api.names import (
+    API_VERSION,
+    CLUSTER_KIND,
+    CLUSTER_PLURAL,
+    GROUP,
+    UNITED_DEPLOYMENT_KIND,
+    UNITED_ROLLOUT_KIND,
+    UNITED_ROLLOUT_PLURAL,
+    VERSION,
+)
 from uniteddeployment_api.names import UNITED_DEPLOYMENT_PLURAL as UD_PLURAL
 from uniteddeployment_api.rules import RULES, Rule
 from uniteddeployment_api.v1alpha1.cluster import Cluster
+from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
 
 Schema = dict[str, Any]
@@ -63,6 +73,14 @@ _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
         "spec.taints": {"x-kubernetes-list-type": "atomic"},
         "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     },
+    UNITED_ROLLOUT_KIND: {
+        "spec.steps": {"x-kubernetes-list-type": "atomic"},
+        "spec.steps[].wave.subsets": {"x-kubernetes-list-type": "set"},
+        "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        "status.subsets": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        "status.history": {"x-kubernetes-list-type": "atomic"},
+        "status.answers": {"x-kubernetes-list-type": "atomic"},
+    },
 }
 
 
@@ -103,7 +121,31 @@ def custom_resource_definitions() -> list[dict[str, Any]]:
             _column("Age", "date", ".metadata.creationTimestamp"),
         ],
     )
-    return [cluster, united_deployment]
+    return [cluster, united_deployment, _united_rollout()]
+
+
+def _united_rollout() -> dict[str, Any]:
+    return _definition(
+        UnitedRollout,
+        {
+            "kind": UNITED_ROLLOUT_KIND,
+            "plural": UNITED_ROLLOUT_PLURAL,
+            "singular": "unitedrollout",
+            "shortNames": ["uro"],
+        },
+        columns=[
+            _column("Target", "string", ".spec.targetRef.name", "The UnitedDeployment"),
+            _column("Phase", "string", ".status.phase", "How the rollout is doing"),
+            _column("Step", "integer", ".status.step", "The present step"),
+            _column("Steps", "integer", ".status.steps", "How many steps there are"),
+            _column("Pods", "integer", ".status.replicas", "Pods of the target"),
+            _column("Updated", "integer", ".status.updatedReplicas", "Pods at the update revision"),
+            _column("Ready", "integer", ".status.updatedReadyReplicas", "Updated pods that are ready"),
+            _column("Run", "string", ".status.runID", "The present run, for commands", priority=1),
+            _column("Message", "string", ".status.message", "What it does or waits for", priority=1),
+            _column("Age", "date", ".metadata.creationTimestamp"),
+        ],
+    )
 
 
 def to_yaml() -> str:

@@ -16,6 +16,8 @@ UNITED_DEPLOYMENT_KIND: Final = "UnitedDeployment"
 UNITED_DEPLOYMENT_PLURAL: Final = "uniteddeployments"
 CLUSTER_KIND: Final = "Cluster"
 CLUSTER_PLURAL: Final = "clusters"
+UNITED_ROLLOUT_KIND: Final = "UnitedRollout"
+UNITED_ROLLOUT_PLURAL: Final = "unitedrollouts"
 
 LABEL_NAME: Final = f"{GROUP}/name"
 """On workloads, pods and ControllerRevisions: the UnitedDeployment, as :func:`label_value` returns it."""

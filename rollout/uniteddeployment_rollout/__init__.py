@@ -1,5 +1,7 @@
-"""Building blocks for rollout controllers, which set the partitions of UnitedDeployments."""
+"""A rollout controller on top of UnitedDeployments, as a client of the API alone."""
 
-from uniteddeployment_rollout.partitions import partitions
+from uniteddeployment_rollout.advance import Decision, TargetWrite, advance
+from uniteddeployment_rollout.partitions import partitions, shares
+from uniteddeployment_rollout.target import Target, TargetSubset
 
-__all__ = ["partitions"]
+__all__ = ["Decision", "Target", "TargetSubset", "TargetWrite", "advance", "partitions", "shares"]

@@ -50,6 +50,34 @@ def partitions(sizes: Mapping[str, int], updated: int, offset: Fraction = NEARES
     return {name: size - taken[name] for name, size in sizes.items()}
 
 
+def shares(
+    sizes: Mapping[str, int], updated: int, offset: Fraction = NEAREST, at_least: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """Subset -> pods to update, ``updated`` in all. No subset gets fewer than ``at_least`` says, nor more than it has.
+
+    What is at least due comes first: where it is more than ``updated``, it is the answer.
+    Raises ValueError when ``updated`` is negative or more than there are.
+    """
+    least = {name: min((at_least or {}).get(name, 0), size) for name, size in sizes.items()}
+
+    def raised(number: int) -> dict[str, int]:
+        held = partitions(sizes, number, offset)
+        return {name: max(least[name], size - held[name]) for name, size in sizes.items()}
+
+    # Each further pod belongs to one subset, so the sum rises by one or not at all, and meets ``updated`` exactly.
+    low, high = 0, updated
+    best = raised(updated)
+    if sum(best.values()) == updated:
+        return best
+    while low < high:
+        middle = (low + high) // 2
+        if sum(raised(middle).values()) >= updated:
+            high = middle
+        else:
+            low = middle + 1
+    return raised(low)
+
+
 def _rank(taken: int, size: int, offset: Fraction) -> Fraction:
     """Return the rank of the next pod of a subset in the order of all pods. Lower ranks come first."""
     return (taken + 1 - offset) / size

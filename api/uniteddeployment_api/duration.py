@@ -1,0 +1,21 @@
+"""Durations as Kubernetes' users write them: ``90s``, ``10m``, ``1h30m``."""
+
+import re
+from typing import Final
+
+DURATION_PATTERN: Final = r"^([0-9]{1,4}h)?([0-9]{1,5}m)?([0-9]{1,6}s)?$"
+
+_PARTS: Final = re.compile(DURATION_PATTERN)
+_SECONDS: Final = (3600, 60, 1)
+
+
+def seconds(text: str) -> int:
+    """Return the seconds of a duration that matches the schema's pattern.
+
+    >>> seconds("90s"), seconds("1h30m")
+    (90, 5400)
+    """
+    found = _PARTS.fullmatch(text)
+    if not text or found is None:
+        raise ValueError(f"{text!r} is not a duration such as 90s, 10m or 1h30m")
+    return sum(int(part[:-1]) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True) if part)

@@ -1,0 +1,232 @@
+"""The decision of a rollout: what its status is to be, and what is to be written to its target.
+
+``advance`` is pure: the same arguments give the same decision, and a decision that is stored and made again is the same
+decision. So a controller that stores the status first and writes to the target afterwards may stop anywhere.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from uniteddeployment_api.v1alpha1.rollout import UnitedRollout, UnitedRolloutSpec, UnitedRolloutStatus
+from uniteddeployment_api.validation.rollout import validate_united_rollout
+from uniteddeployment_rollout import budget, commands, pace, report, runs
+from uniteddeployment_rollout.holds import Hold, drift, holds
+from uniteddeployment_rollout.status import Draft, Event
+from uniteddeployment_rollout.steps import Goal, everything, goal, offset_of, steps_of
+from uniteddeployment_rollout.target import HOLD_ALL, Target
+
+_CLEARED_BY_READY_PODS = "ProgressDeadlineExceeded"
+_DRIFT = "Drift"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetWrite:
+    """What the target is to have. All partitions are written at once, so that none falls back to the default."""
+
+    partitions: Mapping[str, int]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why, by subset."""
+    default: str = HOLD_ALL
+    restore: str = ""
+    """The revision whose template is to be written with them; empty to leave the template alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The status to store first, then what to write to the target, if anything."""
+
+    status: UnitedRolloutStatus
+    write: TargetWrite | None = None
+    events: tuple[Event, ...] = ()
+    requeue_after: float | None = None
+    """Seconds until time alone changes the decision; None if only a change of the objects does."""
+
+
+def advance(rollout: UnitedRollout, target: Target | None, now: datetime, *, rival: str = "") -> Decision:
+    """Decide what comes next. ``rival`` is an older rollout of the same target, which has it alone."""
+    draft = Draft(rollout.status, now)
+    spec, generation = rollout.spec, rollout.metadata.generation
+    if rival:
+        report.refuse(draft, generation, "TargetTaken", f"UnitedRollout {rival} has the target {spec.target_ref.name}")
+        return Decision(draft.status)
+    if errors := validate_united_rollout(rollout):
+        report.refuse(draft, generation, "InvalidSpec", "; ".join(str(error) for error in errors))
+        return Decision(draft.status)
+    if target is None:
+        message = f"there is no UnitedDeployment {spec.target_ref.name} in the namespace"
+        report.refuse(draft, generation, "TargetNotFound", message)
+        return Decision(draft.status)
+    if not target.observed:
+        # What its status says is about an older spec. The next status comes soon, and with it the next decision.
+        commands.carry_out(draft, spec)
+        return Decision(draft.status, events=tuple(draft.events))
+    runs.follow(draft, spec, target)
+    commands.carry_out(draft, spec)
+    write, requeue_after = _decide(draft, rollout, target)
+    return Decision(draft.status, write, tuple(draft.events), requeue_after)
+
+
+def _decide(draft: Draft, rollout: UnitedRollout, target: Target) -> tuple[TargetWrite | None, float | None]:
+    if not draft.status.run_id:
+        report.idle(draft, rollout.metadata.generation, target)
+        return _parked(draft, target), None
+    if draft.status.rollback is not None:
+        return _roll_back(draft, rollout, target), None
+    return _run(draft, rollout, target)
+
+
+def _parked(draft: Draft, target: Target) -> TargetWrite | None:
+    """Without a run: the default partition holds every new template, and no subset has a partition of its own."""
+    restore = draft.status.restore
+    if target.parked and not restore:
+        return None
+    return TargetWrite({}, restore=restore)
+
+
+def _roll_back(draft: Draft, rollout: UnitedRollout, target: Target) -> TargetWrite | None:
+    """All pods back to the stable revision, as fast as their clusters do it: the new version is what has to go."""
+    back = target.updated_revision == draft.status.stable_revision == target.current_revision
+    if back and all(subset.reachable and subset.updated_ready >= subset.replicas for subset in target.subsets):
+        runs.rolled_back(draft, target)
+        report.idle(draft, rollout.metadata.generation, target)
+        return _parked(draft, target)
+    write = TargetWrite(
+        dict.fromkeys(target.sizes, 0),
+        dict.fromkeys(target.sizes, "the run is rolled back"),
+        restore=draft.status.restore,
+    )
+    draft.set(partitions=dict(write.partitions), previous_partitions={})
+    report.rolling_back(draft, rollout.metadata.generation, target)
+    return write if _differs(target, write) or write.restore else None
+
+
+def _run(draft: Draft, rollout: UnitedRollout, target: Target) -> tuple[TargetWrite | None, float | None]:
+    spec, generation = rollout.spec, rollout.metadata.generation
+    ready_before = draft.status.updated_ready_replicas
+    if errors := validate_united_rollout(rollout, target.sizes):
+        report.refuse(draft, generation, "InvalidSpec", "; ".join(str(error) for error in errors))
+        return None, None
+    _note_drift(draft, target)
+    wanted, waiting = _through_steps(draft, spec, target)
+    if not draft.status.run_id:
+        report.idle(draft, generation, target)
+        return _parked(draft, target), None
+    found = tuple(holds(draft.status, spec, target))
+    left = pace.deadline(draft, spec, target, held=bool(found) or waiting is not None, ready_before=ready_before)
+    if left == 0:
+        _fail(draft, spec, target)
+        return _decide(draft, rollout, target)
+    allowed = _allowed(draft, spec, target, wanted, found)
+    write = None
+    if draft.status.failure is None or draft.status.failure.reason != _DRIFT:
+        write = _write(draft, target, allowed, wanted)
+    report.running(draft, generation, target, wanted, holds=found, waiting=waiting)
+    times = [time for time in (left, waiting.seconds if waiting else None) if time is not None]
+    return write, min(times, default=None)
+
+
+def _note_drift(draft: Draft, target: Target) -> None:
+    failure = draft.status.failure
+    message = drift(draft.status, target)
+    if message and failure is None:
+        draft.set(failure=draft.failure(_DRIFT, message, target.partitions_by))
+        draft.event("Drift", message, "Warning")
+    elif not message and failure is not None and failure.reason == _DRIFT:
+        draft.set(failure=None)
+
+
+def _through_steps(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> tuple[Goal, pace.Waiting | None]:
+    """Go on through all steps that are over; the goal of the step that is not, and what it waits for."""
+    steps = steps_of(spec)
+    if draft.status.step > len(steps) or draft.status.steps != len(steps):
+        # Steps were edited: the number of the present one stays as far as there is such a step.
+        draft.set(steps=len(steps), step=min(draft.status.step, len(steps)))
+    while True:
+        number = draft.status.step
+        wanted = _goal(draft, spec, target)
+        if not pace.reached(target, wanted.updated):
+            draft.set(step_state="Updating", ready_time=None)
+            return wanted, None
+        if draft.status.ready_time is None:
+            draft.set(ready_time=draft.time)
+        failure = draft.status.failure
+        if failure is not None and failure.reason == _CLEARED_BY_READY_PODS:
+            draft.set(failure=None)
+        if any(True for _ in holds(draft.status, spec, target)):
+            return wanted, None
+        waiting = pace.wait(draft, steps[number - 1])
+        if waiting is not None:
+            return wanted, waiting
+        if number == len(steps):
+            if target.current_revision == draft.status.update_revision:
+                runs.complete(draft, target)
+            return wanted, None
+        draft.event("StepCompleted", f"step {number} of {len(steps)}: {wanted.total} of {target.replicas} pods updated")
+        runs.next_step(draft)
+
+
+def _goal(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> Goal:
+    if draft.status.full:
+        return everything(target.sizes, "without steps")
+    failure = draft.status.failure
+    rejected = failure is not None and failure.reason == runs.ROLLED_BACK_BEFORE
+    # A subset that shrinks may still show updated pods that are about to go; what is allowed bounds what stays.
+    there = {subset.name: min(subset.updated, subset.allowed) for subset in target.subsets}
+    return goal(spec, 0 if rejected else draft.status.step, target.sizes, there)
+
+
+def _fail(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> None:
+    slow = [subset for subset in target.subsets if subset.reachable and subset.outstanding]
+    details = "; ".join(f"{subset.name}: {subset.reason}" for subset in slow if subset.reason)
+    message = (
+        f"{sum(subset.outstanding for subset in slow)} updated pods were not ready within {spec.progress_deadline}"
+    )
+    message += f" ({details})" if details else ""
+    draft.event("ProgressDeadlineExceeded", message, "Warning")
+    if spec.on_failure == "Rollback":
+        commands.start_rollback(draft, _CLEARED_BY_READY_PODS, message)
+    else:
+        draft.set(failure=draft.failure(_CLEARED_BY_READY_PODS, message))
+
+
+def _allowed(
+    draft: Draft, spec: UnitedRolloutSpec, target: Target, wanted: Goal, found: tuple[Hold, ...]
+) -> dict[str, int]:
+    """How many pods of each subset may be updated now."""
+    # The goal includes what is updated, so partitions are raised only over pods that are not.
+    now = {
+        subset.name: min(subset.allowed, wanted.updated[subset.name]) if subset.reachable else subset.allowed
+        for subset in target.subsets
+    }
+    if found:
+        return now
+    step = steps_of(spec)[draft.status.step - 1]
+    return budget.grant(
+        target,
+        now,
+        wanted.updated,
+        budget.limit(spec.max_unavailable, target.replicas) - budget.used(target),
+        most_clusters=None if draft.status.full else step.max_concurrent_clusters,
+        offset=offset_of(spec),
+    )
+
+
+def _write(draft: Draft, target: Target, allowed: Mapping[str, int], wanted: Goal) -> TargetWrite | None:
+    """The partitions to write, which the status has to hold first; None if the target has them."""
+    partitions, before = {}, {}
+    for subset in target.subsets:
+        present = subset.partition
+        if isinstance(present, int) and subset.allowed == allowed[subset.name]:
+            partitions[subset.name] = present
+            continue
+        partitions[subset.name] = subset.replicas - allowed[subset.name]
+        if isinstance(present, int):
+            before[subset.name] = present
+    draft.set(partitions=partitions, previous_partitions=before)
+    write = TargetWrite(partitions, wanted.reasons)
+    return write if _differs(target, write) else None
+
+
+def _differs(target: Target, write: TargetWrite) -> bool:
+    return target.default_partition != write.default or dict(target.partitions) != dict(write.partitions)

@@ -1,0 +1,97 @@
+"""The target of a rollout as its controller sees it: a UnitedDeployment's partitions, revisions and counts. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from uniteddeployment_api.int_or_percent import held_back
+
+HOLD_ALL = "100%"
+"""The default partition: every new template is held from the write on that brings it."""
+UNKNOWN, STALLED, PAUSED = "Unknown", "Stalled", "Paused"
+"""States of a subset in the status of a UnitedDeployment that a rollout has to know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSubset:
+    """One subset: counts of pods as the status of the UnitedDeployment reports them, and its partition in spec."""
+
+    name: str
+    cluster: str = ""
+    replicas: int
+    """How many pods it is to have."""
+    ready: int = 0
+    updated: int = 0
+    updated_ready: int = 0
+    state: str = ""
+    last_observed: str = ""
+    """When it was last seen, if it cannot be seen now."""
+    reason: str = ""
+    partition: int | str | None = None
+    """The entry in ``partitions``; None if there is none."""
+    default: int | str = 0
+    """The default partition, which applies if there is no entry."""
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the counts are those of now."""
+        return self.state != UNKNOWN and not self.last_observed
+
+    @property
+    def allowed(self) -> int:
+        """How many pods may be updated as ``spec`` is now."""
+        value = self.default if self.partition is None else self.partition
+        return self.replicas - held_back(value, self.replicas)
+
+    @property
+    def unavailable(self) -> int:
+        """Pods that are missing or not ready; all of them where nobody can see."""
+        return max(0, self.replicas - self.ready) if self.reachable else self.replicas
+
+    @property
+    def pending(self) -> int:
+        """Pods that may be restarted at any moment, because the partition allows it and they are not updated yet."""
+        return max(0, self.allowed - self.updated) if self.reachable else 0
+
+    @property
+    def outstanding(self) -> int:
+        """Pods that may be updated and are not yet ready at the new revision."""
+        return max(0, self.allowed - self.updated_ready)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A UnitedDeployment. Its status counts only while ``observed``."""
+
+    name: str
+    generation: int = 1
+    observed_generation: int = 1
+    paused: bool = False
+    current_revision: str = ""
+    updated_revision: str = ""
+    default_partition: int | str = 0
+    partitions: Mapping[str, int | str] = field(default_factory=dict)
+    subsets: tuple[TargetSubset, ...] = ()
+    cause: str = ""
+    """Why its template was changed, as its author says."""
+    template_by: str = ""
+    """The field manager that wrote the template last."""
+    partitions_by: str = ""
+    """The field manager that wrote the partitions last."""
+
+    @property
+    def observed(self) -> bool:
+        """Whether its controller has seen the spec as it is: an older status says nothing about it."""
+        return self.observed_generation == self.generation
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {subset.name: subset.replicas for subset in self.subsets}
+
+    @property
+    def replicas(self) -> int:
+        return sum(subset.replicas for subset in self.subsets)
+
+    @property
+    def parked(self) -> bool:
+        """Whether nothing but the default partition decides, and it holds everything."""
+        return self.default_partition == HOLD_ALL and not self.partitions

@@ -1,0 +1,242 @@
+"""A UnitedDeployment and its pods in a few lines, and a rollout controller around ``advance`` that may be killed."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from uniteddeployment_api.int_or_percent import held_back
+from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
+from uniteddeployment_api.validation.rollout import parse_united_rollout
+from uniteddeployment_rollout import Decision, Target, TargetSubset, TargetWrite, advance
+from uniteddeployment_rollout.status import Event
+from uniteddeployment_rollout.target import HOLD_ALL
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+STEPS = [{"replicas": 1, "pause": {}}, {"replicas": "50%", "pause": {}}, {"replicas": "100%"}]
+
+
+@dataclass
+class Pod:
+    revision: str
+    ready: bool = True
+
+
+class Fleet:
+    """Pods by subset, the highest ordinals last. ``tick`` lets every cluster do one thing, as a StatefulSet does."""
+
+    def __init__(self, sizes: dict[str, int], revision: str = "v1") -> None:
+        self.sizes = dict(sizes)
+        self.pods = {name: [Pod(revision) for _ in range(size)] for name, size in sizes.items()}
+        self.template = self.current = revision
+        self.default: int | str = 0
+        self.partitions: dict[str, int | str] = {}
+        self.bad: set[str] = set()
+        """Revisions whose pods never become ready."""
+        self.lost: set[str] = set()
+        """Subsets whose cluster cannot be reached; their pods run on."""
+        self.states: dict[str, str] = {}
+        self.shown: dict[str, list[Pod]] = {}
+        """What status knows of lost subsets."""
+        self.generation = self.observed = 1
+        self.paused = False
+        self.partitions_by = ""
+
+    def release(self, revision: str) -> None:
+        """A user changes the template."""
+        self.template = revision
+        self.changed()
+
+    def scale(self, **sizes: int) -> None:
+        self.sizes |= sizes
+        self.changed()
+
+    def changed(self) -> None:
+        """The spec has another generation, and its controller has seen it."""
+        self.generation += 1
+        self.observed = self.generation
+
+    def lose(self, *names: str) -> None:
+        for name in names:
+            self.lost.add(name)
+            self.shown[name] = [Pod(pod.revision, pod.ready) for pod in self.pods[name]]
+
+    def find(self, *names: str) -> None:
+        self.lost -= set(names)
+
+    def write(self, write: TargetWrite) -> None:
+        self.default = write.default
+        self.partitions = dict(write.partitions)
+        self.template = write.restore or self.template
+        self.changed()
+
+    def held(self, name: str) -> int:
+        return held_back(self.partitions.get(name, self.default), self.sizes[name])
+
+    def tick(self) -> bool:
+        """One action in each cluster that can be reached; returns whether anything happened."""
+        acted = [self._act(name) for name in self.sizes if name not in self.lost]
+        happened = any(acted)
+        pods = [pod for name in self.sizes for pod in self.pods[name]]
+        if pods and not self.lost and all(pod.revision == self.template and pod.ready for pod in pods):
+            happened |= self.current != self.template
+            self.current = self.template
+        return happened
+
+    def _act(self, name: str) -> bool:
+        pods, size, held = self.pods[name], self.sizes[name], self.held(name)
+        if len(pods) > size:
+            del pods[size:]
+            return True
+        if len(pods) < size:
+            # As the UnitedDeployment controller sees to it: held pods are born at the stable revision.
+            old = sum(pod.revision != self.template for pod in pods)
+            pods.append(Pod(self.current if old < held else self.template, ready=False))
+            return True
+        for pod in pods:
+            if not pod.ready and pod.revision not in self.bad and pod.revision:
+                pod.ready = True
+                return True
+        old = [pod for pod in pods if pod.revision != self.template]
+        stable = self.template == self.current
+        if old and (stable or len(old) > held) and (stable or all(pod.ready for pod in pods)):
+            last = next((pod for pod in reversed(old) if not pod.ready), old[-1])
+            last.revision, last.ready = self.template, False
+            return True
+        return False
+
+    def target(self) -> Target:
+        return Target(
+            name="web",
+            generation=self.generation,
+            observed_generation=self.observed,
+            paused=self.paused,
+            current_revision=self.current,
+            updated_revision=self.template,
+            default_partition=self.default,
+            partitions=dict(self.partitions),
+            subsets=tuple(self._subset(name) for name in self.sizes),
+            partitions_by=self.partitions_by,
+        )
+
+    def _subset(self, name: str) -> TargetSubset:
+        pods = self.shown[name] if name in self.lost else self.pods[name]
+        updated = [pod for pod in pods if pod.revision == self.template]
+        broken = sum(not pod.ready for pod in updated)
+        return TargetSubset(
+            name=name,
+            cluster=f"default/{name}",
+            replicas=self.sizes[name],
+            ready=sum(pod.ready for pod in pods),
+            updated=len(updated),
+            updated_ready=sum(pod.ready for pod in updated),
+            state="Unknown" if name in self.lost else self.states.get(name, "Progressing"),
+            reason=f"ImagePullBackOff: {broken}" if broken else "",
+            last_observed="2026-01-01T00:00:00Z" if name in self.lost else "",
+            partition=self.partitions.get(name),
+            default=self.default,
+        )
+
+    def updated(self, revision: str = "") -> dict[str, int]:
+        wanted = revision or self.template
+        return {name: sum(pod.revision == wanted for pod in self.pods[name]) for name in self.sizes}
+
+    @property
+    def not_ready(self) -> int:
+        return sum(self.sizes[name] - sum(pod.ready for pod in self.pods[name]) for name in self.sizes)
+
+
+class Controller:
+    """Stores each decision's status, then writes to the target, as the loop does."""
+
+    def __init__(self, fleet: Fleet, **spec: Any) -> None:
+        self.fleet = fleet
+        self.now = EPOCH
+        document = {"targetRef": {"name": "web"}, "maxUnavailable": 1, "steps": STEPS, **spec}
+        self.rollout = parse_united_rollout({"metadata": {"name": "web", "generation": 1}, "spec": document})
+        self.events: list[Event] = []
+        self.writes: list[TargetWrite] = []
+        self.worst = 0
+        """The most pods that were not ready at one time."""
+        self.settle()
+
+    @property
+    def status(self) -> Any:
+        return self.rollout.status
+
+    def edit(self, **spec: Any) -> None:
+        """A user edits the rollout."""
+        document = self.rollout.model_dump(by_alias=True, exclude_none=True)
+        document["spec"] |= spec
+        document["metadata"]["generation"] += 1
+        self.rollout = parse_united_rollout(document)
+
+    def give(self, id_: str, verb: str, *, run: str | None = None, step: int | None = None, by: str = "ann") -> None:
+        """A client adds a command, for the present run and step unless it says otherwise."""
+        command = {
+            "verb": verb,
+            "runID": self.status.run_id if run is None else run,
+            "step": self.status.step if step is None else step,
+            "by": by,
+        }
+        document = self.rollout.model_dump(by_alias=True, exclude_none=True)
+        document["status"].setdefault("commands", {})[id_] = command
+        self.rollout = parse_united_rollout(document)
+
+    def answer(self, id_: str) -> Any:
+        return next(answer for answer in self.status.answers if answer.id == id_)
+
+    def decide(self) -> Decision:
+        """A decision for what is there now. Made again from what it stored, it has to be the same (I5)."""
+        target = self.fleet.target()
+        decision = advance(self.rollout, target, self.now)
+        stored = stored_again(self.rollout, decision)
+        again = advance(stored, target, self.now)
+        assert (again.status, again.write) == (decision.status, decision.write)
+        return decision
+
+    def step(self, *, dies_before_write: bool = False) -> bool:
+        """One pass; returns whether it changed anything."""
+        decision = self.decide()
+        changed = decision.status != self.rollout.status or decision.write is not None
+        self.rollout = stored_again(self.rollout, decision)
+        self.events += decision.events
+        if decision.write is not None and not dies_before_write:
+            if decision.write.default != HOLD_ALL or (decision.status.run_id and not decision.write.restore):
+                assert set(decision.write.partitions) == set(self.fleet.sizes)  # I7
+            self.writes.append(decision.write)
+            self.fleet.write(decision.write)
+        return changed
+
+    def settle(self, *, most: int = 2000) -> None:
+        """Pass and tick until nothing changes any more while time stands still."""
+        for _ in range(most):
+            changed = self.step()
+            happened = self.fleet.tick()
+            self.worst = max(self.worst, self.fleet.not_ready)
+            if not changed and not happened:
+                return
+        raise AssertionError(f"it does not come to rest: {self.status}")
+
+    def wait(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+        self.settle()
+
+    def approve(self) -> None:
+        self.give(f"c{len(self.status.answers)}", "approve")
+        self.settle()
+
+    def reasons(self) -> list[str]:
+        return [event.reason for event in self.events]
+
+
+def stored_again(rollout: UnitedRollout, decision: Decision) -> UnitedRollout:
+    """The rollout as the next process reads it from the API server."""
+    document = rollout.model_dump(by_alias=True, exclude_none=True)
+    document["status"] = decision.status.model_dump(by_alias=True, exclude_none=True)
+    return parse_united_rollout(document)
+
+
+def canary(sizes: dict[str, int] | None = None, **spec: Any) -> tuple[Fleet, Controller]:
+    """Four, two and two pods in three clusters, all at v1, and a rollout in three steps."""
+    fleet = Fleet(sizes or {"a": 4, "b": 2, "c": 2})
+    return fleet, Controller(fleet, **spec)

@@ -1,0 +1,139 @@
+"""The kind UnitedRollout: what an API server takes, and what is wrong with the path of the field (I11)."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.unit.api.host_kit import HEADERS, Host
+from uniteddeployment_api import names
+from uniteddeployment_api.crd import schema_of
+from uniteddeployment_api.duration import seconds
+from uniteddeployment_api.errors import InvalidObject
+from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
+from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
+
+PATH = f"{names.API_PATH}/namespaces/default/{names.UNITED_ROLLOUT_PLURAL}"
+PAGE = (Path(__file__).parents[3] / "docs" / "rollouts.md").read_text()
+EXAMPLE = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
+
+
+def rollout(**spec):
+    return {**EXAMPLE, "spec": {**EXAMPLE["spec"], **spec}}
+
+
+@pytest.fixture(scope="module")
+def host():
+    return Host()
+
+
+def refused(host, document):
+    status, answer = host.ask("POST", PATH, document)
+    host.ask("DELETE", f"{PATH}/web")
+    return [] if status == 201 else [cause["field"] for cause in answer["details"]["causes"]]
+
+
+def test_the_example_of_the_page_is_taken_and_read_back(host):
+    assert refused(host, EXAMPLE) == []
+    assert validate_united_rollout(parse_united_rollout(EXAMPLE), ["member-1"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"steps": [{"replicas": "101%"}]}, "spec.steps[0].replicas"),
+        ({"steps": [{"replicas": -1}]}, "spec.steps[0].replicas"),
+        ({"steps": [{"pause": {}}]}, "spec.steps[0].replicas"),
+        ({"steps": [{"replicas": 1, "bake": "soon"}]}, "spec.steps[0].bake"),
+        ({"steps": [{"replicas": 1, "pause": {"duration": ""}}]}, "spec.steps[0].pause.duration"),
+        ({"steps": [{"replicas": 1, "maxConcurrentClusters": 0}]}, "spec.steps[0].maxConcurrentClusters"),
+        ({"maxUnavailable": "110%"}, "spec.maxUnavailable"),
+        ({"onFailure": "Explode"}, "spec.onFailure"),
+        ({"targetRef": {"name": "No Name"}}, "spec.targetRef.name"),
+    ],
+)
+def test_a_value_of_the_wrong_form_is_refused_by_the_api_server_and_by_us(host, spec, path):
+    assert path in refused(host, rollout(**spec))
+    with pytest.raises(InvalidObject) as caught:
+        parse_united_rollout(rollout(**spec))
+    assert [error.path for error in caught.value.errors] == [path]
+
+
+def test_an_api_server_refuses_a_rollout_without_steps(host):
+    assert refused(host, rollout(steps=[])) == ["spec.steps"]
+
+
+def test_an_unknown_field_is_refused():
+    with pytest.raises(InvalidObject, match=r"spec.steps\[0\].wiggle: unknown field"):
+        parse_united_rollout(rollout(steps=[{"replicas": 1, "wiggle": 1}]))
+
+
+@pytest.mark.parametrize(
+    ("steps", "path"),
+    [
+        ([], "spec.steps"),
+        ([{"replicas": 3}, {"replicas": 2}], "spec.steps[1].replicas"),
+        ([{"replicas": "30%"}, {"replicas": 40}, {"replicas": "20%"}], "spec.steps[2].replicas"),
+        ([{"replicas": 0}], "spec.steps[0].replicas"),
+        ([{"replicas": "0%"}], "spec.steps[0].replicas"),
+        ([{"wave": {"subsets": ["a", "x"]}, "replicas": 1}], "spec.steps[0].wave.subsets[1]"),
+    ],
+)
+def test_a_broken_rule_is_reported_with_the_path_of_the_field(steps, path):
+    errors = validate_united_rollout(parse_united_rollout(rollout(steps=steps)), ["a", "b"])
+    assert [error.path for error in errors] == [path]
+
+
+def test_a_wave_may_ask_for_less_than_a_step_before():
+    steps = [{"replicas": 3}, {"wave": {"subsets": ["a"]}, "replicas": 1}]
+    assert validate_united_rollout(parse_united_rollout(rollout(steps=steps)), ["a"]) == ()
+
+
+@pytest.mark.parametrize(("text", "expected"), [("0s", 0), ("90s", 90), ("10m", 600), ("1h", 3600), ("1h0m5s", 3605)])
+def test_durations_are_read(text, expected):
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "5", "5m1h", "-5s", "1d"])
+def test_other_durations_are_refused(text):
+    with pytest.raises(ValueError, match="is not a duration"):
+        seconds(text)
+
+
+def test_a_command_is_added_with_one_patch_that_leaves_others_alone(host):
+    """Any client can give commands, ``kubectl patch --subresource=status`` included, and two can at the same time."""
+    host.ask("POST", PATH, EXAMPLE)
+    for id_, verb in (("1", "approve"), ("2", "pause")):
+        status, answer = _merge(host, {"status": {"commands": {id_: {"verb": verb, "runID": "web-1.1", "step": 1}}}})
+        assert status == 200, answer
+    assert set(answer["status"]["commands"]) == {"1", "2"}
+    status, answer = _merge(host, {"status": {"commands": {"3": {"verb": "explode"}}}})
+    assert status == 422
+    host.ask("DELETE", f"{PATH}/web")
+
+
+def _merge(host, patch):
+    kept = dict(HEADERS)
+    HEADERS["content-type"] = "application/merge-patch+json"
+    try:
+        return host.ask("PATCH", f"{PATH}/web/status", patch)
+    finally:
+        HEADERS.update(kept)
+
+
+def test_the_status_has_no_defaults_that_a_client_would_write():
+    def nodes(schema):
+        yield schema
+        for child in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+            if isinstance(child, dict):
+                yield from nodes(child)
+
+    assert not [node for node in nodes(schema_of(UnitedRollout)["properties"]["status"]) if "default" in node]
+
+
+def test_the_page_describes_every_field_that_users_write():
+    """Only the target is named without a word about it."""
+    spec = schema_of(UnitedRollout)["properties"]["spec"]["properties"]
+    fields = {*spec, *spec["steps"]["items"]["properties"]} - {"steps"}
+    assert not [field for field in sorted(fields) if field not in PAGE]

@@ -1,0 +1,691 @@
+"""The stories of a rollout, each under the number that it has in the list of scenarios.
+
+Four, two and two pods in three clusters run v1; the steps are 1 pod, 50 % and 100 %. The names of the tests start with
+the number. Stories that need clusters or requests are told in tests/simulation/rollout.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.rollout.fleet import STEPS, canary
+from uniteddeployment_rollout import advance
+
+V2 = "v2"
+HALF = [{"replicas": "50%", "pause": {}}]
+
+
+def released(sizes=None, *, to="v2", **spec):
+    fleet, controller = canary(sizes, **spec)
+    fleet.release(to)
+    controller.settle()
+    return fleet, controller
+
+
+def at_half(**spec):
+    fleet, controller = released(**spec)
+    controller.approve()
+    assert fleet.updated() == {"a": 2, "b": 1, "c": 1}
+    return fleet, controller
+
+
+def test_01_the_first_step_updates_one_pod_of_all_and_waits_for_approval():
+    fleet, controller = released()
+    assert fleet.updated() == {"a": 1, "b": 0, "c": 0}
+    assert (controller.status.phase, controller.status.step, controller.status.steps) == ("Paused", 1, 3)
+
+
+def test_02_an_approval_leads_to_half_of_all_pods_and_never_to_more():
+    fleet, controller = released()
+    controller.give("1", "approve")
+    for _ in range(100):
+        controller.step()
+        fleet.tick()
+        assert sum(fleet.updated().values()) <= 4
+    assert fleet.partitions == {"a": 2, "b": 1, "c": 1}
+
+
+def test_03_after_the_last_step_the_new_revision_is_stable_and_the_next_template_is_held():
+    fleet, controller = at_half()
+    controller.approve()
+    assert fleet.current == fleet.template == controller.status.stable_revision == V2
+    assert controller.status.phase == "Healthy"
+    assert (fleet.default, fleet.partitions) == ("100%", {})
+    assert controller.status.history[0].outcome == "Completed"
+
+
+def test_04_a_timed_pause_starts_when_the_last_pod_of_the_step_is_ready():
+    fleet, controller = canary(steps=[{"replicas": 2, "pause": {"duration": "60s"}}, {"replicas": "100%"}])
+    fleet.release(V2)
+    fleet.bad.add(V2)
+    controller.settle()
+    controller.wait(50)
+    fleet.bad.clear()
+    controller.settle()
+    assert sum(fleet.updated().values()) == 2
+    controller.wait(59)
+    assert sum(fleet.updated().values()) == 2
+    assert controller.decide().requeue_after == pytest.approx(1)
+    controller.wait(1)
+    assert sum(fleet.updated().values()) == 8
+
+
+@pytest.mark.parametrize("dies", range(12))
+def test_05_a_controller_that_dies_between_two_writes_ends_in_the_same_state(dies):
+    fleet, controller = canary(steps=[{"replicas": "50%", "pause": {"duration": "60s"}}, {"replicas": "100%"}])
+    fleet.release(V2)
+    for number in range(40):
+        controller.step(dies_before_write=number == dies)
+        fleet.tick()
+    assert sum(fleet.updated().values()) == 4
+    controller.wait(60)
+    assert fleet.updated() == {"a": 4, "b": 2, "c": 2}
+    assert controller.worst <= 1
+
+
+def test_07_a_template_that_is_written_while_no_controller_runs_updates_nothing():
+    fleet, controller = canary()
+    fleet.release(V2)
+    while fleet.tick():
+        pass
+    assert sum(fleet.updated().values()) == 0
+    controller.settle()
+    assert sum(fleet.updated().values()) == 1
+
+
+def test_08_a_bad_image_stops_at_one_pod_and_the_message_names_subset_and_reason():
+    fleet, controller = canary(maxUnavailable=3)
+    fleet.bad.add(V2)
+    fleet.release(V2)
+    controller.settle()
+    assert fleet.updated() == {"a": 1, "b": 0, "c": 0}
+    assert "a: ImagePullBackOff" in controller.status.message
+    controller.wait(600)
+    assert controller.status.phase == "Degraded"
+    assert "a: ImagePullBackOff" in controller.status.message
+    assert fleet.updated() == {"a": 1, "b": 0, "c": 0}
+
+
+def test_09_a_crash_during_the_bake_time_starts_it_again():
+    fleet, controller = released(steps=[{"replicas": 1, "bake": "60s"}, {"replicas": "100%"}])
+    assert controller.status.step_state == "Baking"
+    controller.wait(40)
+    fleet.bad.add(V2)
+    fleet.pods["a"][-1].ready = False
+    controller.settle()
+    assert controller.status.step_state == "Updating"
+    controller.wait(30)
+    fleet.bad.clear()
+    controller.settle()
+    controller.wait(59)
+    assert sum(fleet.updated().values()) == 1
+    controller.wait(1)
+    assert sum(fleet.updated().values()) == 8
+
+
+def test_10_a_passed_deadline_holds_until_a_retry_or_until_the_pods_are_ready():
+    fleet, controller = canary(progressDeadline="5m")
+    fleet.bad.add(V2)
+    fleet.release(V2)
+    controller.settle()
+    assert controller.decide().requeue_after == 300
+    controller.wait(300)
+    assert controller.status.failure.reason == "ProgressDeadlineExceeded"
+    controller.give("1", "retry")
+    controller.settle()
+    assert controller.status.phase == "Progressing"
+    controller.wait(300)
+    assert controller.status.phase == "Degraded"
+    fleet.bad.clear()
+    controller.settle()
+    assert controller.status.phase == "Paused"
+
+
+def test_10_a_passed_deadline_rolls_back_if_that_is_the_policy():
+    fleet, controller = canary(onFailure="Rollback")
+    fleet.bad.add(V2)
+    fleet.release(V2)
+    controller.settle()
+    controller.wait(600)
+    assert fleet.template == "v1"
+    assert fleet.updated("v1") == {"a": 4, "b": 2, "c": 2}
+    assert controller.status.phase == "Healthy"
+    assert (controller.status.history[0].outcome, controller.status.history[0].reason) == (
+        "RolledBack",
+        "ProgressDeadlineExceeded",
+    )
+
+
+def test_11_an_abort_takes_all_pods_back_to_the_stable_revision():
+    fleet, controller = at_half()
+    controller.give("x", "abort")
+    controller.settle()
+    assert fleet.updated("v1") == {"a": 4, "b": 2, "c": 2}
+    assert controller.status.history[0].outcome == "RolledBack"
+    assert controller.status.phase == "Healthy"
+    assert (fleet.default, fleet.partitions) == ("100%", {})
+
+
+def test_11_a_revision_that_was_rolled_back_is_not_rolled_out_again_without_a_retry():
+    """A GitOps tool that writes it again must not start a loop."""
+    fleet, controller = at_half()
+    controller.give("x", "abort")
+    controller.settle()
+    fleet.release(V2)
+    controller.settle()
+    assert controller.status.phase == "Degraded"
+    assert sum(fleet.updated().values()) == 0
+    controller.give("y", "retry")
+    controller.settle()
+    assert sum(fleet.updated().values()) == 1
+
+
+@pytest.mark.parametrize("pause", ["spec", "command"])
+def test_13_a_rollback_works_while_the_rollout_is_paused(pause):
+    fleet, controller = at_half()
+    if pause == "spec":
+        controller.edit(paused=True)
+    else:
+        controller.give("p", "pause")
+    controller.settle()
+    controller.give("x", "abort")
+    controller.settle()
+    assert fleet.updated("v1") == {"a": 4, "b": 2, "c": 2}
+
+
+def test_14_the_stable_template_at_the_last_step_is_a_rollback_and_not_a_release():
+    fleet, controller = released(steps=[{"replicas": "100%", "pause": {}}])
+    fleet.current = "v1"  # nobody has approved it, so it is not stable for the rollout
+    fleet.release("v1")
+    controller.settle()
+    assert fleet.updated() == {"a": 4, "b": 2, "c": 2}
+    assert [run.outcome for run in controller.status.history] == ["RolledBack"]
+
+
+def test_14_the_stable_template_in_mid_run_is_a_rollback_without_steps():
+    fleet, controller = at_half()
+    fleet.release("v1")
+    controller.settle()
+    assert fleet.updated() == {"a": 4, "b": 2, "c": 2}
+    assert [run.outcome for run in controller.status.history] == ["RolledBack"]
+    assert controller.status.history[0].reason == "Reverted"
+
+
+@pytest.mark.parametrize(("back", "phase"), [("abort", "Degraded"), ("template", "Paused")])
+def test_14_a_new_template_that_comes_back_during_its_rollback_starts_again_at_step_1(back, phase):
+    """After an abort it waits for a retry: a GitOps tool may have written it again."""
+    fleet, controller = at_half()
+    fleet.lose("c")
+    if back == "abort":
+        controller.give("x", "abort")
+    else:
+        fleet.release("v1")
+    controller.settle()
+    assert controller.status.phase == "RollingBack"
+    fleet.find("c")
+    fleet.release(V2)
+    controller.settle()
+    assert (controller.status.phase, controller.status.step) == (phase, 1)
+    assert fleet.updated(V2) == {"a": 0, "b": 0, "c": 1}, "the pod that was left is the one of step 1"
+
+
+@pytest.mark.parametrize(("window", "updated"), [(0, 1), (1, 8)])
+def test_15_going_back_after_completion_takes_all_steps_and_none_within_the_window(window, updated):
+    fleet, controller = at_half(rollbackWindow=window)
+    controller.approve()
+    fleet.release("v1")
+    controller.settle()
+    assert sum(fleet.updated().values()) == updated
+    assert controller.worst == 1
+
+
+@pytest.mark.parametrize("ticks", [0, 20])
+def test_16_another_template_in_mid_run_starts_again_at_step_1_and_keeps_the_stable_revision(ticks):
+    fleet, controller = at_half()
+    fleet.release("v3")
+    for _ in range(ticks):
+        fleet.tick()  # the clusters may be faster than the rollout controller
+    controller.settle()
+    assert controller.status.stable_revision == "v1"
+    assert controller.status.update_revision == "v3"
+    assert controller.status.step == 1
+    assert [run.outcome for run in controller.status.history] == ["Superseded"]
+    assert sum(fleet.updated("v1").values()) == 4, "no stable pod was given up"
+
+
+def test_17_a_new_generation_without_a_new_revision_starts_no_run():
+    fleet, controller = canary()
+    fleet.changed()
+    controller.settle()
+    assert controller.status.phase == "Healthy"
+    assert controller.status.run_count == 0
+
+
+def test_18_edited_pauses_apply_to_the_present_run():
+    fleet, controller = released()
+    controller.edit(steps=[{"replicas": 1, "pause": {"duration": "60s"}}, *STEPS[1:]])
+    controller.settle()
+    assert controller.status.step == 1
+    controller.wait(60)
+    assert sum(fleet.updated().values()) == 4
+
+
+def test_19_steps_that_get_smaller_take_no_updated_pod_back():
+    fleet, controller = at_half()
+    controller.edit(steps=[{"replicas": 1}, {"replicas": 2, "pause": {}}, {"replicas": "100%"}])
+    controller.settle()
+    assert fleet.updated() == {"a": 2, "b": 1, "c": 1}
+    assert fleet.partitions == {"a": 2, "b": 1, "c": 1}
+    assert controller.status.step == 2
+
+
+def test_19_steps_that_are_removed_leave_the_run_at_the_last_one():
+    _, controller = at_half()
+    controller.edit(steps=[{"replicas": "60%", "pause": {}}, {"replicas": "100%", "pause": {}}])
+    controller.settle()
+    assert (controller.status.step, controller.status.steps) == (2, 2)
+
+
+def test_20_a_subset_that_grows_gets_its_share_of_the_new_total():
+    fleet, controller = at_half()
+    fleet.scale(a=8)
+    controller.settle()
+    assert sum(controller.status.subsets[i].target_replicas for i in range(3)) == 6
+    assert fleet.updated() == {"a": 4, "b": 1, "c": 1}
+    assert controller.status.updated_replicas == 6
+
+
+def test_21_a_subset_that_loses_its_canary_by_scaling_gets_it_back():
+    fleet, controller = at_half()
+    fleet.scale(a=2)
+    controller.settle()
+    assert sum(fleet.updated().values()) == 3, "half of six pods"
+    assert controller.status.phase == "Paused"
+    assert controller.status.step == 2
+
+
+def test_22_scaling_to_zero_and_back_keeps_the_stable_revision_and_the_step():
+    fleet, controller = at_half()
+    fleet.scale(a=0, b=0, c=0)
+    controller.settle()
+    assert (controller.status.stable_revision, controller.status.step) == ("v1", 2)
+    fleet.scale(a=4, b=2, c=2)
+    controller.settle()
+    assert sum(fleet.updated().values()) == 4
+    assert controller.status.step == 2
+
+
+def test_23_an_autoscaler_that_flaps_restarts_no_step_and_costs_one_write_per_size():
+    fleet, controller = canary({"a": 8}, steps=STEPS[1:], maxUnavailable=12)
+    fleet.release(V2)
+    controller.settle()
+    for _ in range(4):
+        for size in (12, 8):
+            before = len(controller.writes)
+            fleet.scale(a=size)
+            controller.settle()
+            assert fleet.updated()["a"] == size // 2
+            assert controller.status.step == 1
+            assert len(controller.writes) <= before + 1
+
+
+def test_24_a_subset_that_is_added_comes_up_at_the_stable_revision_and_joins():
+    fleet, controller = at_half()
+    fleet.sizes["d"], fleet.pods["d"] = 4, []
+    fleet.changed()
+    for _ in range(8):
+        fleet.tick()
+    assert fleet.updated()["d"] == 0
+    controller.settle()
+    assert sum(fleet.updated().values()) == 6
+    assert "d" in fleet.partitions
+
+
+def test_25_a_subset_that_is_removed_leaves_the_counts_and_the_run_goes_on():
+    fleet, controller = at_half()
+    del fleet.sizes["c"], fleet.pods["c"], fleet.partitions["c"]
+    fleet.changed()
+    controller.settle()
+    assert [row.name for row in controller.status.subsets] == ["a", "b"]
+    controller.approve()
+    assert controller.status.phase == "Healthy"
+
+
+def test_26_an_unreachable_cluster_holds_the_run_by_default():
+    fleet, controller = canary()
+    fleet.lose("b")
+    fleet.release(V2)
+    controller.settle()
+    assert sum(fleet.updated().values()) == 0
+    assert "subset b cannot be reached" in controller.status.message
+    fleet.find("b")
+    controller.settle()
+    assert sum(fleet.updated().values()) == 1
+
+
+def test_26_an_unreachable_cluster_is_skipped_if_the_policy_says_so_and_caught_up_later():
+    fleet, controller = canary(onUnreachable="Skip", maxUnavailable=3)
+    fleet.lose("b")
+    fleet.release(V2)
+    controller.settle()
+    controller.approve()
+    controller.approve()
+    assert fleet.updated() == {"a": 4, "b": 0, "c": 2}
+    assert controller.status.phase == "Progressing"
+    fleet.find("b")
+    controller.settle()
+    assert fleet.updated() == {"a": 4, "b": 2, "c": 2}
+    assert controller.status.phase == "Healthy"
+
+
+def test_26_pods_of_an_unreachable_cluster_use_up_the_budget():
+    fleet, controller = canary(onUnreachable="Skip", maxUnavailable=2)
+    fleet.lose("b")
+    fleet.release(V2)
+    controller.settle()
+    assert sum(fleet.updated().values()) == 0
+
+
+def test_27_a_cluster_that_is_lost_in_mid_step_and_comes_back_gets_no_step_twice():
+    fleet, controller = at_half()
+    controller.give("1", "approve")
+    controller.step()
+    fleet.tick()
+    fleet.lose("b")
+    controller.settle()
+    before = dict(fleet.partitions)
+    controller.wait(3600)
+    assert fleet.partitions == before
+    fleet.find("b")
+    controller.settle()
+    assert controller.status.phase == "Healthy"
+    assert controller.reasons().count("StepCompleted") == 2
+
+
+def test_28_a_stalled_subset_opens_no_other_cluster_and_refuses_an_approval():
+    wave = [{"wave": {"subsets": ["b"]}, "replicas": "100%", "pause": {}}, {"replicas": "100%"}]
+    fleet, controller = canary(steps=wave)
+    fleet.bad.add(V2)
+    fleet.release(V2)
+    fleet.states["b"] = "Stalled"
+    controller.settle()
+    assert controller.status.phase == "Degraded"
+    controller.give("1", "approve")
+    controller.settle()
+    assert controller.answer("1").result == "Refused"
+    assert (fleet.updated()["a"], fleet.updated()["c"]) == (0, 0)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_29_all_clusters_together_have_at_most_maxUnavailable_pods_down(most):  # noqa: N802  # the field's name
+    _, controller = released(steps=[{"replicas": "100%"}], maxUnavailable=most)
+    assert controller.status.phase == "Healthy"
+    assert controller.worst == most
+
+
+def test_29_a_percentage_is_rounded_down_and_at_least_one_pod():
+    for share, most in (("10%", 1), ("30%", 2), ("0%", 1)):
+        _, controller = released(steps=[{"replicas": "100%"}], maxUnavailable=share)
+        assert controller.worst == most
+
+
+def test_30_pods_that_are_down_for_another_reason_use_up_the_budget():
+    fleet, controller = canary()
+    fleet.pods["c"][0].ready = False
+    fleet.bad.add("v1")
+    fleet.release(V2)
+    controller.settle()
+    assert sum(fleet.updated().values()) == 0
+    fleet.bad.clear()
+    controller.settle()
+    assert sum(fleet.updated().values()) == 1
+
+
+def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it():
+    fleet, controller = at_half()
+    fleet.partitions["a"] = 0
+    fleet.partitions_by = "kubectl-edit"
+    fleet.changed()
+    controller.settle()
+    assert controller.status.phase == "Degraded"
+    assert "subset a was changed by kubectl-edit from 2 to 0" in controller.status.message
+    assert fleet.partitions == {"a": 0, "b": 1, "c": 1}, "it is not fought over"
+    assert fleet.updated()["a"] == 4
+    controller.give("1", "retry")
+    controller.settle()
+    assert controller.status.phase == "Paused"
+    assert fleet.updated() == {"a": 4, "b": 1, "c": 1}, "updated pods stay"
+
+
+def test_31_a_default_partition_that_somebody_changed_is_written_again():
+    fleet, controller = canary()
+    fleet.default = 0
+    fleet.changed()
+    controller.settle()
+    assert fleet.default == "100%"
+
+
+def test_34_nothing_is_decided_on_a_status_that_is_older_than_the_spec():
+    fleet, controller = at_half()
+    controller.give("1", "approve")
+    controller.step()
+    fleet.observed = fleet.generation - 1
+    decision = controller.decide()
+    assert decision.write is None
+    assert decision.status == controller.status
+
+
+def test_37_a_step_is_approved_once():
+    fleet, controller = released()
+    run = controller.status.run_id
+    controller.give("1", "approve", by="ann")
+    controller.give("2", "approve", by="bob")
+    controller.settle()
+    assert controller.status.step == 2
+    assert controller.answer("1").result == "Done"
+    assert controller.answer("2").message == "step 1 is approved already"
+    controller.give("3", "approve", run=run, step=1)
+    controller.settle()
+    assert controller.answer("3").message == "it is for step 1, and the present step is 2"
+    controller.give("4", "approve", run="v1.7")
+    controller.settle()
+    assert "the present run is v2.1" in controller.answer("4").message
+    assert controller.status.step == 2
+    assert sum(fleet.updated().values()) == 4
+
+
+def test_37_an_id_that_was_answered_is_not_carried_out_again():
+    _, controller = released()
+    controller.give("1", "approve")
+    controller.settle()
+    controller.give("1", "approve")
+    controller.settle()
+    assert controller.status.step == 2
+    assert controller.status.commands == {}
+    assert len(controller.status.answers) == 1
+
+
+def test_38_a_quarter_of_four_single_pods_is_one_pod():
+    fleet, _ = released(dict.fromkeys("abcd", 1), steps=[{"replicas": "25%", "pause": {}}])
+    assert sum(fleet.updated().values()) == 1
+
+
+def test_39_a_subset_without_pods_is_in_nobodys_way():
+    _, controller = released({"a": 4, "b": 0}, steps=[{"replicas": "100%"}])
+    assert controller.status.phase == "Healthy"
+
+
+def test_46_without_a_controller_a_canary_stays_as_it_is():
+    fleet, _ = at_half()
+    while fleet.tick():
+        pass
+    assert fleet.updated() == {"a": 2, "b": 1, "c": 1}
+    assert fleet.not_ready == 0
+
+
+def test_47_a_pod_that_comes_back_at_the_stable_revision_is_updated_again():
+    fleet, controller = at_half()
+    fleet.pods["a"][-1].revision = "v1"
+    controller.settle()
+    assert fleet.updated() == {"a": 2, "b": 1, "c": 1}
+    assert controller.status.step == 2
+
+
+def test_49_fifty_clusters_with_2000_pods_take_one_write_per_move_and_a_small_status():
+    fleet, controller = released({f"member-{i}": 40 for i in range(50)}, steps=HALF, maxUnavailable="25%")
+    assert len(controller.status.model_dump_json(by_alias=True, exclude_defaults=True)) < 100_000
+    assert sum(fleet.updated().values()) == 1000
+
+
+def test_49_a_decision_for_fifty_clusters_changes_nothing_when_nothing_changed():
+    fleet, controller = released({f"member-{i}": 40 for i in range(50)}, steps=HALF, maxUnavailable="25%")
+    before = len(controller.writes)
+    for _ in range(3):
+        controller.step()
+    assert len(controller.writes) == before
+    assert advance(controller.rollout, fleet.target(), controller.now).status == controller.status
+
+
+def test_a_target_that_is_not_there_stalls_the_rollout_until_it_is():
+    _, controller = canary()
+    decision = advance(controller.rollout, None, controller.now)
+    stalled = {condition.type: condition for condition in decision.status.conditions}["Stalled"]
+    assert (stalled.status, stalled.reason) == ("True", "TargetNotFound")
+
+
+def test_the_younger_of_two_rollouts_of_a_target_writes_nothing():
+    fleet, controller = canary()
+    fleet.release(V2)
+    decision = advance(controller.rollout, fleet.target(), controller.now, rival="older")
+    assert decision.write is None
+    assert "UnitedRollout older has the target" in decision.status.message
+
+
+def test_a_rollout_that_is_created_in_mid_canary_lowers_nothing_beyond_its_first_step():
+    fleet, controller = canary()
+    fleet.release(V2)
+    fleet.partitions = {"a": 2, "b": 2, "c": 2}
+    while fleet.tick():
+        pass
+    created = type(controller)(fleet)
+    assert fleet.updated() == {"a": 2, "b": 0, "c": 0}
+    assert (created.status.stable_revision, created.status.step) == ("v1", 1)
+
+
+def test_a_paused_target_holds_the_run():
+    fleet, controller = canary()
+    fleet.paused = True
+    fleet.release(V2)
+    controller.settle()
+    assert controller.status.phase == "Paused"
+    assert sum(fleet.updated().values()) == 0
+
+
+def test_a_promotion_updates_everything_within_the_budget():
+    fleet, controller = released()
+    controller.give("1", "promote")
+    controller.settle()
+    assert controller.status.phase == "Healthy"
+    assert controller.worst == 1
+    assert fleet.current == V2
+
+
+def test_a_skipped_step_waits_for_its_pods_and_for_nothing_else():
+    fleet, controller = released(steps=[{"replicas": 1, "bake": "1h", "pause": {}}, {"replicas": "50%", "pause": {}}])
+    controller.give("1", "skip")
+    controller.settle()
+    assert sum(fleet.updated().values()) == 4
+    assert controller.status.step == 2
+
+
+def test_undo_goes_back_to_the_stable_revision_before_the_present_one():
+    fleet, controller = at_half(rollbackWindow=1)
+    controller.approve()
+    controller.give("1", "undo")
+    controller.settle()
+    assert fleet.template == fleet.current == "v1"
+    assert controller.status.stable_revision == "v1"
+
+
+def test_undo_without_history_is_refused():
+    _, controller = canary()
+    controller.give("1", "undo")
+    controller.settle()
+    assert controller.answer("1").message == "there is no earlier stable revision in the history"
+
+
+def test_clusters_are_updated_one_after_the_other_where_a_step_says_so():
+    fleet, controller = canary(
+        steps=[{"replicas": "100%", "maxConcurrentClusters": 1}], maxUnavailable=8, distribution="LargestFirst"
+    )
+    fleet.release(V2)
+    opened = []
+    for _ in range(60):
+        controller.step()
+        fleet.tick()
+        open_ = [name for name, pods in fleet.pods.items() if any(not pod.ready for pod in pods)]
+        assert len(open_) <= 1
+        opened += [name for name in open_ if name not in opened]
+    assert opened == ["a", "b", "c"]
+    assert controller.status.phase == "Healthy"
+
+
+def test_one_pod_everywhere_then_one_cluster_then_the_rest():
+    steps = [
+        {"wave": {}, "replicas": 1, "pause": {}},
+        {"wave": {"subsets": ["b"]}, "replicas": "100%", "pause": {}},
+        {"replicas": "100%", "pause": {}},
+    ]
+    fleet, controller = released(steps=steps)
+    assert fleet.updated() == {"a": 1, "b": 1, "c": 1}
+    controller.approve()
+    assert fleet.updated() == {"a": 1, "b": 2, "c": 1}
+    controller.approve()
+    assert fleet.updated() == {"a": 4, "b": 2, "c": 2}
+
+
+def test_a_wave_of_an_unknown_subset_stalls_the_run_with_the_path_of_the_field():
+    fleet, controller = canary(steps=[{"wave": {"subsets": ["b", "x"]}, "replicas": 1}])
+    fleet.release(V2)
+    controller.settle()
+    assert controller.status.message == "spec.steps[0].wave.subsets[1]: the target has no subset x"
+    assert sum(fleet.updated().values()) == 0
+
+
+def test_steps_that_fall_stall_the_rollout_with_the_path_of_the_field():
+    _, controller = canary(steps=[{"replicas": "50%"}, {"replicas": "20%"}])
+    assert controller.status.message.startswith("spec.steps[1].replicas: must not be less than in an earlier step")
+
+
+def test_a_target_without_a_stable_revision_is_pending_and_its_templates_are_held():
+    fleet, controller = canary()
+    fleet.current = ""
+    fresh = type(controller).__new__(type(controller))
+    fresh.__dict__ |= controller.__dict__
+    fresh.rollout = controller.rollout.model_copy(update={"status": type(controller.status)()})
+    decision = advance(fresh.rollout, replace(fleet.target(), default_partition=0), controller.now)
+    assert decision.status.phase == "Pending"
+    assert decision.write is not None
+    assert decision.write.default == "100%"
+
+
+def test_pods_that_may_be_restarted_use_up_the_budget_before_their_cluster_restarts_them():
+    fleet, controller = canary(steps=[{"replicas": "100%"}], maxUnavailable=2)
+    fleet.release(V2)
+    for _ in range(10):
+        controller.step()
+    assert sum(fleet.sizes[name] - fleet.held(name) for name in fleet.sizes) == 2
+
+
+def test_the_deadline_is_measured_from_the_last_pod_that_became_ready():
+    fleet, controller = canary(steps=[{"replicas": 2, "pause": {}}], progressDeadline="5m", maxUnavailable=2)
+    fleet.bad.add(V2)
+    fleet.release(V2)
+    controller.settle()
+    controller.wait(200)
+    fleet.pods["a"][-1].ready = True
+    controller.settle()
+    controller.wait(200)
+    assert controller.status.phase == "Progressing"
+    controller.wait(100)
+    assert controller.status.phase == "Degraded"
