@@ -24,6 +24,8 @@ from uniteddeployment.planning.observed import (
     WorkloadStatus,
     tally,
 )
+from uniteddeployment.planning.plan import Plan
+from uniteddeployment.planning.stored import StoredStatus, read_status, to_document
 from uniteddeployment_api import names, parse_united_deployment
 
 NOW = "2026-01-01T00:00:00Z"
@@ -77,7 +79,11 @@ def application(document: Mapping[str, Any], *, uid: str = "uid-web", generation
     return Application(meta["namespace"], meta["name"], uid, generation, model, kind_of(model))
 
 
-def subject(app: Application, *, status: Mapping[str, Any] | None = None, guarded: bool = True) -> Subject:
+def subject(
+    app: Application, *, status: Mapping[str, Any] | StoredStatus | None = None, guarded: bool = True
+) -> Subject:
+    """A UnitedDeployment with a status, as JSON or as a plan gave it."""
+    document = to_document(status) if isinstance(status, StoredStatus) else copy.deepcopy(dict(status or {}))
     return Subject(
         namespace=app.namespace,
         name=app.name,
@@ -85,8 +91,15 @@ def subject(app: Application, *, status: Mapping[str, Any] | None = None, guarde
         generation=app.generation,
         app=app,
         finalizers=(names.FINALIZER,) if guarded else (),
-        status=copy.deepcopy(dict(status or {})),
+        status=read_status(document),
+        document=document,
     )
+
+
+def status_of(made: Plan) -> dict[str, Any]:
+    """The status that a plan gives, as it is written."""
+    assert made.status is not None
+    return to_document(made.status)
 
 
 def record(app: Application, number: int = 1) -> RevisionRecord:

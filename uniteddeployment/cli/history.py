@@ -47,7 +47,7 @@ async def read(client: Client, namespace: str, name: str) -> tuple[dict[str, Any
         raise CommandError(f"{error.message} (namespace {namespace})") from None
     selector = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}={names.label_value(name)}"
     kept = await client.list_all(CONTROLLERREVISIONS, Kept, namespace=namespace, label_selector=selector)
-    return obj, entries(obj.get("status") or {}, kept)
+    return obj, entries(tree.status_of(obj), kept)
 
 
 def pick(found: tuple[Entry, ...], revision: int) -> Entry:

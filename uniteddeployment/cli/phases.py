@@ -12,6 +12,7 @@ from msgspec import Struct
 from uniteddeployment.cli import samples
 from uniteddeployment.cli.fleet import NAMESPACE, Fleet
 from uniteddeployment.cli.get import Shown
+from uniteddeployment.cli.tree import status_of
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
@@ -19,6 +20,7 @@ from uniteddeployment.kube.credentials import from_values
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.resource import PODS
 from uniteddeployment.kube.transport import AiohttpTransport
+from uniteddeployment.planning.status import READY, RECONCILING
 from uniteddeployment_api import names
 from uniteddeployment_rollout import partitions
 
@@ -76,36 +78,32 @@ def story() -> tuple[Phase, ...]:
             "created",
             "8 replicas over three members: 50 %, 25 % and the rest",
             lambda _: None,
-            lambda obj: _status(obj).get("readyReplicas") == 8,
+            lambda obj: status_of(obj).ready_replicas == 8,
             {name: {"app:1": size} for name, size in sizes.items()},
         ),
         Phase(
             "half updated",
             f"a new image; partitions {', '.join(map(str, half.values()))} hold one half of each subset back",
             canary,
-            lambda obj: _status(obj).get("updatedReadyReplicas") == 4,
+            lambda obj: status_of(obj).updated_ready_replicas == 4,
             {name: {"app:1": half[name], "app:2": size - half[name]} for name, size in sizes.items()},
         ),
         Phase(
             "finished",
             "partitions 0: the other half follows",
             finish,
-            lambda obj: _status(obj).get("currentRevision") == _status(obj).get("updatedRevision"),
+            lambda obj: status_of(obj).current_revision == status_of(obj).updated_revision,
             {name: {"app:2": size} for name, size in sizes.items()},
         ),
     )
 
 
-def _status(obj: Mapping[str, Any]) -> Mapping[str, Any]:
-    status: Mapping[str, Any] = obj.get("status") or {}
-    return status
-
-
 def settled(obj: Mapping[str, Any]) -> bool:
     """Whether the controller has seen the object as it is and is done with it."""
-    conditions = {one["type"]: one["status"] for one in _status(obj).get("conditions", ())}
-    seen = _status(obj).get("observedGeneration") == obj["metadata"]["generation"]
-    return seen and conditions.get("Ready") == "True" and conditions.get("Reconciling") == "False"
+    status = status_of(obj)
+    conditions = {condition.type: condition.status for condition in status.conditions or ()}
+    seen = status.observed_generation == obj["metadata"]["generation"]
+    return seen and conditions.get(READY) == "True" and conditions.get(RECONCILING) == "False"
 
 
 class Stage:

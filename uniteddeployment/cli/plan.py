@@ -21,6 +21,7 @@ from uniteddeployment.planning.observed import HOST, Metadata, Reach
 from uniteddeployment.planning.observed import cluster_label as place
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.status import STALLED
+from uniteddeployment.planning.stored import NO_STATUS, to_document
 from uniteddeployment_api import (
     FieldError,
     InvalidObject,
@@ -166,9 +167,9 @@ def _troubles(result: Plan, refused: dict[str, str]) -> tuple[Trouble, ...]:
     known = {trouble.subset for trouble in found}
     found += [Trouble(subset, message) for subset, message in refused.items() if subset not in known]
     if not any(row.stalled for row in result.results):
-        conditions = (result.status or {}).get("conditions", ())
-        stalled = [one for one in conditions if one["type"] == STALLED and one["status"] == "True"]
-        found += [Trouble("", one["message"]) for one in stalled]
+        stalled = (result.status or NO_STATUS).condition(STALLED)
+        if stalled is not None and stalled.status == "True":
+            found.append(Trouble("", stalled.message))
     if result.missing:
         found.append(Trouble("", f"the revision {', '.join(sorted(result.missing))} cannot be read"))
     return tuple(found)
@@ -214,7 +215,7 @@ def _as_dict(planned: Planned) -> dict[str, Any]:
         ],
         "host": [{"do": verb(step), "why": step.why} for step in (*result.before, *result.host, *result.after)],
         "troubles": [{"subset": one.subset, "message": one.message} for one in planned.troubles],
-        "conditions": (result.status or {}).get("conditions", []),
+        "conditions": to_document(result.status or NO_STATUS).get("conditions", []),
     }
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from uniteddeployment.controller.objects import FullRevision, RevisionContent, RevisionMetadata, StoredRevision
 from uniteddeployment.planning.observed import RevisionData, RevisionRecord
+from uniteddeployment.planning.stored import StoredStatus, StoredSubset
 
 
 class Kept(Struct, rename="camel", frozen=True):
@@ -78,9 +79,9 @@ class Entry:
         }
 
 
-def entries(status: Mapping[str, Any], kept: Iterable[Kept]) -> tuple[Entry, ...]:
+def entries(status: StoredStatus, kept: Iterable[Kept]) -> tuple[Entry, ...]:
     """The revisions of an application with this status, the newest last."""
-    current, updated = status.get("currentRevision") or "", status.get("updatedRevision") or ""
+    current, updated = status.current_revision or "", status.updated_revision or ""
     found = [
         Entry(
             record,
@@ -94,24 +95,23 @@ def entries(status: Mapping[str, Any], kept: Iterable[Kept]) -> tuple[Entry, ...
     ]
     found.sort(key=lambda entry: entry.record.number)
     places: dict[str, list[Place]] = {}
-    for subset in status.get("subsetStatuses") or ():
+    for subset in status.subset_statuses or ():
         for entry, replicas, ready in _running(subset, found):
-            place = Place(subset["name"], subset.get("cluster", ""), replicas, ready)
+            place = Place(subset.name, subset.cluster, replicas, ready)
             places.setdefault(entry.record.name, []).append(place)
     return tuple(replace(entry, places=tuple(places.get(entry.record.name, ()))) for entry in found)
 
 
-def _running(subset: Mapping[str, Any], found: Sequence[Entry]) -> list[tuple[Entry, int, int]]:
+def _running(subset: StoredSubset, found: Sequence[Entry]) -> list[tuple[Entry, int, int]]:
     """Which revisions a subset's pods run, with how many there are and how many of them are ready."""
-    counted = subset.get("revisions")
-    if counted:
+    if subset.revisions:
         pairs = [
-            (_of_hash(subset["name"], one["revision"], found), one.get("replicas", 0), one.get("readyReplicas", 0))
-            for one in counted
+            (_of_hash(subset.name, count.revision, found), count.replicas, count.ready_replicas)
+            for count in subset.revisions
         ]
     else:
-        new, new_ready = subset.get("updatedReplicas", 0), subset.get("updatedReadyReplicas", 0)
-        old, old_ready = subset.get("observedReplicas", 0) - new, subset.get("readyReplicas", 0) - new_ready
+        new, new_ready = subset.updated_replicas, subset.updated_ready_replicas
+        old, old_ready = subset.observed_replicas - new, subset.ready_replicas - new_ready
         pairs = [
             (next((entry for entry in found if entry.current), None), old, old_ready),
             (next((entry for entry in found if entry.updated), None), new, new_ready),

@@ -8,6 +8,8 @@ from typing import Any
 from uniteddeployment.cli.layout import Cell, Column, Row, table
 from uniteddeployment.cli.terminal import Glyphs, Lines
 from uniteddeployment.planning.results import State
+from uniteddeployment.planning.status import READY
+from uniteddeployment.planning.stored import StoredStatus, StoredSubset, read_status
 
 _STYLES = {
     State.DELETING: "bright_blue",
@@ -35,27 +37,28 @@ _COLUMNS = (
 _WIDE = (Column("WORKLOAD"), Column("MESSAGE"))
 
 
-def condition(obj: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
-    """A condition of an object, or nothing."""
-    found: Sequence[Mapping[str, Any]] = (obj.get("status") or {}).get("conditions") or ()
-    return next((one for one in found if one.get("type") == type_), {})
+def status_of(obj: Mapping[str, Any]) -> StoredStatus:
+    """The status of an object."""
+    return read_status(obj.get("status"))
 
 
 def observed(obj: Mapping[str, Any]) -> bool:
-    """Whether the status is about the spec as it is now."""
-    generation = obj["metadata"].get("generation")
-    seen = (obj.get("status") or {}).get("observedGeneration")
-    return bool(seen == generation == condition(obj, "Ready").get("observedGeneration", seen))
+    """Return True if the status describes the present generation of the spec."""
+    status = status_of(obj)
+    seen, ready = status.observed_generation, status.condition(READY)
+    described = seen if ready is None or ready.observed_generation is None else ready.observed_generation
+    return bool(seen == obj["metadata"].get("generation") == described)
 
 
 def state(obj: Mapping[str, Any]) -> State:
     """How an application is: Progressing as long as the controller has not seen its spec as it is now."""
     if obj["metadata"].get("deletionTimestamp"):
         return State.DELETING
-    return _current(condition(obj, "Ready").get("reason"), seen=observed(obj))
+    ready = status_of(obj).condition(READY)
+    return _current(ready.reason if ready is not None else "", seen=observed(obj))
 
 
-def _current(word: str | None, *, seen: bool) -> State:
+def _current(word: str, *, seen: bool) -> State:
     """The stored word. One that is about another spec says nothing about this one."""
     return State(word) if seen and word in set(State) else State.PROGRESSING
 
@@ -79,45 +82,45 @@ class View:
         return table(columns, rows, None if self.wide else self.width)
 
     def _application(self, obj: Mapping[str, Any], now: datetime) -> list[Row]:
-        status, meta = obj.get("status") or {}, obj["metadata"]
-        word, seen, entries = state(obj), observed(obj), _entries(obj)
+        status, meta = status_of(obj), obj["metadata"]
+        word, seen, entries = state(obj), observed(obj), status.subset_statuses or ()
         desired = (obj.get("spec") or {}).get("replicas")
         if desired is None:
-            desired = sum(entry.get("replicas", 0) for entry in entries)
+            desired = sum(entry.replicas for entry in entries)
         told = message(obj)
         cells: dict[str, Cell | str] = {
             "NAMESPACE": meta.get("namespace", ""),
             "NAME": Cell(f"{self._icon(word)} {meta['name']}", _STYLES[word]),
             "DESIRED": str(desired),
-            "READY": str(status.get("readyReplicas", 0)),
-            "UPDATED": str(status.get("updatedReplicas", 0)),
+            "READY": str(status.ready_replicas or 0),
+            "UPDATED": str(status.updated_replicas or 0),
             "REVISION": self._revision(status),
             "STATUS": Cell(word, _STYLES[word]),
             "AGE": age(meta.get("creationTimestamp"), now),
             "MESSAGE": told,
         }
-        states = [_current(entry.get("state"), seen=seen) for entry in entries]
-        told_below = word in states and not status.get("unplacedReplicas") and seen
+        states = [_current(entry.state, seen=seen) for entry in entries]
+        told_below = word in states and not status.unplaced_replicas and seen
         shown = told and word not in _QUIET and not told_below and not self.wide
         rows = [Row(cells, (told,) if shown else (), "    ")]
         for index, (entry, word_) in enumerate(zip(entries, states, strict=True)):
             rows.append(self._subset(entry, word_, now, last=index == len(entries) - 1, seen=seen))
         return rows
 
-    def _subset(self, entry: Mapping[str, Any], word: State, now: datetime, *, last: bool, seen: bool) -> Row:
+    def _subset(self, entry: StoredSubset, word: State, now: datetime, *, last: bool, seen: bool) -> Row:
         glyphs = self.glyphs
-        told = entry.get("reason", "")
+        told = entry.reason
         cells: dict[str, Cell | str] = {
-            "NAME": Cell(f"{glyphs.last if last else glyphs.branch} {self._icon(word)} {entry['name']}", _STYLES[word]),
-            "CLUSTER": entry.get("cluster", "").rpartition("/")[2] or "(host)",
-            "DESIRED": str(entry.get("replicas", 0)),
-            "READY": str(entry.get("readyReplicas", 0)),
-            "UPDATED": str(entry.get("updatedReplicas", 0)),
-            "PARTITION": str(entry.get("partition", 0)),
-            "REVISION": entry.get("revision", ""),
+            "NAME": Cell(f"{glyphs.last if last else glyphs.branch} {self._icon(word)} {entry.name}", _STYLES[word]),
+            "CLUSTER": entry.cluster.rpartition("/")[2] or "(host)",
+            "DESIRED": str(entry.replicas),
+            "READY": str(entry.ready_replicas),
+            "UPDATED": str(entry.updated_replicas),
+            "PARTITION": str(entry.partition),
+            "REVISION": entry.revision,
             "STATUS": Cell(word, _STYLES[word]),
-            "AGE": age(entry.get("lastObservedTime"), now),
-            "WORKLOAD": entry.get("workload", ""),
+            "AGE": age(entry.last_observed_time, now),
+            "WORKLOAD": entry.workload,
             "MESSAGE": told,
         }
         shown = told and seen and word not in _QUIET and not self.wide
@@ -134,24 +137,21 @@ class View:
         }
         return icons.get(word, glyphs.busy)
 
-    def _revision(self, status: Mapping[str, Any]) -> str:
-        current = status.get("currentRevision", "").rpartition("-")[2]
-        updated = status.get("updatedRevision", "").rpartition("-")[2]
+    def _revision(self, status: StoredStatus) -> str:
+        current = (status.current_revision or "").rpartition("-")[2]
+        updated = (status.updated_revision or "").rpartition("-")[2]
         return updated if current in ("", updated) else f"{current} {self.glyphs.arrow} {updated}"
 
 
 def message(obj: Mapping[str, Any]) -> str:
     """What there is to say of the whole application."""
-    seen, generation = (obj.get("status") or {}).get("observedGeneration"), obj["metadata"].get("generation")
+    status, generation = status_of(obj), obj["metadata"].get("generation")
+    seen = status.observed_generation
     if not observed(obj) and not obj["metadata"].get("deletionTimestamp"):
         known = f"generation {seen}" if seen else "no generation"
         return f"the controller has not seen generation {generation} of the spec yet (it has seen {known})"
-    found: str = condition(obj, "Ready").get("message", "")
-    return found
-
-
-def _entries(obj: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return (obj.get("status") or {}).get("subsetStatuses") or ()
+    ready = status.condition(READY)
+    return ready.message if ready is not None else ""
 
 
 def age(stamp: str | None, now: datetime) -> str:

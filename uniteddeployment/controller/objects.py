@@ -11,6 +11,7 @@ from uniteddeployment.kube.resource import Resource
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.kinds import kind_of
 from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
+from uniteddeployment.planning.stored import read_status
 from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_deployment, validate_united_deployment
 
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
@@ -132,6 +133,7 @@ class Parser:
         if known is None:
             known = self._parsed[memo] = parse(stored)
         app, errors = known
+        document = _document(stored.status)
         return Subject(
             namespace=meta.namespace,
             name=meta.name,
@@ -144,15 +146,16 @@ class Parser:
             orphan=orphaning or ORPHAN_FINALIZER in meta.finalizers or names.ANNOTATION_ORPHAN in meta.annotations,
             keeps_workloads=_deletion_policy(stored) == names.ORPHAN_POLICY,
             annotations=meta.annotations,
-            status=_status(stored),
+            status=read_status(document),
+            document=document,
         )
 
 
-def _status(stored: Stored) -> dict[str, Any]:
-    """The status as it is stored; one that is no object is as good as none, and is replaced."""
+def _document(raw: Raw) -> dict[str, Any]:
+    """The status as JSON. A status that is no object counts as empty, and is replaced."""
     try:
-        return msgspec.json.decode(stored.status, type=dict[str, Any])
-    except msgspec.ValidationError:
+        return msgspec.json.decode(raw, type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError):
         return {}
 
 

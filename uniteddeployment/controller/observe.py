@@ -12,7 +12,6 @@ from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes import retire
 from uniteddeployment.planning.observed import (
-    HOST,
     MemberView,
     Observed,
     Reach,
@@ -115,10 +114,9 @@ class Observer:
     def _members(self, subject: Subject, unanswered: Iterable[str]) -> dict[str, MemberView]:
         """The clusters of the topology and of status, and those where something of it was seen or just sent."""
         label = (subject.namespace, names.label_value(subject.name))
-        wanted = set(unanswered) | {entry.get("cluster") or HOST for entry in subject.subset_statuses().values()}
+        wanted = set(unanswered) | {stored.cluster for stored in subject.status.workloads}
         if subject.app is not None:
             wanted |= {subject.app.cluster_of(subset) for subset in subject.app.subsets.values()}
-        wanted |= {entry["cluster"] for entry in subject.leftover_statuses()}
         wanted |= {member.name for member in self._fleet.members() if label in member.cache}
         views = {cluster: self._fleet.view(cluster, label) for cluster in wanted}
         named = {one.applied_through for view in views.values() for one in view.workloads}
@@ -144,7 +142,7 @@ class Observer:
         return MemberView(view.name, Reach.UNKNOWN, problem, view.last_contact, view.workloads, view.pods)
 
     def _templates(self, subject: Subject) -> dict[str, RevisionData]:
-        name = subject.status.get("currentRevision") or ""
+        name = subject.status.current_revision or ""
         if subject.app is not None and name == subject.app.revision_name:
             return {name: subject.app.revision_data}
         data = self.templates.get((subject.namespace, name))
@@ -162,13 +160,12 @@ class Observer:
 
 def _seed(subject: Subject, view: MemberView, memory: Memory) -> None:
     """Take over from status which generations the last process's writes got, once its workloads can be seen."""
-    for subset, entry in subject.subset_statuses().items():
-        kind = str(entry.get("workload") or "").partition("/")[0]
-        if subset in memory.seeded or (entry.get("cluster") or HOST) != view.name or kind in view.unread:
+    for name, stored in subject.status.subsets.items():
+        if name in memory.seeded or stored.cluster != view.name or stored.kind in view.unread:
             continue
-        memory.seeded.add(subset)
-        found = [one for one in retire.owned(subject, view) if (one.subset, one.kind) == (subset, kind)]
-        if sum(one.metadata.generation for one in found) == entry.get("observedGeneration", 0):
+        memory.seeded.add(name)
+        found = [one for one in retire.owned(subject, view) if (one.subset, one.kind) == (name, stored.kind)]
+        if sum(one.metadata.generation for one in found) == stored.observed_generation:
             for one in found:
                 memory.generations.setdefault(view.ref(one).key, one.metadata.generation)
 

@@ -1,7 +1,7 @@
 """Reports on a pass: status on the host if it differs, Events and metrics."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.events import changes
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.steps import Event
+from uniteddeployment.planning.stored import StoredStatus, differs, to_document
 from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)
@@ -73,7 +74,7 @@ class Reporter:
         What people and programs wait for (a new observed generation, a changed condition) waits only a moment, for
         writes to be answered. ``unanswered`` is when the last of those began, in the loop's time.
         """
-        if plan.status is None or plan.status == subject.status:
+        if plan.status is None or not differs(plan.status, subject.document):
             return 0.0
         due = 0.0 if unanswered is None else unanswered + ANSWER_SECONDS
         last = self._written.get(subject.uid)
@@ -84,14 +85,14 @@ class Reporter:
 
     async def status(self, subject: Subject, plan: Plan) -> bool:
         """Write the plan's status if it differs from what is stored; return whether nothing is left to write."""
-        if plan.status is None or plan.status == subject.status:
+        if plan.status is None or not differs(plan.status, subject.document):
             return True
         self._written[subject.uid] = asyncio.get_running_loop().time()
         try:
             stored = await self._client.merge_patch(
                 UNITED_DEPLOYMENTS,
                 subject.name,
-                {"metadata": {"uid": subject.uid}, "status": plan.status},
+                {"metadata": {"uid": subject.uid}, "status": to_document(plan.status)},
                 Stored,
                 namespace=subject.namespace,
                 subresource="status",
@@ -110,13 +111,12 @@ class Reporter:
         return True
 
 
-def _significant(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+def _significant(new: StoredStatus, old: StoredStatus) -> bool:
     """Whether more than counters and messages differ."""
-    if new.get("observedGeneration") != old.get("observedGeneration"):
-        return True
     return _state(new) != _state(old)
 
 
-def _state(status: Mapping[str, Any]) -> tuple[Any, ...]:
-    conditions = [(one["type"], one["status"]) for one in status.get("conditions") or ()]
-    return conditions, [(one["name"], one.get("replicas")) for one in status.get("subsetStatuses") or ()]
+def _state(status: StoredStatus) -> tuple[Any, ...]:
+    conditions = [(condition.type, condition.status) for condition in status.conditions or ()]
+    subsets = [(subset.name, subset.replicas) for subset in status.subset_statuses or ()]
+    return status.observed_generation, conditions, subsets

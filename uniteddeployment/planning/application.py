@@ -1,6 +1,6 @@
 """A UnitedDeployment as the planner reads it: its spec, parsed once per generation, its metadata and its status."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from uniteddeployment.planning import templates
 from uniteddeployment.planning.observed import HOST, RevisionData
 from uniteddeployment.planning.ownership import Owner
+from uniteddeployment.planning.stored import NO_STATUS, StoredStatus
 from uniteddeployment_api import Subset, UnitedDeployment, names
 from uniteddeployment_api.errors import FieldError
 
@@ -173,8 +174,10 @@ class Subject:
     keeps_workloads: bool = False
     """Whether its spec asks for the same (spec.deletionPolicy)."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    status: Mapping[str, Any] = field(default_factory=dict)
-    """As it is stored."""
+    status: StoredStatus = NO_STATUS
+    """What its status says."""
+    document: Mapping[str, Any] = field(default_factory=dict)
+    """The same as JSON, whatever is in it: only to find out whether a status differs from it."""
 
     @property
     def guarded(self) -> bool:
@@ -200,11 +203,3 @@ class Subject:
     def owner(self) -> Owner:
         """The UnitedDeployment, as its workloads name it. While its spec cannot be read, only its own uid counts."""
         return self.app.owner if self.app is not None else Owner(self.key, self.uid)
-
-    def leftover_statuses(self) -> Sequence[Mapping[str, Any]]:
-        """What status has of workloads that are left over from an earlier topology."""
-        return self.status.get("leftovers") or ()
-
-    def subset_statuses(self) -> Mapping[str, Mapping[str, Any]]:
-        entries: Sequence[Mapping[str, Any]] = self.status.get("subsetStatuses") or ()
-        return {entry["name"]: entry for entry in entries}

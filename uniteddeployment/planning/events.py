@@ -1,65 +1,63 @@
-"""What of a plan people would want to know: its Events."""
+"""Events: what a user wants to know of a plan or of its writes, for ``kubectl describe``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from uniteddeployment.planning import status
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import cluster_label
-from uniteddeployment.planning.replicas import adaptive
+from uniteddeployment.planning.replicas.adaptive import SCHEDULABLE, stored_condition
 from uniteddeployment.planning.results import State, SubsetResult
 from uniteddeployment.planning.steps import Event, MemberStep
 
-_TOLD = 10
+_MOST_CHANGES = 10
 """How many changes one Event lists."""
 
 
 def changes(done: Sequence[MemberStep]) -> tuple[Event, ...]:
-    """The Event that says what was changed in members; none if nothing was."""
+    """The Event that lists the changes made in members; none if there were none."""
     if not done:
         return ()
-    said = "; ".join(f"{cluster_label(step.cluster)}: {step.kind} {step.name}: {step.why}" for step in done[:_TOLD])
-    more = f"; and {len(done) - _TOLD} more" if len(done) > _TOLD else ""
-    return (Event("Normal", "Reconciled", said + more),)
+    listed = [f"{cluster_label(step.cluster)}: {step.kind} {step.name}: {step.why}" for step in done[:_MOST_CHANGES]]
+    more = f"; and {len(done) - _MOST_CHANGES} more" if len(done) > _MOST_CHANGES else ""
+    return (Event("Normal", "Reconciled", "; ".join(listed) + more),)
 
 
 def build_events(
-    subject: Subject, results: tuple[SubsetResult, ...], *, unplaced: int, why_unplaced: str, current: str
+    subject: Subject, results: Sequence[SubsetResult], *, unplaced: int, why_unplaced: str, current: str
 ) -> tuple[Event, ...]:
-    """What is not in status yet: subsets that need somebody to act, replicas without a place, the end of a rollout."""
-    events = [*_stalls(subject, results), *_turns(subject, results)]
-    stored = {one["type"]: one["status"] for one in subject.status.get("conditions") or ()}
-    told = stored.get(status.STALLED) == "True" and subject.status.get("unplacedReplicas") == unplaced
-    if why_unplaced and not told:
+    """Events for what the stored status does not say yet.
+
+    These are subsets that need a user to act, subsets that take no more pods or do again, replicas without a place,
+    and the end of a rollout.
+    """
+    events = [*_stalled(subject, results), *_schedulable(subject, results)]
+    stored = subject.status
+    stalled = stored.condition(status.STALLED)
+    known = stalled is not None and stalled.status == "True" and stored.unplaced_replicas == unplaced
+    if why_unplaced and not known:
         events.append(Event("Warning", "Blocked", status.misplaced(results, unplaced, why_unplaced)))
-    if current and current != subject.status.get("currentRevision"):
+    if current and current != stored.current_revision:
         events.append(Event("Normal", "RolloutCompleted", f"every pod is ready at {current}"))
     return tuple(events)
 
 
-def _stalls(subject: Subject, results: tuple[SubsetResult, ...]) -> list[Event]:
-    """A warning for each subset that is Stalled, unless status says so already."""
-    entries = subject.subset_statuses()
-    told = {name: entry.get("reason") for name, entry in entries.items() if entry.get("state") == State.STALLED}
-    return [
-        Event("Warning", "SubsetStalled", f"{result.name}: {result.message}")
-        for result in results
-        if result.stalled and told.get(result.name) != result.message
-    ]
+def _stalled(subject: Subject, results: Sequence[SubsetResult]) -> Iterator[Event]:
+    """A warning for each subset that is Stalled for a reason that the status does not show."""
+    for result in results:
+        stored = subject.status.subset(result.name)
+        known = stored.state == State.STALLED and stored.reason == result.message
+        if result.stalled and not known:
+            yield Event("Warning", "SubsetStalled", f"{result.name}: {result.message}")
 
 
-def _turns(subject: Subject, results: tuple[SubsetResult, ...]) -> list[Event]:
-    """Subsets that have turned unschedulable, or schedulable again."""
-    entries = subject.subset_statuses()
-    turned = [
-        (result.name, condition)
-        for result in results
-        for condition in result.conditions
-        if condition["type"] == adaptive.SCHEDULABLE
-        and condition["status"] != adaptive.schedulable_condition(entries.get(result.name, {})).get("status", "True")
-    ]
-    return [
-        Event("Warning", condition["reason"], f"{name}: {condition['message']}")
-        if condition["status"] == "False"
-        else Event("Normal", condition["reason"], f"{name} takes pods again")
-        for name, condition in turned
-    ]
+def _schedulable(subject: Subject, results: Sequence[SubsetResult]) -> Iterator[Event]:
+    """An Event for each subset that has become unschedulable, or schedulable again."""
+    for result in results:
+        before = stored_condition(subject.status.subset(result.name)).status
+        for condition in result.conditions:
+            if condition.type != SCHEDULABLE or condition.status == before:
+                continue
+            if condition.status == "False":
+                yield Event("Warning", condition.reason, f"{result.name}: {condition.message}")
+            else:
+                yield Event("Normal", condition.reason, f"{result.name} takes pods again")

@@ -6,7 +6,6 @@ of replicas, partitions, each subset by its kind, leftover workloads, status.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from uniteddeployment.planning import status
 from uniteddeployment.planning.application import Application, Subject
@@ -30,6 +29,7 @@ from uniteddeployment.planning.steps import (
     NoteOrphaning,
     RemoveFinalizer,
 )
+from uniteddeployment.planning.stored import StoredStatus
 from uniteddeployment.planning.subset import PlanContext, plan_subset
 from uniteddeployment.text import shortened
 
@@ -51,7 +51,7 @@ class Plan:
     members: Mapping[str, tuple[MemberStep, ...]] = field(default_factory=dict)
     host: tuple[HostStep, ...] = ()
     after: tuple[HostStep, ...] = ()
-    status: Mapping[str, Any] | None = None
+    status: StoredStatus | None = None
     """The whole new status; None when the object is about to be removed."""
     events: tuple[Event, ...] = ()
     results: tuple[SubsetResult, ...] = ()
@@ -138,7 +138,7 @@ def _unanswered(observed: Observed) -> str:
 
 def _finalizer(subject: Subject, observed: Observed, *, writing: bool) -> tuple[HostStep, ...]:
     """Keep our finalizer on an object that has, or is about to get, workloads; a user who removes it may delete it."""
-    had = any(entry.get("workload") for entry in (*subject.subset_statuses().values(), *subject.leftover_statuses()))
+    had = any(one.workload for one in subject.status.workloads)
     if subject.guarded or not (writing or had or any_left(subject, observed)):
         return ()
     return (AddFinalizer(),)
@@ -176,7 +176,7 @@ def assemble(inputs: PlanContext, planned: list[Planned]) -> Plan:
             current=current,
             updated=revisions.updated,
             now=observed.now,
-            leftovers=[one.entry() for one in left.found[:_MOST_LEFTOVERS]],
+            leftovers=[one.stored() for one in left.workloads[:_MOST_LEFTOVERS]],
         ),
         events=build_events(
             subject, results, unplaced=divided.unplaced, why_unplaced=divided.why_unplaced, current=current
@@ -218,5 +218,4 @@ def _current(subject: Subject, revisions: Revisions, results: tuple[SubsetResult
         and result.counts.updated_ready >= result.replicas - result.covered
         for result in results
     )
-    stored: str = subject.status.get("currentRevision") or ""
-    return revisions.updated if complete else stored
+    return revisions.updated if complete else subject.status.current_revision or ""

@@ -1,11 +1,11 @@
 """The result of planning one subset: its numbers, its state, and what people should know of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.stored import RevisionCount, StoredCondition
 from uniteddeployment.text import shortened
 
 LONGEST_MESSAGE = 1024
@@ -79,15 +79,15 @@ class SubsetResult:
     """Why it has this number of replicas."""
     stalled: bool = False
     generation: int = 0
-    revisions: tuple[tuple[str, int, int], ...] = ()
-    """(revision, pods, ready pods) of each revision that has pods."""
+    revisions: tuple[RevisionCount, ...] = ()
+    """The pods of each revision that has any."""
     last_observed: str | None = None
     ordinals_start: int | None = None
     reserved: int = 0
     """How many of the replicas wait for a node, to have stand-ins."""
     covered: int = 0
     """How many of those do have stand-ins."""
-    conditions: tuple[Mapping[str, Any], ...] = ()
+    conditions: tuple[StoredCondition, ...] = ()
     paused: bool = False
 
     def __post_init__(self) -> None:

@@ -42,7 +42,7 @@ class Revisions:
 def plan_revisions(subject: Subject, app: Application, observed: Observed) -> Revisions:
     """Where the application stands, and the writes that keep its history."""
     name = app.revision_name
-    current_name = subject.status.get("currentRevision") or ""
+    current_name = subject.status.current_revision or ""
     records = {one.name: one for one in observed.revisions}
     steps: list[HostStep] = [*_keep(subject, app, observed, records.get(name))]
     steps += [OwnRevision(one.name) for one in observed.revisions if not one.owned]

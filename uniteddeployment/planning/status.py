@@ -1,16 +1,24 @@
-"""The status of a UnitedDeployment: built whole each time, so that comparing it with what is stored decides the write.
+"""The status of a UnitedDeployment. It is built whole each time, and written if it differs from what is stored.
 
 Conditions follow kstatus: ``Ready`` says whether the application is as asked for, ``Reconciling`` whether it is on the
-way, ``Stalled`` whether somebody has to do something. Unknown is neither True nor False (I8).
+way there, ``Stalled`` whether a user has to act. Unknown is neither True nor False (I8).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec.structs import replace
 
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.results import State, SubsetResult, first
+from uniteddeployment.planning.stored import (
+    RevisionCount,
+    StoredCondition,
+    StoredLeftover,
+    StoredStatus,
+    StoredSubset,
+)
 from uniteddeployment.text import shortened
 from uniteddeployment_api.selectors import selector_text
 from uniteddeployment_api.v1alpha1.meta import INT32_MAX
@@ -18,13 +26,13 @@ from uniteddeployment_api.v1alpha1.meta import INT32_MAX
 LONGEST_CONDITION = 4096
 """Characters of the message of a condition."""
 MOST_REVISIONS = 16
-"""How many revisions are shown of a subset, those with the most pods."""
+"""How many revisions of a subset are listed: those with the most pods."""
 READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition before it is dated."""
+    """A condition of the application, without the time of its last transition."""
 
     type: str
     status: str
@@ -42,56 +50,52 @@ def build(
     current: str,
     updated: str,
     now: str,
-    leftovers: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
+    leftovers: Sequence[StoredLeftover] = (),
+) -> StoredStatus:
     """The whole status."""
-    # The status is merged into what is stored, so a list that is there has to be written to become empty.
-    optional = {"leftovers": list(leftovers)} if leftovers or "leftovers" in subject.status else {}
-    return {
-        "observedGeneration": subject.generation,
-        # An autoscaler divides the load by these: pods that only wait, while others stand in for them, are not counted.
-        "replicas": _total(max(0, result.counts.observed - result.covered) for result in results),
-        "readyReplicas": _total(result.counts.ready for result in results),
-        "updatedReplicas": _total(result.counts.updated for result in results),
-        "updatedReadyReplicas": _total(result.counts.updated_ready for result in results),
-        "unplacedReplicas": unplaced,
-        "currentRevision": current,
-        "updatedRevision": updated,
-        "labelSelector": selector_text(app.model.spec.selector),
-        "conditions": dated(subject, conditions, now),
-        "subsetStatuses": [_subset(result) for result in results],
-        **optional,
-    }
+    return StoredStatus(
+        observed_generation=subject.generation,
+        # An autoscaler divides the load by this number, so pods that only wait while others stand in do not count.
+        replicas=_total(max(0, result.counts.observed - result.covered) for result in results),
+        ready_replicas=_total(result.counts.ready for result in results),
+        updated_replicas=_total(result.counts.updated for result in results),
+        updated_ready_replicas=_total(result.counts.updated_ready for result in results),
+        unplaced_replicas=unplaced,
+        current_revision=current,
+        updated_revision=updated,
+        label_selector=selector_text(app.model.spec.selector),
+        conditions=dated(subject, conditions, now),
+        subset_statuses=tuple(_subset(result) for result in results),
+        # The status is merged into what is stored, so a list that is stored has to be written to become empty.
+        leftovers=tuple(leftovers) if leftovers or subject.status.leftovers is not None else None,
+    )
 
 
-def with_conditions(subject: Subject, conditions: Sequence[Condition], now: str) -> dict[str, Any]:
-    """The stored status with only its conditions, and the generation that they were observed at, changed."""
-    entries = dated(subject, conditions, now)
-    return {**subject.status, "observedGeneration": subject.generation, "conditions": entries}
+def with_conditions(subject: Subject, conditions: Sequence[Condition], now: str) -> StoredStatus:
+    """The stored status with only its conditions, and the generation that they describe, changed."""
+    return replace(subject.status, observed_generation=subject.generation, conditions=dated(subject, conditions, now))
 
 
-def dated(subject: Subject, conditions: Sequence[Condition], now: str) -> list[dict[str, Any]]:
+def dated(subject: Subject, conditions: Sequence[Condition], now: str) -> tuple[StoredCondition, ...]:
     """Conditions with their transition times: the stored time as long as the status is the same, else ``now``."""
-    stored: dict[str, Mapping[str, Any]] = {one["type"]: one for one in subject.status.get("conditions") or ()}
-    entries = []
-    for condition in conditions:
-        before = stored.get(condition.type) or {}
-        same = before.get("status") == condition.status
-        entries.append(
-            {
-                "type": condition.type,
-                "status": condition.status,
-                "observedGeneration": subject.generation,
-                "lastTransitionTime": before.get("lastTransitionTime") if same else now,
-                "reason": condition.reason,
-                "message": shortened(condition.message, LONGEST_CONDITION),
-            }
-        )
-    return entries
+    return tuple(_dated(subject, condition, now) for condition in conditions)
+
+
+def _dated(subject: Subject, condition: Condition, now: str) -> StoredCondition:
+    before = subject.status.condition(condition.type)
+    since = before.last_transition_time if before is not None and before.status == condition.status else None
+    return StoredCondition(
+        condition.type,
+        condition.status,
+        subject.generation,
+        since or now,
+        condition.reason,
+        shortened(condition.message, LONGEST_CONDITION),
+    )
 
 
 def _total(counts: Iterable[int]) -> int:
-    """A sum that the schema takes: members say what they like, and one field out of range loses the whole status."""
+    """A sum within the range of the schema: members may report anything, and one bad field loses the whole status."""
     return min(sum(counts), INT32_MAX)
 
 
@@ -183,33 +187,29 @@ def deletion_conditions(waiting: str) -> tuple[Condition, ...]:
     )
 
 
-def _subset(result: SubsetResult) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "name": result.name,
-        "cluster": result.cluster,
-        "state": result.state,
-        "workload": result.workload,
-        "replicas": result.replicas,
-        "observedReplicas": result.counts.observed,
-        "readyReplicas": result.counts.ready,
-        "updatedReplicas": result.counts.updated,
-        "updatedReadyReplicas": result.counts.updated_ready,
-        "partition": result.partition,
-        "revision": result.revision,
-        "reason": result.message,
-        "observedGeneration": result.generation,
-    }
-    if result.ordinals_start is not None:
-        entry["ordinalsStart"] = result.ordinals_start
-    if result.reserved:
-        entry["reservedReplicas"] = result.reserved
-    if result.conditions:
-        entry["conditions"] = list(result.conditions)
-    if result.revisions:
-        shown = sorted(sorted(result.revisions, key=lambda one: -one[1])[:MOST_REVISIONS])
-        entry["revisions"] = [
-            {"revision": revision, "replicas": replicas, "readyReplicas": ready} for revision, replicas, ready in shown
-        ]
-    if result.last_observed:
-        entry["lastObservedTime"] = result.last_observed
-    return entry
+def _subset(result: SubsetResult) -> StoredSubset:
+    shown = sorted(sorted(result.revisions, key=lambda count: -count.replicas)[:MOST_REVISIONS], key=_by_revision)
+    return StoredSubset(
+        name=result.name,
+        cluster=result.cluster,
+        state=result.state,
+        workload=result.workload,
+        replicas=result.replicas,
+        observed_replicas=result.counts.observed,
+        ready_replicas=result.counts.ready,
+        updated_replicas=result.counts.updated,
+        updated_ready_replicas=result.counts.updated_ready,
+        partition=result.partition,
+        revision=result.revision,
+        reason=result.message,
+        observed_generation=result.generation,
+        ordinals_start=result.ordinals_start,
+        reserved_replicas=result.reserved,
+        conditions=result.conditions,
+        revisions=tuple(shown),
+        last_observed_time=result.last_observed or None,
+    )
+
+
+def _by_revision(count: RevisionCount) -> str:
+    return count.revision

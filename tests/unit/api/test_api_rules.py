@@ -25,6 +25,7 @@ from uniteddeployment.controller.shell import refuse_united_deployment
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.stored import to_document
 from uniteddeployment_api import FieldError, InvalidObject, parse_united_deployment, validate_united_deployment
 from uniteddeployment_api.errors import FORMS
 from uniteddeployment_api.rules import RULES, rule
@@ -244,4 +245,4 @@ def conditions(obj: dict[str, Any]) -> dict[str, Any]:
     made = plan(subject, Observed(now="2026-01-01T00:00:00Z", members={}))
     assert not made.writes
     assert made.status is not None
-    return {entry["type"]: entry for entry in made.status["conditions"]}
+    return {entry["type"]: entry for entry in to_document(made.status)["conditions"]}

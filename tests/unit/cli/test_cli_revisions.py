@@ -9,6 +9,7 @@ from tests.support.planning import application, manifest
 from uniteddeployment.cli.revisions import Kept, Place, entries
 from uniteddeployment.cli.rollback import merge_diff, restored
 from uniteddeployment.controller.objects import RevisionContent, RevisionMetadata, revision_content
+from uniteddeployment.planning.stored import read_status
 from uniteddeployment_api import names
 
 
@@ -51,7 +52,7 @@ def test_revisions_are_shown_oldest_first_with_those_who_run_them():
             {"name": "b", "revisions": [{"revision": "unknown", "replicas": 1}]},
         ],
     }
-    first, second = entries(status, [kept(two, 2, "why"), kept(one, 1)])
+    first, second = entries(read_status(status), [kept(two, 2, "why"), kept(one, 1)])
     assert (first.record.number, first.markers, first.places) == (1, "current", (Place("a", "default/a", 3, 2),))
     assert (second.record.number, second.markers, second.places) == (2, "updated", (Place("a", "default/a", 1, 0),))
     assert second.record.cause == "why"
@@ -66,7 +67,7 @@ def test_without_counts_by_revision_the_counts_of_old_and_updated_pods_are_shown
         "updatedRevision": two.revision_name,
         "subsetStatuses": [{"name": "a", **counts}],
     }
-    first, second = entries(status, [kept(one, 1), kept(two, 2)])
+    first, second = entries(read_status(status), [kept(one, 1), kept(two, 2)])
     assert first.places == (Place("a", "", 3, 2),)
     assert second.places == (Place("a", "", 1, 1),)
 
@@ -81,14 +82,14 @@ def test_a_revision_that_differs_in_another_subset_only_is_shown_where_it_counts
         "updatedRevision": two.revision_name,
         "subsetStatuses": [{"name": "a", "revisions": [{"revision": one.template_hash, "replicas": 2}]}],
     }
-    first, second = entries(status, [kept(one, 1), kept(two, 2)])
+    first, second = entries(read_status(status), [kept(one, 1), kept(two, 2)])
     assert not first.places
     assert [place.subset for place in second.places] == ["a"]
 
 
 def test_what_is_none_of_the_applications_revisions_is_not_shown():
     strange = Kept(RevisionMetadata(name="web-5f7", labels={names.LABEL_NAME: "web"}), 1)
-    assert entries({}, [strange]) == ()
+    assert entries(read_status({}), [strange]) == ()
 
 
 def with_changes(image, patch=None, overrides=None):

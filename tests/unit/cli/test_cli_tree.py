@@ -65,7 +65,7 @@ def entry(name: str, state: str, reason: str = "50% of 8", **more: Any) -> dict[
 
 
 def web(*entries: dict[str, Any], reason: str, message: str = "", observed: int = 2, **status: Any) -> dict[str, Any]:
-    ready = {"type": "Ready", "reason": reason, "message": message, "observedGeneration": observed}
+    ready = {"type": "Ready", "status": "True", "reason": reason, "message": message, "observedGeneration": observed}
     return {
         "metadata": {"name": "web", "generation": 2, "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"replicas": 8},

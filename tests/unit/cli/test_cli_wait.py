@@ -13,7 +13,7 @@ from uniteddeployment.planning.results import State
 
 
 def shown(name: str, reason: str, *, generation: int = 1, message: str = "") -> Shown:
-    ready = {"type": "Ready", "reason": reason, "message": message, "observedGeneration": 1}
+    ready = {"type": "Ready", "status": "True", "reason": reason, "message": message, "observedGeneration": 1}
     status: dict[str, Any] = {"observedGeneration": 1, "conditions": [ready]}
     return Shown(Metadata(name=name, generation=generation), {}, status)
 

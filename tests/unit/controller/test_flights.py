@@ -14,6 +14,7 @@ from uniteddeployment.controller.observe import Memory
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import WorkloadRef
 from uniteddeployment.planning.steps import DeletePod
+from uniteddeployment.planning.stored import StoredStatus
 
 pytestmark = pytest.mark.looptime
 
@@ -149,7 +150,7 @@ async def test_what_was_planned_for_something_else_is_obsolete(edit: str) -> Non
     async with flying(sky):
         await sky.write("far")
         (flight,) = sky.flights.of(KEY).values()
-        sky.flights.supersede(replace(SUBJECT, status={"replicas": 3}, finalizers=()))
+        sky.flights.supersede(replace(SUBJECT, status=StoredStatus(replicas=3), finalizers=()))
         assert not flight.obsolete, "what we write ourselves changes nothing"
         sky.flights.supersede(replace(SUBJECT, **EDITS[edit]))  # type: ignore[arg-type]  # of several types
         assert flight.obsolete

@@ -17,6 +17,7 @@ from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import MemberView, Reach, Refusal, Workload, WorkloadRef
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Delete
+from uniteddeployment.planning.stored import NO_STATUS
 from uniteddeployment_api import names
 
 CLUSTER = "default/member-1"
@@ -140,7 +141,7 @@ def test_a_namesake_begins_with_no_memory() -> None:
     clusters = Clusters(make.view("member-1", found()))
     seen = observer(clusters)
     seen.observe(subject())
-    assert seen.observe(replace(subject(), uid="uid-next", status={})).generations == {}
+    assert seen.observe(replace(subject(), uid="uid-next", status=NO_STATUS)).generations == {}
 
 
 def test_the_clusters_looked_at_are_those_of_the_topology_of_status_and_where_something_was_seen() -> None:

@@ -55,7 +55,7 @@ def held() -> Subject:
     """An application whose new template is held back everywhere, so that its subsets start at the old one."""
     partitions = {"member-1": 4, "member-2": 2, "member-3": 2}
     app = make.application(make.manifest(image="app:2", partitions=partitions))
-    return replace(make.subject(app), status=SUBJECT.status)
+    return replace(make.subject(app), status=SUBJECT.status, document=SUBJECT.document)
 
 
 def planner(host: Host, observer: Looking) -> Planner:

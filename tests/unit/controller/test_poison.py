@@ -17,6 +17,7 @@ from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed, WorkloadRef
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import DeletePod
+from uniteddeployment.planning.stored import NO_STATUS
 
 
 def stored(spec: bytes, status: bytes = b"{}") -> Stored:
@@ -56,7 +57,8 @@ def test_a_spec_that_makes_reading_fail_is_told(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("status", [b"5", b"[]", b"null", b'"x"'])
 def test_a_status_that_is_no_object_is_as_good_as_none(status: bytes) -> None:
-    assert Parser().subject(stored(b"{}", status)).status == {}
+    subject = Parser().subject(stored(b"{}", status))
+    assert (subject.status, subject.document) == (NO_STATUS, {})
 
 
 def test_a_hundred_thousand_wrong_fields_are_told_by_the_first_of_them() -> None:
@@ -68,7 +70,9 @@ def test_a_hundred_thousand_wrong_fields_are_told_by_the_first_of_them() -> None
     subject = Subject("default", "web", "u", 1, app=None, errors=errors)
     made = plan(subject, Observed(now="2026-01-01T00:00:00Z", members={}))
     assert made.status is not None
-    (message,) = [one["message"] for one in made.status["conditions"] if one["type"] == "Stalled"]
+    stalled = made.status.condition("Stalled")
+    assert stalled is not None
+    message = stalled.message
     assert message.startswith("spec.field-0: unknown field; ")
     assert message.endswith("more")
     assert len(message) <= 4096

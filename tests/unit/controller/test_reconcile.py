@@ -17,14 +17,15 @@ from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.steps import AddFinalizer, Event
+from uniteddeployment.planning.stored import StoredStatus
 
 KEY = ("default", "web")
 STORED = Stored(
     Metadata(name="web", namespace="default", uid="uid-web", generation=1),
     spec=msgspec.Raw(msgspec.json.encode(make.manifest()["spec"])),
 )
-SETTLED = Plan(status={"ready": True})
-WRITING = Plan(before=(AddFinalizer(),), status={"ready": False})
+SETTLED = Plan(status=StoredStatus(ready_replicas=8))
+WRITING = Plan(before=(AddFinalizer(),), status=StoredStatus(ready_replicas=0))
 EVENT = Event("Normal", "Tested", "for the test")
 
 
@@ -40,7 +41,7 @@ class Stage:
         self.pause_seconds = 0.0
         self.written = True
         self.in_flight: dict[str, Any] = {}
-        self.statuses: list[Mapping[str, Any] | None] = []
+        self.statuses: list[StoredStatus | None] = []
         self.flights = self
         self.reconciler = Reconciler(
             host=self,  # type: ignore[arg-type]  # stand-ins
@@ -204,9 +205,10 @@ async def test_an_internal_error_becomes_a_condition_that_names_its_type() -> No
     await stage.reconciler.report_failure(KEY, "KeyError")
     (status,) = stage.statuses
     assert status is not None
-    stalled = next(one for one in status["conditions"] if one["type"] == "Stalled")
-    assert (stalled["status"], stalled["reason"]) == ("True", "InternalError")
-    assert "KeyError" in stalled["message"]
+    stalled = status.condition("Stalled")
+    assert stalled is not None
+    assert (stalled.status, stalled.reason) == ("True", "InternalError")
+    assert "KeyError" in stalled.message
 
 
 async def test_neither_the_end_nor_an_error_needs_an_object_that_is_gone() -> None:

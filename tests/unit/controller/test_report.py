@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support import planning as make
@@ -12,6 +13,7 @@ from uniteddeployment.controller.report import ANSWER_SECONDS, SHORTEST_PAUSE, S
 from uniteddeployment.kube import errors
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.stored import StoredStatus
 
 
 class Refusing:
@@ -78,9 +80,9 @@ class Keeping(Knowing):
 APP = make.application(make.manifest())
 WANTED = plan(make.subject(APP), make.observed())
 assert WANTED.status is not None
-COUNTED = {**WANTED.status, "readyReplicas": 3}
+COUNTED = msgspec.structs.replace(WANTED.status, ready_replicas=3)
 """Nothing but counters differ."""
-TURNED = {**WANTED.status, "observedGeneration": 0}
+TURNED = msgspec.structs.replace(WANTED.status, observed_generation=0)
 
 
 async def test_a_status_is_written_with_the_uid_and_its_answer_is_kept() -> None:
@@ -88,12 +90,12 @@ async def test_a_status_is_written_with_the_uid_and_its_answer_is_kept() -> None
     client, host = Accepting(), Keeping()
     reporter = Reporter(client, host)  # type: ignore[arg-type]  # stands for both
     assert await reporter.status(make.subject(APP), WANTED)
-    assert client.written == [{"metadata": {"uid": "uid-web"}, "status": WANTED.status}]
+    assert client.written == [{"metadata": {"uid": "uid-web"}, "status": make.status_of(WANTED)}]
     assert host.answers == ["status"]
 
 
 @pytest.mark.parametrize("stored", [WANTED.status, None])
-async def test_a_status_that_is_stored_already_or_is_not_known_is_not_written(stored: dict[str, Any] | None) -> None:
+async def test_a_status_that_is_stored_already_or_is_not_known_is_not_written(stored: StoredStatus | None) -> None:
     """I3"""
     client = Accepting()
     reporter = Reporter(client, Keeping())  # type: ignore[arg-type]  # stands for both
@@ -119,7 +121,7 @@ async def test_a_status_that_is_stored_already_or_is_not_known_is_not_written(st
     ],
 )
 async def test_counters_wait_a_little_and_everything_waits_a_moment_for_answers(
-    stored: dict[str, Any], since_writing: float | None, since_sending: float | None, expected: float
+    stored: StoredStatus, since_writing: float | None, since_sending: float | None, expected: float
 ) -> None:
     """A pause is none, or long enough for a clock to notice."""
     reporter = Reporter(Accepting(), Keeping())  # type: ignore[arg-type]  # stands for both

@@ -117,7 +117,7 @@ def test_a_second_workload_that_somebody_made_by_hand_is_neither_counted_nor_del
     seen = make.observed({"member-1": make.view("member-1", own, stranger, pods=pods)}, revisions=(make.record(app),))
     result = plan(make.subject(app), seen)
     assert not result.members
-    assert result.status["replicas"] == 2
+    assert make.status_of(result)["replicas"] == 2
 
 
 @pytest.mark.parametrize("kind", ORDINAL)
@@ -127,7 +127,7 @@ def test_on_delete_stays_on_delete(kind):
     document["spec"]["template"][kind]["spec"]["updateStrategy"] = {"type": "OnDelete"}
     assert {body["spec"]["updateStrategy"]["type"] for body in bodies(document).values()} == {"OnDelete"}
     assert not any("rollingUpdate" in body["spec"]["updateStrategy"] for body in bodies(document).values())
-    status = plan(make.subject(make.application(document)), make.observed()).status
+    status = make.status_of(plan(make.subject(make.application(document)), make.observed()))
     assert [one["partition"] for one in status["subsetStatuses"]] == [4, 2, 0]
 
 
@@ -167,7 +167,7 @@ def test_a_subset_is_counted_by_the_labels_of_its_pods(partition):
     app = make.application(make.manifest(shares={"member-1": {}}, replicas=3, partitions={"member-1": partition}))
     own = make.stateful_set(app, "member-1", replicas=3, partition=partition, ready=2)
     pods = make.pods(app, "member-1", ["old", app.revision_of("member-1"), app.revision_of("member-1")])
-    status = plan(make.subject(app), make.observed({"member-1": make.view("member-1", own, pods=pods)})).status
+    status = make.status_of(plan(make.subject(app), make.observed({"member-1": make.view("member-1", own, pods=pods)})))
     (entry,) = status["subsetStatuses"]
     counted = [entry[key] for key in ("replicas", "observedReplicas", "readyReplicas", "updatedReplicas", "partition")]
     assert counted == [3, 3, 2, 2, partition]
@@ -183,7 +183,7 @@ def test_on_delete_the_pods_say_how_many_are_updated(revisions):
     labels = [app.revision_of("member-1") if one == "new" else one for one in revisions]
     own = make.stateful_set(app, "member-1", replicas=3)
     pods = make.pods(app, "member-1", labels)
-    status = plan(make.subject(app), make.observed({"member-1": make.view("member-1", own, pods=pods)})).status
+    status = make.status_of(plan(make.subject(app), make.observed({"member-1": make.view("member-1", own, pods=pods)})))
     assert status["subsetStatuses"][0]["updatedReplicas"] == revisions.count("new")
     assert status["subsetStatuses"][0]["partition"] == 0
 
@@ -332,7 +332,7 @@ def test_whatever_is_written_is_refused_or_planned(kind, total, shares):
     }
     document = make.manifest(kind=kind, replicas=total, shares=subsets)
     if not problems(document):
-        status = plan(make.subject(make.application(document)), make.observed()).status
+        status = make.status_of(plan(make.subject(make.application(document)), make.observed()))
         placed = sum(entry["replicas"] for entry in status["subsetStatuses"])
         assert total is None or placed + status["unplacedReplicas"] == total
 

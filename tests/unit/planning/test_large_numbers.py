@@ -36,7 +36,7 @@ def canary(kind, replicas, **shares):
     if kind == "advancedStatefulSetTemplate":
         document["spec"]["template"][kind]["spec"]["reserveOrdinals"] = ["1-500000", 700000, "0-99999999999999"]
     app = make.application(document, generation=2)
-    status = plan(make.subject(old), make.observed(revisions=(make.record(old),))).status
+    status = make.status_of(plan(make.subject(old), make.observed(revisions=(make.record(old),))))
     status["currentRevision"] = old.revision_name
     found = make.stateful_set(app, "member-1", replicas=INT32_MAX, partition=0)
     if kind == "deploymentTemplate":

@@ -18,6 +18,7 @@ from uniteddeployment.planning.steps import (
     RemoveFinalizer,
     Scale,
 )
+from uniteddeployment.planning.stored import NO_STATUS
 from uniteddeployment_api import names
 
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
@@ -40,7 +41,7 @@ def test_a_new_application_is_made_in_every_member_and_its_template_kept_on_the_
     assert replicas(result) == {"member-1": 4, "member-2": 2, "member-3": 2}
     assert [type(step) for step in result.host] == [CreateRevision]
     assert all(isinstance(step, Apply) and step.create for steps in result.members.values() for step in steps)
-    assert conditions(result.status) == {"Ready": "False", "Reconciling": "True", "Stalled": "False"}
+    assert conditions(make.status_of(result)) == {"Ready": "False", "Reconciling": "True", "Stalled": "False"}
 
 
 def settled(kind="statefulSetTemplate", **changes):
@@ -55,7 +56,7 @@ def settled(kind="statefulSetTemplate", **changes):
             found, shown = make.deployment(app, name, app.revision_of(name), replicas=number), []
         views[name] = make.view(name, found, pods=shown)
     seen = make.observed(views, revisions=(make.record(app),))
-    status = plan(make.subject(app), seen).status
+    status = make.status_of(plan(make.subject(app), seen))
     return app, views, seen, status
 
 
@@ -65,7 +66,7 @@ def test_what_is_settled_costs_no_write(kind):
     app, _, seen, status = settled(kind)
     result = plan(make.subject(app, status=status), seen)
     assert not result.writes
-    assert result.status == status
+    assert make.status_of(result) == status
     assert conditions(status) == {"Ready": "True", "Reconciling": "False", "Stalled": "False"}
     assert status["currentRevision"] == status["updatedRevision"] == app.revision_name
     assert status["readyReplicas"] == status["updatedReadyReplicas"] == 8
@@ -90,8 +91,8 @@ def test_a_new_image_is_written_together_with_the_partition_that_holds_it():
         spec = steps[name].body["spec"]
         assert spec["updateStrategy"]["rollingUpdate"]["partition"] == held
         assert spec["template"]["spec"]["containers"][0]["image"] == "app:2"
-    assert result.status["currentRevision"] == app.revision_name
-    assert result.status["updatedRevision"] == new.revision_name
+    assert make.status_of(result)["currentRevision"] == app.revision_name
+    assert make.status_of(result)["updatedRevision"] == new.revision_name
 
 
 def test_a_subset_that_joins_in_mid_canary_starts_at_the_stable_revision():
@@ -126,11 +127,11 @@ def test_a_member_that_does_not_answer_keeps_its_last_counts_and_gets_no_writes(
     seen = make.observed({**views, "member-2": lost}, revisions=(make.record(app),))
     result = plan(make.subject(new, status=status), seen)
     assert "default/member-2" not in result.members
-    entry = next(one for one in result.status["subsetStatuses"] if one["name"] == "member-2")
+    entry = next(one for one in make.status_of(result)["subsetStatuses"] if one["name"] == "member-2")
     assert entry["readyReplicas"] == 2
     assert entry["lastObservedTime"] == make.NOW
-    assert conditions(result.status)["Ready"] == "Unknown"
-    assert result.status["currentRevision"] == app.revision_name
+    assert conditions(make.status_of(result))["Ready"] == "Unknown"
+    assert make.status_of(result)["currentRevision"] == app.revision_name
 
 
 def test_a_member_never_seen_since_the_start_shows_what_status_had():
@@ -140,7 +141,7 @@ def test_a_member_never_seen_since_the_start_shows_what_status_had():
     result = plan(
         make.subject(app, status=status), make.observed({**views, "member-2": unseen}, revisions=(make.record(app),))
     )
-    entry = next(one for one in result.status["subsetStatuses"] if one["name"] == "member-2")
+    entry = next(one for one in make.status_of(result)["subsetStatuses"] if one["name"] == "member-2")
     assert (entry["readyReplicas"], entry["workload"]) == (2, "StatefulSet/web-member-2")
     assert not result.members
 
@@ -151,7 +152,7 @@ def test_an_unknown_cluster_stalls_its_subset_and_nothing_else():
     seen = make.observed({"member-3": make.view("member-3", reach=Reach.UNKNOWN)})
     result = plan(make.subject(app), seen)
     assert set(result.members) == {"default/member-1", "default/member-2"}
-    assert conditions(result.status)["Stalled"] == "True"
+    assert conditions(make.status_of(result))["Stalled"] == "True"
 
 
 def test_scaling_alone_goes_through_the_scale_subresource():
@@ -239,7 +240,7 @@ def test_paused_changes_nothing_but_status():
     new = make.application(make.manifest(image="app:2", paused=True), generation=2)
     result = plan(make.subject(new, status=status), make.observed(views, revisions=(make.record(app),)))
     assert not result.writes
-    assert result.status["updatedRevision"] == new.revision_name
+    assert make.status_of(result)["updatedRevision"] == new.revision_name
 
 
 def test_a_workload_of_somebody_else_is_never_written_to():
@@ -262,5 +263,5 @@ def test_the_finalizer_comes_back_also_when_the_spec_cannot_be_read():
     guarded = make.subject(app, status={"subsetStatuses": [entry]})
     unreadable = replace(guarded, app=None, finalizers=())
     assert plan(unreadable, make.observed()).before == (AddFinalizer(),)
-    assert plan(replace(unreadable, status={}), make.observed()).before == ()
+    assert plan(replace(unreadable, status=NO_STATUS), make.observed()).before == ()
     assert plan(replace(guarded, app=None), make.observed()).before == ()

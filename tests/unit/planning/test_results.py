@@ -28,7 +28,7 @@ def shown(updated=None, ready=None, *, reach=None, **changes):
             views[name] = replace(views[name], reach=Reach.OFFLINE, detail="no answer")
     seen = make.observed(views, revisions=(make.record(old), make.record(app, 2)))
     before = {"currentRevision": old.revision_name, "updatedRevision": app.revision_name}
-    return plan(make.subject(app, status=before), seen).status
+    return make.status_of(plan(make.subject(app, status=before), seen))
 
 
 def words(status):
@@ -84,7 +84,7 @@ def test_the_reason_for_replicas_without_a_place_states_their_number_once():
 def test_a_spec_that_is_refused_is_stalled_and_the_condition_stalled_says_why():
     """I11"""
     subject = replace(make.subject(make.application(make.manifest())), app=None)
-    conditions = {one["type"]: one for one in plan(subject, make.observed()).status["conditions"]}
+    conditions = {one["type"]: one for one in make.status_of(plan(subject, make.observed()))["conditions"]}
     assert conditions["Ready"]["reason"] == "Stalled"
     assert conditions["Stalled"]["reason"] == "InvalidSpec"
 

@@ -25,7 +25,7 @@ def row(planned: Plan, name: str = "member-3") -> SubsetResult:
 
 def condition(planned: Plan, type_: str) -> dict[str, Any]:
     assert planned.status is not None
-    found: dict[str, Any] = next(one for one in planned.status["conditions"] if one["type"] == type_)
+    found: dict[str, Any] = next(one for one in make.status_of(planned)["conditions"] if one["type"] == type_)
     return found
 
 
@@ -57,7 +57,7 @@ def test_what_looks_complete_is_not_before_the_last_write_is_answered() -> None:
     assert condition(planned, "Ready")["status"] == "False"
     assert condition(planned, "Reconciling")["status"] == "True"
     assert planned.status is not None
-    assert planned.status["currentRevision"] == "", "no rollout is complete yet"
+    assert make.status_of(planned)["currentRevision"] == "", "no rollout is complete yet"
     answered = plan(make.subject(APP), dataclasses.replace(unanswered(**complete()), writing=frozenset()))
     assert condition(answered, "Ready")["status"] == "True"
 

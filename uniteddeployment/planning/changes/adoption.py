@@ -27,7 +27,7 @@ def claim(subject: Subject, app: Application, subset: Subset) -> Claim:
     """
     if subset.adopt is None:
         return NO_CLAIM
-    had = subject.subset_statuses().get(subset.name, {}).get("workload", "")
+    had = subject.status.subset(subset.name).workload
     if not had:
         return Claim(subset.adopt.name, existing=True)
     if had == f"{app.kind}/{subset.adopt.name}" and not app.workload_kind.per_revision:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.kinds import workload
@@ -20,6 +19,7 @@ from uniteddeployment.planning.observed import (
 from uniteddeployment.planning.observed.pods import summary
 from uniteddeployment.planning.results import Counts
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
+from uniteddeployment.planning.stored import RevisionCount, StoredCondition
 from uniteddeployment.planning.templates import HASH_LENGTH
 from uniteddeployment_api import Subset, names
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
@@ -76,7 +76,7 @@ class SubsetContext:
     """How many of those do have stand-ins, and so need not run."""
     now: str = ""
     """When the clusters were looked at."""
-    schedulable: Mapping[str, Any] | None = None
+    schedulable: StoredCondition | None = None
     """The condition that says whether the subset takes pods, with the strategy Adaptive."""
     lost: str = ""
     """Why the template of the stable revision cannot be had, if there was such a revision."""
@@ -144,7 +144,7 @@ class SubsetContext:
                 return found.metadata.name
         return "" if mine else self.claim.name
 
-    def by_revision(self, counts: Counts) -> tuple[tuple[str, int, int], ...]:
+    def by_revision(self, counts: Counts) -> tuple[RevisionCount, ...]:
         """Revision -> pods and ready pods. What was there before tells it by its status: its pods have no labels."""
         pods, stable = self.pods, self.stable
         shown = {revision: (count, pods.ready.get(revision, 0)) for revision, count in pods.living.items() if revision}
@@ -157,7 +157,7 @@ class SubsetContext:
             shown[self.target] = (counts.updated, counts.updated_ready)
             if stable is not None and stable != self.target:
                 shown[stable] = (counts.observed - counts.updated, counts.ready - counts.updated_ready)
-        return tuple((revision, *numbers) for revision, numbers in sorted(shown.items()) if numbers[0])
+        return tuple(RevisionCount(revision, *numbers) for revision, numbers in sorted(shown.items()) if numbers[0])
 
     def takes_over(self) -> "SubsetPlan | None":
         """The adoption of the workload that was there before, at the revision that the others run, if it is due."""

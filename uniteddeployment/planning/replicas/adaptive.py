@@ -1,21 +1,22 @@
-"""Adaptive scheduling: which subsets cannot run what they were given, and since when.
+"""Adaptive scheduling: which subsets cannot run the pods that they were assigned, and since when.
 
-A subset turns unschedulable when a pod of it had no node for ``rescheduleCriticalSeconds``. It then keeps what it runs
-and gets nothing more, until ``unschedulableDuration`` has passed and none of its pods waits. Only the scheduler's own
-word counts: a pod that is not ready, that is being replaced, or that a surge has brought on top moves nothing.
+A subset becomes unschedulable when one of its pods has had no node for ``rescheduleCriticalSeconds``. It then keeps the
+pods that it runs and gets no more, until ``unschedulableDuration`` has passed and none of its pods waits for a node.
+Only the scheduler's verdict counts: a pod that is not ready, that is being replaced, or that a surge has added moves
+nothing.
 
-There is no clock here. All times are the clusters' (when a condition turned), and the look that is planned from has
-its own; what cannot be seen again once it was acted on (that a subset is unschedulable, how many of its pods are
-reserved) is kept in the status of the subset.
+There is no clock here. All times come from the clusters (when a condition changed) and from the snapshot. What cannot
+be derived again after acting on it (that a subset is unschedulable, how many of its pods are reserved) is kept in the
+status of the subset.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import NO_PODS, MemberView, Observed, PodTally, Reach, cluster_label
 from uniteddeployment.planning.observed.values import since
+from uniteddeployment.planning.stored import NO_SUBSET, StoredCondition, StoredSubset
 from uniteddeployment_api import AdaptiveStrategy
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
 
@@ -24,22 +25,22 @@ SCHEDULABLE = "Schedulable"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """How pods with ordinals come."""
+class OrdinalOrder:
+    """The order in which pods with ordinals are created."""
 
     first: int = 0
     """The lowest ordinal."""
     one_by_one: bool = True
-    """Whether one is made only when all before it are ready."""
+    """Whether a pod is created only when all before it are ready."""
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Pods of what a subset was given that have no node."""
+class Unscheduled:
+    """Pods of a subset's assigned number that have no node."""
 
     pods: int
     removable: int
-    """How many pods scaling down would take away without touching one that has a node."""
+    """How many of them scaling down would remove without touching a pod that has a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +48,9 @@ class Standing:
     """Whether a subset takes pods."""
 
     given: int
-    """How many pods it was last given."""
+    """How many pods it was last assigned."""
     placed: int
-    """How many of them would stay if those that wait for a node now were taken away."""
+    """How many of them would stay if those that wait for a node now were removed."""
     schedulable: bool = True
     transition: str | None = None
     """When that last changed."""
@@ -63,82 +64,83 @@ class Standing:
     on_trial: bool = False
     """Nothing is wrong with it any more. It is schedulable again unless it is to grow: stand-ins stay until then."""
     requeue_after: int | None = None
-    """Seconds until this may be another answer although nothing has happened."""
+    """Seconds until this may change although nothing happens until then."""
 
-    def condition(self, replicas: int, now: str) -> Mapping[str, Any]:
-        """For status, when the subset is given so many pods."""
+    def condition(self, replicas: int, now: str) -> StoredCondition:
+        """The condition of the subset if it is assigned this number of pods."""
         if self.on_trial and replicas <= self.given:
-            return _condition(SCHEDULABLE, "True", now, "")
-        return _condition(self.reason, "True" if self.schedulable else "False", self.transition or now, self.message)
+            return StoredCondition(SCHEDULABLE, "True", None, now, SCHEDULABLE, "")
+        status = "True" if self.schedulable else "False"
+        return StoredCondition(SCHEDULABLE, status, None, self.transition or now, self.reason, self.message)
+
+
+def stored_condition(subset: StoredSubset) -> StoredCondition:
+    """The condition that a subset has in the status. A subset without one is schedulable."""
+    return subset.condition(SCHEDULABLE) or StoredCondition(SCHEDULABLE, "True")
 
 
 def standings(
     subject: Subject, app: Application, observed: Observed, given: Mapping[str, int]
 ) -> Mapping[str, Standing]:
-    """Subset -> its standing. Empty unless the strategy is Adaptive, or if the replicas are somebody else's."""
+    """Subset -> its standing. Empty unless the strategy is Adaptive, and if the replicas are left to others."""
     strategy = app.model.spec.topology.schedule_strategy
     if strategy.type != "Adaptive" or "spec.replicas" in subject.ignored:
         return {}
-    entries = subject.subset_statuses()
-    found = {}
+    known = subject.status.subsets
+    result = {}
     for name, subset in app.subsets.items():
         view = observed.members.get(app.cluster_of(subset)) or MemberView(app.cluster_of(subset), Reach.UNKNOWN)
         scheduling = _Scheduling(
-            where=cluster_label(view.name).removeprefix(f"{app.namespace}/"),
+            place=cluster_label(view.name).removeprefix(f"{app.namespace}/"),
             rules=strategy.adaptive,
             now=observed.now,
             given=given.get(name, 0),
             pods=view.pods.get(name, NO_PODS),
             order=_order(app, view, name),
-            entry=entries.get(name),
-            joins=name not in entries and bool(entries),
+            stored=known.get(name, NO_SUBSET),
+            joins=name not in known and bool(known),
         )
-        found[name] = scheduling.standing() if view.reach is Reach.READY else scheduling.last_standing()
-    return found
+        result[name] = scheduling.standing() if view.reach is Reach.READY else scheduling.last_standing()
+    return result
 
 
-def _order(app: Application, view: MemberView, subset: str) -> Order | None:
+def _order(app: Application, view: MemberView, subset: str) -> OrdinalOrder | None:
     if not any(field in ORDINAL_TEMPLATES for field in app.model.spec.template.given):
         return None
     one_by_one = app.workload_template["spec"].get("podManagementPolicy") != "Parallel"
-    first = min((found.first_ordinal for found in view.workloads if found.subset == subset), default=0)
-    return Order(first, one_by_one)
-
-
-def schedulable_condition(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The condition as a subset's status has it; empty if it has none."""
-    return next((one for one in entry.get("conditions") or () if one["type"] == SCHEDULABLE), {})
+    first = min((workload.first_ordinal for workload in view.workloads if workload.subset == subset), default=0)
+    return OrdinalOrder(first, one_by_one)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scheduling:
-    """All that decides about one subset."""
+    """Everything that decides about one subset."""
 
-    where: str
+    place: str
+    """The cluster, in messages."""
     rules: AdaptiveStrategy
     now: str
     given: int
     pods: PodTally
-    order: Order | None
+    order: OrdinalOrder | None
     """None for pods without ordinals."""
-    entry: Mapping[str, Any] | None
-    """The subset's status."""
+    stored: StoredSubset
     joins: bool
     """Whether it is new in an application that runs already."""
 
     def standing(self) -> Standing:
-        """What its pods say now."""
-        stored = schedulable_condition(self.entry or {})
-        marked = stored.get("status") == "False"
-        stuck = self._waiting(self.rules.reschedule_critical_seconds)
-        placed = self.given - self._waiting(0).removable
+        """The standing that follows from its pods now."""
+        stored = stored_condition(self.stored)
+        marked = stored.status == "False"
+        stuck = self._unscheduled(self.rules.reschedule_critical_seconds)
+        placed = self.given - self._unscheduled(0).removable
         reserved = self._reserved(stuck.pods)
         if not marked and not stuck.pods:
             if self.joins and self.rules.reserve_unschedulable_pods:
                 return self._newcomer(placed)
-            transition = stored.get("lastTransitionTime")
+            transition = stored.last_transition_time
             return Standing(given=self.given, placed=placed, transition=transition, requeue_after=self._next_critical())
-        lasting = self.rules.unschedulable_duration - since(stored.get("lastTransitionTime"), self.now)
+        lasting = self.rules.unschedulable_duration - since(stored.last_transition_time, self.now)
         over = marked and not stuck.pods and not reserved and lasting <= 0
         if over and not self.rules.reserve_unschedulable_pods:
             return Standing(given=self.given, placed=placed, transition=self.now, requeue_after=self._next_critical())
@@ -149,9 +151,9 @@ class _Scheduling:
             given=self.given,
             placed=placed,
             schedulable=False,
-            transition=stored.get("lastTransitionTime") if marked else self.now,
-            reason="Unschedulable" if stuck.pods else stored.get("reason", ""),
-            message=self._message(stuck.pods) if stuck.pods else stored.get("message", ""),
+            transition=stored.last_transition_time if marked else self.now,
+            reason="Unschedulable" if stuck.pods else stored.reason,
+            message=self._message(stuck.pods) if stuck.pods else stored.message,
             capacity=self.given - removable,
             may_grow=not reserved,
             reserved=reserved,
@@ -160,24 +162,24 @@ class _Scheduling:
         )
 
     def last_standing(self) -> Standing:
-        """Of a cluster that does not answer: what was known of it last. Nothing moves for that alone (I8)."""
-        stored = schedulable_condition(self.entry or {})
-        marked = stored.get("status") == "False"
+        """The last known standing, for a cluster that does not answer: nothing moves for that reason alone (I8)."""
+        stored = stored_condition(self.stored)
+        marked = stored.status == "False"
         reserved = min(self._reserved_before(), self.given)
         return Standing(
             given=self.given,
             placed=self.given,
             schedulable=not marked,
-            transition=stored.get("lastTransitionTime"),
-            reason=stored.get("reason") or SCHEDULABLE,
-            message=stored.get("message", ""),
+            transition=stored.last_transition_time,
+            reason=stored.reason or SCHEDULABLE,
+            message=stored.message,
             capacity=self.given - reserved if marked else None,
             may_grow=not reserved,
             reserved=reserved,
         )
 
     def _newcomer(self, placed: int) -> Standing:
-        """Of a subset that joins, the pods have to prove themselves before others are taken away for them (I7)."""
+        """The pods of a subset that joins have to become ready before others are removed for them (I7)."""
         return Standing(
             given=self.given,
             placed=placed,
@@ -189,23 +191,21 @@ class _Scheduling:
             requeue_after=self.rules.unschedulable_duration,
         )
 
-    def _waiting(self, critical: int) -> Waiting:
-        return waiting(self.pods, self.given, self.order, critical=critical, now=self.now)
+    def _unscheduled(self, critical: int) -> Unscheduled:
+        return unscheduled(self.pods, self.given, self.order, critical=critical, now=self.now)
 
     def _message(self, count: int) -> str:
         critical = self.rules.reschedule_critical_seconds
         begun = min(begun for _, begun in self.pods.unscheduled if since(begun, self.now) >= critical)
-        return f"{count} of {self.given} could not be scheduled in {self.where} since {begun[11:16]}"
+        return f"{count} of {self.given} could not be scheduled in {self.place} since {begun[11:16]}"
 
     def _reserved_before(self) -> int:
-        if not self.rules.reserve_unschedulable_pods:
-            return 0
-        return int((self.entry or {}).get("reservedReplicas", 0))
+        return self.stored.reserved_replicas if self.rules.reserve_unschedulable_pods else 0
 
     def _reserved(self, stuck: int) -> int:
-        """Those that wait, and those that did until they have been ready for long enough.
+        """The pods that wait for a node, and those that did until they have been ready for long enough.
 
-        Never more than were reserved before, unless more wait: pods of a subset with reserved ones that are being
+        Never more than were reserved before, unless more wait: the pods of a subset with reserved ones that are being
         updated are not ready either, and need no stand-ins for that.
         """
         if not self.rules.reserve_unschedulable_pods:
@@ -228,36 +228,45 @@ class _Scheduling:
         return min((time for time in left if time > 0), default=None)
 
 
-def _condition(reason: str, value: str, transition: str, message: str) -> Mapping[str, Any]:
-    return {
-        "type": SCHEDULABLE,
-        "status": value,
-        "lastTransitionTime": transition,
-        "reason": reason,
-        "message": message,
-    }
+def unscheduled(pods: PodTally, given: int, order: OrdinalOrder | None, *, critical: int, now: str) -> Unscheduled:
+    """The pods that have had no node for ``critical`` seconds, without those that exist beyond the assigned number.
 
+    Four pods without ordinals were assigned, a surge has added a fifth, and two have no node. One of those two may be
+    the surge:
 
-def waiting(pods: PodTally, given: int, order: Order | None, *, critical: int, now: str) -> Waiting:
-    """The pods that had no node for ``critical`` seconds, without those that are there on top of what was given."""
+    >>> pods = PodTally(living={"v2": 5}, unscheduled=((-1, "2026-01-01T00:00:00Z"), (-1, "2026-01-01T00:00:00Z")))
+    >>> unscheduled(pods, 4, None, critical=30, now="2026-01-01T00:01:00Z")
+    Unscheduled(pods=1, removable=1)
+    """
     stuck = [ordinal for ordinal, begun in pods.unscheduled if since(begun, now) >= critical]
     if order is not None:
-        return _waiting_in_order(sorted(pod.ordinal for pod in pods.pods)[:given], given, frozenset(stuck), order)
+        return in_order(sorted(pod.ordinal for pod in pods.pods)[:given], given, frozenset(stuck), order)
     surplus = max(0, sum(pods.living.values()) - given)
     count = min(max(0, len(stuck) - surplus), given)
-    return Waiting(count, count)
+    return Unscheduled(count, count)
 
 
-def _waiting_in_order(there: Sequence[int], given: int, stuck: frozenset[int], order: Order) -> Waiting:
-    """Pods go from the top, so one that waits below another that runs cannot be taken away.
+def in_order(existing: Sequence[int], given: int, stuck: frozenset[int], order: OrdinalOrder) -> Unscheduled:
+    """The same for pods with ordinals; ``existing`` is sorted.
 
-    Where they are made one after the other, those that are missing wait for the one that waits.
+    Scaling down removes the highest ordinals first, so a pod that waits below one that runs cannot be removed:
+
+    >>> in_order([0, 1, 2, 3], 4, frozenset({1, 3}), OrdinalOrder())
+    Unscheduled(pods=2, removable=1)
+
+    If pods are created one by one, the missing ones wait for the one that waits:
+
+    >>> in_order([0, 1], 4, frozenset({1}), OrdinalOrder())
+    Unscheduled(pods=3, removable=3)
+    >>> in_order([0, 1], 4, frozenset({1}), OrdinalOrder(one_by_one=False))
+    Unscheduled(pods=1, removable=0)
     """
-    count = sum(1 for ordinal in there if ordinal in stuck)
-    missing = given - len(there)
+    count = sum(1 for ordinal in existing if ordinal in stuck)
+    missing = given - len(existing)
     if not count or (missing and not order.one_by_one):
-        return Waiting(count, 0)
-    removable = min(missing, max(0, order.first + given - 1 - there[-1]))
+        return Unscheduled(count, 0)
+    removable = min(missing, max(0, order.first + given - 1 - existing[-1]))
     if removable == missing:
-        removable += next((place for place, ordinal in enumerate(reversed(there)) if ordinal not in stuck), len(there))
-    return Waiting(count + missing, removable)
+        top = enumerate(reversed(existing))
+        removable += next((place for place, ordinal in top if ordinal not in stuck), len(existing))
+    return Unscheduled(count + missing, removable)

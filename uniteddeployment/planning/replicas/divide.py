@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import Observed
@@ -19,6 +18,7 @@ from uniteddeployment.planning.replicas import (
 )
 from uniteddeployment.planning.replicas.adaptive import Standing
 from uniteddeployment.planning.replicas.ordinals import Range
+from uniteddeployment.planning.stored import StoredCondition
 from uniteddeployment_api import Subset
 from uniteddeployment_api.int_or_percent import held_back, scaled
 
@@ -35,7 +35,7 @@ class Division:
     """Subset -> how many of its replicas wait for a node, to have stand-ins; 0 if not named."""
     covered: Mapping[str, int] = field(default_factory=dict)
     """Subset -> how many of those do have stand-ins: where nobody else has room, some have none."""
-    conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    conditions: Mapping[str, StoredCondition] = field(default_factory=dict)
     """Subset -> whether it is schedulable, with the strategy Adaptive."""
     requeue_after: float | None = None
     """Seconds until the division may be another one although nothing has happened."""
@@ -155,16 +155,14 @@ def _persist_first(
     divided: Allocation,
     standings: Mapping[str, Standing],
     reserved: Mapping[str, int],
-    conditions: Mapping[str, Mapping[str, Any]],
+    conditions: Mapping[str, StoredCondition],
 ) -> bool:
-    entries = subject.subset_statuses()
-    if not entries or all(one.schedulable and one.placed == one.given for one in standings.values()):
+    if not subject.status.subsets or all(one.schedulable and one.placed == one.given for one in standings.values()):
         return False
     for one in divided.subsets if standings else ():
-        entry = entries.get(one.name, {})
-        stored = adaptive.schedulable_condition(entry).get("status", "True"), entry.get("replicas", 0)
-        wanted = conditions[one.name]["status"], one.replicas, reserved.get(one.name, 0)
-        if (*stored, entry.get("reservedReplicas", 0)) != wanted:
+        stored = subject.status.subset(one.name)
+        before = adaptive.stored_condition(stored).status, stored.replicas, stored.reserved_replicas
+        if before != (conditions[one.name].status, one.replicas, reserved.get(one.name, 0)):
             return True
     return False
 
@@ -177,7 +175,7 @@ def partition(app: Application, subset: str, replicas: int) -> int:
 
 def _current(subject: Subject, app: Application, observed: Observed) -> dict[str, int]:
     """What each subset was last given; where status does not say, what its workloads have."""
-    current = {name: entry.get("replicas", 0) for name, entry in subject.subset_statuses().items()}
+    current = {name: stored.replicas for name, stored in subject.status.subsets.items()}
     for subset in app.subsets.values():
         view = observed.members.get(app.cluster_of(subset))
         if subset.name not in current and view is not None:

@@ -54,12 +54,11 @@ def _size(app: Application, subset: Subset) -> int:
 
 def _kept(subject: Subject, app: Application, observed: Observed, sizes: Mapping[str, int]) -> dict[str, int]:
     """The starts that are in use: those that status has, else where the subset's workload begins if nobody is there."""
-    statuses = subject.subset_statuses()
     kept: dict[str, int] = {}
     for name, subset in app.subsets.items():
-        entry = statuses.get(name, {})
-        if entry.get("ordinalsStart") is not None and (entry.get("cluster") or "") == app.cluster_of(subset):
-            kept[name] = entry["ordinalsStart"]
+        stored = subject.status.subset(name)
+        if stored.ordinals_start is not None and stored.cluster == app.cluster_of(subset):
+            kept[name] = stored.ordinals_start
     spans = [(start, start + max(sizes[name], 1)) for name, start in kept.items()]
     for name, subset in app.subsets.items():
         view = observed.members.get(app.cluster_of(subset))
@@ -81,10 +80,10 @@ def _running(subject: Subject, app: Application, observed: Observed) -> Iterator
                 subset = app.subsets.get(found.subset)
                 in_place = subset is not None and app.cluster_of(subset) == view.name
                 yield found.subset if in_place else None, (found.first_ordinal, found.first_ordinal + count)
-    for name, entry in subject.subset_statuses().items():
+    for name, stored in subject.status.subsets.items():
         subset = app.subsets.get(name)
-        start, count = entry.get("ordinalsStart"), max(entry.get("replicas", 0), entry.get("observedReplicas", 0))
-        gone = subset is None or app.cluster_of(subset) != (entry.get("cluster") or "")
+        start, count = stored.ordinals_start, max(stored.replicas, stored.observed_replicas)
+        gone = subset is None or app.cluster_of(subset) != stored.cluster
         if start is not None and count and gone:
             yield None, (start, start + count)
 

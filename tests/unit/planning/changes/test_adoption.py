@@ -10,6 +10,7 @@ from uniteddeployment.planning.changes import adoption
 from uniteddeployment.planning.kinds import workload
 from uniteddeployment.planning.observed import WorkloadStatus
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.stored import RevisionCount
 from uniteddeployment_api import names
 
 
@@ -39,7 +40,7 @@ def test_the_first_write_looks_before_it_takes_over():
 
 def test_until_it_is_taken_over_status_shows_no_workload():
     app = application()
-    (entry,) = plan(make.subject(app), make.observed()).status["subsetStatuses"]
+    (entry,) = make.status_of(plan(make.subject(app), make.observed()))["subsetStatuses"]
     assert entry["workload"] == ""
 
 
@@ -112,7 +113,7 @@ def test_its_pods_are_counted_by_its_own_status_and_never_too_many_as_ready(stat
     seen = make.observed({"member-1": make.view("member-1", taken(app, **status))})
     row = plan(make.subject(app), seen).results[0]
     assert (row.counts.updated, row.counts.updated_ready) == counts
-    assert row.revisions == (((app.revision_of("member-1"), *counts),) if counts[0] else ())
+    assert row.revisions == ((RevisionCount(app.revision_of("member-1"), *counts),) if counts[0] else ())
 
 
 def test_in_mid_canary_the_rest_of_its_pods_count_as_the_stable_revision():
@@ -120,4 +121,4 @@ def test_in_mid_canary_the_rest_of_its_pods_count_as_the_stable_revision():
     found = taken(new, revision=new.revision_of("member-1"), partition=3, updated_replicas=1)
     seen = make.observed({"member-1": make.view("member-1", found)}, revisions=(make.record(old),))
     row = plan(make.subject(new, status={"currentRevision": old.revision_name}), seen).results[0]
-    assert set(row.revisions) == {(old.template_hash, 3, 3), (new.template_hash, 1, 1)}
+    assert set(row.revisions) == {RevisionCount(old.template_hash, 3, 3), RevisionCount(new.template_hash, 1, 1)}

@@ -57,7 +57,7 @@ def test_it_is_not_removed_through_another_cluster_while_its_own_exists(reach):
     observed = seen(app, "default/member-3", **{"member-3": make.view("member-3", reach=reach)})
     result = plan(make.subject(app), observed)
     assert deletions(result) == []
-    (entry,) = result.status["leftovers"]
+    (entry,) = make.status_of(result)["leftovers"]
     assert entry["reason"] == "was applied through default/member-3 and is not removed through default/member-2"
 
 
@@ -68,7 +68,7 @@ def test_the_same_holds_when_the_application_is_deleted():
     going = replace(make.subject(app), deleting=True)
     result = plan(going, observed)
     assert [step.cluster for step in deletions(result)] == ["default/member-1"]
-    message = next(one["message"] for one in result.status["conditions"] if one["type"] == "Ready")
+    message = next(one["message"] for one in make.status_of(result)["conditions"] if one["type"] == "Ready")
     assert f"{OLD} in default/member-2 (was applied through default/member-3" in message
     released = plan(replace(going, keeps_workloads=True), observed)
     assert sum(isinstance(step, Release) for steps in released.members.values() for step in steps) == 2
@@ -95,12 +95,12 @@ def test_what_a_kind_that_cannot_be_read_may_have_left_is_not_forgotten():
     unread = replace(make.view("member-2"), unread={"CloneSet": "its clonesets cannot be read"})
     observed = make.observed({"member-1": make.view("member-1", settled(app)), "member-2": unread})
     result = plan(make.subject(app, status={"subsetStatuses": [entry]}), observed)
-    (left,) = result.status["leftovers"]
+    (left,) = make.status_of(result)["leftovers"]
     assert (left["workload"], left["observedReplicas"]) == ("CloneSet/web-old", 3)
-    ready = next(one for one in result.status["conditions"] if one["type"] == "Ready")
+    ready = next(one for one in make.status_of(result)["conditions"] if one["type"] == "Ready")
     assert (ready["status"], ready["reason"]) == ("Unknown", "Unknown")
     answered = plan(make.subject(app, status=result.status), seen_again(app))
-    assert answered.status["leftovers"] == []
+    assert make.status_of(answered)["leftovers"] == []
 
 
 def seen_again(app):

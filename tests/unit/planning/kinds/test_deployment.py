@@ -6,6 +6,7 @@ import pytest
 from tests.support import planning as make
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Apply, Delete, Scale
+from uniteddeployment.planning.stored import RevisionCount
 from uniteddeployment_api import names
 
 IMAGES = ("app:1", "app:2", "app:3")
@@ -204,4 +205,4 @@ def test_a_deployment_that_was_there_before_is_known_by_its_label():
     row, steps = Subset(held=0).has("app:2", 4, name="old-web").planned()
     assert [(step.name, step.create) for step in steps] == [("old-web", False)]
     assert row.workload == "Deployment/old-web"
-    assert row.revisions == ((Subset().target.template_hash, 4, 4),)
+    assert row.revisions == (RevisionCount(Subset().target.template_hash, 4, 4),)

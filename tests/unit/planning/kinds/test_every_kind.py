@@ -191,8 +191,8 @@ def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind):
     assert row.stalled
     assert row.message == "default/member-2 does not serve it"
     (condition,) = row.conditions
-    assert (condition["type"], condition["status"], condition["reason"]) == ("Served", "False", "KindNotServed")
-    assert condition["message"] == row.message
+    assert (condition.type, condition.status, condition.reason) == ("Served", "False", "KindNotServed")
+    assert condition.message == row.message
     later = dataclasses.replace(make.observed({"member-2": view}), now="2026-01-01T00:05:00Z")
     stored = make.subject(app, status=result.status)
     replanned = plan(stored, later)

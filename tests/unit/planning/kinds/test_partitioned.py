@@ -363,7 +363,7 @@ def test_what_runs_is_held_before_any_version_was_complete_and_that_is_as_asked_
     assert row.message == (
         "4 pods are held by the partition at the revision that they have: no version was complete before this one"
     )
-    assert subset.plan.status["currentRevision"] == ""
+    assert make.status_of(subset.plan)["currentRevision"] == ""
 
 
 def test_as_many_are_updated_as_the_partition_allows_before_any_version_was_complete():

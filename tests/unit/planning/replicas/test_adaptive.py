@@ -1,18 +1,20 @@
 """Adaptive scheduling: which subsets count as unschedulable, for how long, and what that moves."""
 
+import dataclasses
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.planning import NOW, application, manifest
+from tests.support.planning import NOW, application, manifest, status_of
 from tests.unit.planning.replicas.adaptive_state import Seen, adaptive, ago, condition, look, pod
-from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Reach, tally
 from uniteddeployment.planning.observed.values import seconds, since
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.replicas.divide import divide as divide_replicas
+from uniteddeployment.planning.stored import StoredCondition, StoredStatus
 
 TWO = {"a": {"maxReplicas": 5}, "b": {}}
 
@@ -23,7 +25,7 @@ def divide(app, **seen):
 
 
 def told(result, name="a"):
-    return result.conditions[name]["status"], result.requeue_after
+    return result.conditions[name].status, result.requeue_after
 
 
 # --- Times and pods ---------------------------------------------------------------------------------------------------
@@ -72,8 +74,8 @@ def test_a_pod_that_has_waited_for_too_long_marks_its_subset():
     assert told(result) == ("False", None)
     assert result.persist_first
     assert dict(result.replicas) == {"a": 2, "b": 2}
-    assert result.conditions["a"]["lastTransitionTime"] == NOW
-    assert result.conditions["a"]["message"] == "2 of 4 could not be scheduled in a since 23:59"
+    assert result.conditions["a"].last_transition_time == NOW
+    assert result.conditions["a"].message == "2 of 4 could not be scheduled in a since 23:59"
     assert result.reasons["a"].endswith("2 of 4 could not be scheduled in a since 23:59")
 
 
@@ -82,20 +84,15 @@ def test_a_mark_lasts_for_its_time_after_the_pods_have_moved():
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=60), b=Seen(2, ready=[20, 20]))
     assert told(result) == ("False", 240)
     assert not result.persist_first
-    assert result.conditions["a"] == {
-        "type": "Schedulable",
-        "status": "False",
-        "lastTransitionTime": ago(60),
-        "reason": "Unschedulable",
-        "message": "as before",
-    }
+    condition = StoredCondition("Schedulable", "False", None, ago(60), "Unschedulable", "as before")
+    assert result.conditions["a"] == condition
 
 
 def test_a_mark_ends_when_its_time_is_over_and_everything_runs():
     """Scenario 25; nothing moves back (I5)."""
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=360), b=Seen(2, ready=[20, 20]))
     assert told(result) == ("True", None)
-    assert result.conditions["a"]["lastTransitionTime"] == NOW
+    assert result.conditions["a"].last_transition_time == NOW
     assert dict(result.replicas) == {"a": 2, "b": 2}
 
 
@@ -104,7 +101,7 @@ def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it()
     app = adaptive(4, {"a": {"minReplicas": 1}, "b": {}})
     result = divide(app, a=Seen(1, waiting=[5000], marked=4000), b=Seen(3, ready=[9, 9, 9]))
     assert told(result) == ("False", None)
-    assert result.conditions["a"]["lastTransitionTime"] == ago(4000)
+    assert result.conditions["a"].last_transition_time == ago(4000)
     assert not result.persist_first
     assert dict(result.replicas) == {"a": 1, "b": 3}
     assert result.reasons["a"].startswith("1 are its minimum")
@@ -239,7 +236,7 @@ def test_a_subset_that_joins_has_to_prove_itself_before_others_lose_pods():
     joined = divide(app, new=Seen(new=True), old=Seen(2, ready=[99, 99]))
     assert dict(joined.replicas) == {"new": 2, "old": 2}
     assert dict(joined.reserved) == {"new": 2}
-    assert joined.conditions["new"]["reason"] == "New"
+    assert joined.conditions["new"].reason == "New"
     young = Seen(2, ready=[3, 3], marked=5, reserved=2)
     assert dict(divide(app, new=young, old=Seen(2, ready=[99, 99])).replicas) == {"new": 2, "old": 2}
     proven = Seen(2, ready=[31, 31], marked=33, reserved=2)
@@ -255,7 +252,7 @@ def test_status_counts_without_the_pods_that_only_wait():
     """What an autoscaler divides by is the total that was asked for."""
     app = reserving(2, {"a": {}, "b": {}})
     subject, observed = look(app, {"a": Seen(2, waiting=[99, 99], marked=80, reserved=2), "b": Seen(2, ready=[9, 9])})
-    status = plan(subject, observed).status
+    status = status_of(plan(subject, observed))
     assert [one["replicas"] - one.get("reservedReplicas", 0) for one in status["subsetStatuses"]] == [0, 2]
     assert status["labelSelector"] == "app=web"
 
@@ -280,12 +277,16 @@ bound = st.fixed_dictionaries(
 
 
 def stored(subject, result):
-    entries = [
-        {**subject.subset_statuses()[name], "replicas": result.replicas[name]}
-        | {"reservedReplicas": result.reserved.get(name, 0), "conditions": [result.conditions[name]]}
-        for name in result.replicas
-    ]
-    return Subject(**{k: getattr(subject, k) for k in Subject.__slots__} | {"status": {"subsetStatuses": entries}})
+    subsets = tuple(
+        msgspec.structs.replace(
+            subject.status.subset(name),
+            replicas=replicas,
+            reserved_replicas=result.reserved.get(name, 0),
+            conditions=(result.conditions[name],),
+        )
+        for name, replicas in result.replicas.items()
+    )
+    return dataclasses.replace(subject, status=StoredStatus(subset_statuses=subsets))
 
 
 @settings(max_examples=300, deadline=None)

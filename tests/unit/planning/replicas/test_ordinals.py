@@ -103,4 +103,4 @@ def test_a_range_that_meets_the_next_one_bounds_the_subset_and_says_why():
     assert result.results[1].replicas == 5
     (step,) = result.members["default/member-2"]
     assert step.body["spec"]["ordinals"] == {"start": 3}
-    assert result.status["subsetStatuses"][1]["ordinalsStart"] == 3
+    assert make.status_of(result)["subsetStatuses"][1]["ordinalsStart"] == 3
