@@ -66,11 +66,11 @@ class Asked:
         cluster.audit.append(self._note)
 
     def _note(self, event: AuditEvent) -> None:
-        if event.user != self._user or not event.asked.resource:
+        if event.user != self._user or not event.attributes.resource:
             return
-        right = (event.asked.group, event.asked.combined, event.asked.verb)
+        right = (event.attributes.group, event.attributes.combined, event.attributes.verb)
         self.rights.add(right)
-        if event.asked.verb == "patch" and event.status == CREATED:  # an apply of something new needs both
-            self.rights.add((event.asked.group, event.asked.combined, "create"))
+        if event.attributes.verb == "patch" and event.status == CREATED:  # an apply of something new needs both
+            self.rights.add((event.attributes.group, event.attributes.combined, "create"))
         if event.decision == "forbid":
             self.refused.add(right)
