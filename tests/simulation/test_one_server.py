@@ -10,7 +10,7 @@ from tests.support.planning import manifest
 from tests.support.templates import applied, done, entries, message, uids
 from tests.support.watchdog import workloads
 from tests.support.world import ADMIN, TOKEN
-from uniteddeployment.cli import rbac
+from uniteddeployment.cli.install import rbac
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.storage.store import HistoryLimits
 from uniteddeployment_api import names

@@ -18,7 +18,7 @@ from tests.support.inprocess import InProcessTransport
 from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, install
 from tests.support.planning import manifest
 from tests.support.world import World
-from uniteddeployment.cli import rbac
+from uniteddeployment.cli.install import rbac
 from uniteddeployment.controller import run
 from uniteddeployment.controller.rights import IN_MEMBER, ON_HOST
 from uniteddeployment.controller.settings import LEASE
@@ -206,4 +206,4 @@ async def test_each_right_is_used_and_no_other(world: World) -> None:
 @pytest.mark.parametrize(("where", "file"), [("host", "rbac/roles.yaml"), ("member", "member/role.yaml")])
 def test_the_shipped_roles_are_written_from_the_list(where: str, file: str) -> None:
     """``make generate`` writes them."""
-    assert (CONFIG / file).read_text() == rbac.main(where)
+    assert (CONFIG / file).read_text() == rbac.roles(where)

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from uniteddeployment.cli import rbac
+from uniteddeployment.cli.install import rbac
 from uniteddeployment.controller.rights import Right
 from uniteddeployment.embedded.auth.audit import AuditEvent
 from uniteddeployment.embedded.cluster import Cluster
@@ -35,7 +35,7 @@ def of_namespace() -> list[tuple[str, dict[str, Any]]]:
 
 @cache
 def _with_paths(where: str) -> list[tuple[str, dict[str, Any]]]:
-    roles = list(yaml.safe_load_all(rbac.main(where)))
+    roles = list(yaml.safe_load_all(rbac.roles(where)))
     return [(_path(one), one) for role in roles for one in (role, _binding(role, identity(where).name))]
 
 

@@ -1,1 +1,1 @@
-"""``ud``, also ``kubectl ud``: the shell for people and programs."""
+"""The command line: ``ud``, also ``kubectl ud``. Each feature has a package; ``command.py`` declares its commands."""

@@ -1,7 +1,7 @@
-"""Completion in shells, and what else has to be quick. What speaks to clusters is imported when a name is completed.
+"""Shell completion, and ``--version``. Both must be fast, so clients for clusters are imported only to complete names.
 
-The work is typer's: ``_UD_COMPLETE=complete_bash ud`` prints candidates. Its options that would change the user's shell
-files are taken out in favour of ``ud completion``.
+typer does the work: ``_UD_COMPLETE=complete_bash ud`` prints the candidates. Its options that change the user's shell
+files are removed in favour of ``ud completion``.
 """
 
 import asyncio
@@ -20,33 +20,33 @@ from uniteddeployment.cli.errors import USAGE, CommandError
 
 SHELLS = ("bash", "zsh", "fish")
 SECONDS = 2.0
-"""How long a person may wait for names; later there are none."""
+"""Time limit for names. If the cluster does not answer in time, there are no candidates."""
 PATH = "/apis/uniteddeployment.io/v1alpha1"
-"""Of our API. The package that knows it imports pydantic, which takes longer than the rest of a completion."""
+"""Path of our API. The package that defines it imports pydantic, which takes longer than a completion."""
 _LIMIT = 500
 _VARIABLE = "_UD_COMPLETE"
 _NO_FILES = ":4"
-"""What tells kubectl that files are no candidates."""
+"""Tells kubectl not to complete file names."""
 
 
 def version(asked: bool) -> None:
-    """Show the version, if it was asked for."""
+    """Show the version if it was requested."""
     if asked:
         typer.echo(f"ud {metadata.version('uniteddeployment')}")
         raise typer.Exit
 
 
 def run(app: typer.Typer) -> None:
-    """Run a command line, or complete one."""
+    """Run a command, or complete one."""
     command = typer.main.get_command(app)
     command.params = [one for one in command.params if one.name not in ("install_completion", "show_completion")]
     command(prog_name="ud", complete_var=_VARIABLE)
 
 
 def script(app: typer.Typer, shell: str) -> None:
-    """Print what a shell has to run so that it completes. Raises CommandError for a shell that is not known."""
+    """Print the completion script of a shell. Raises CommandError for an unknown shell."""
     if shell not in SHELLS:
-        raise CommandError(f"there is completion for {', '.join(SHELLS)}, not for {shell!r}", USAGE)
+        raise CommandError(f"name {', '.join(SHELLS[:-1])} or {SHELLS[-1]}, not {shell!r}", USAGE)
     os.environ[_VARIABLE] = f"source_{shell}"
     run(app)
 
@@ -56,7 +56,7 @@ def shells(incomplete: str) -> list[str]:
 
 
 def for_kubectl() -> None:
-    """``kubectl_complete-ud``: kubectl calls it with what was typed behind ``kubectl ud``, the last word unfinished."""
+    """``kubectl_complete-ud``: kubectl calls it with the words after ``kubectl ud``; the last may be incomplete."""
     from uniteddeployment.cli.main import app  # noqa: PLC0415  # it imports this module
 
     words = ["ud", *sys.argv[1:]]
@@ -67,10 +67,10 @@ def for_kubectl() -> None:
 
 
 def applications(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The names of UnitedDeployments that begin so. None if the cluster cannot be asked quickly."""
+    """The names of UnitedDeployments that start with this text. None if the cluster does not answer quickly."""
     kind, slash, start = incomplete.rpartition("/")
     taken = ctx.params.get("name") or ()
-    # Nothing may be printed here but candidates, whatever goes wrong.
+    # Only candidates may be printed here, whatever goes wrong.
     with contextlib.suppress(Exception), contextlib.redirect_stderr(io.StringIO()):
         names = _names(ctx.params)
         return [f"{kind}{slash}{name}" for name in names if name.startswith(start) and name not in taken]
@@ -89,12 +89,12 @@ def _names(options: dict[str, object]) -> list[str]:
         headers["authorization"] = f"Bearer {asyncio.run(connection.tokens.token())}"
     server, tls = urlsplit(connection.server), connection.tls_context()
     host = server.hostname or ""
-    made = http.client.HTTPConnection(host, server.port, timeout=SECONDS)
+    client = http.client.HTTPConnection(host, server.port, timeout=SECONDS)
     if tls is not None:
-        made = http.client.HTTPSConnection(host, server.port, timeout=SECONDS, context=tls)
-    with contextlib.closing(made):
+        client = http.client.HTTPSConnection(host, server.port, timeout=SECONDS, context=tls)
+    with contextlib.closing(client):
         query = urlencode({"limit": _LIMIT, "resourceVersion": "0"})
         path_ = f"{server.path.rstrip('/')}{PATH}/namespaces/{quote(namespace, safe='')}/uniteddeployments?{query}"
-        made.request("GET", path_, headers=headers)
-        answer = json.loads(made.getresponse().read())
+        client.request("GET", path_, headers=headers)
+        answer = json.loads(client.getresponse().read())
     return sorted(item["metadata"]["name"] for item in answer["items"])

@@ -1,4 +1,7 @@
-"""What can go wrong on the command line, as one line and an exit code. No traceback reaches a user who did not ask."""
+"""Errors of the command line: each is one line on standard error and an exit code.
+
+A traceback is printed only if the user asks for it.
+"""
 
 import os
 import traceback
@@ -13,14 +16,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FAILED, USAGE, TIMEOUT, BLOCKED = 1, 2, 3, 4
-"""Exit codes beside 0; ``EXIT_CODES`` says what they mean."""
+"""Exit codes beside 0; :data:`EXIT_CODES` explains them."""
 INTERRUPTED = 130
 EXIT_CODES = {
-    0: "done",
-    FAILED: "failed: the message says why",
-    USAGE: "wrong usage, or a file that cannot be used",
-    TIMEOUT: "took too long",
-    BLOCKED: "planned, but parts of the plan cannot be carried out",
+    0: "success",
+    FAILED: "failure, explained by the message",
+    USAGE: "invalid usage or invalid manifest",
+    TIMEOUT: "timeout",
+    BLOCKED: "a part of the plan cannot be carried out",
     INTERRUPTED: "interrupted",
 }
 TRACEBACK = "UD_TRACEBACK"
@@ -28,7 +31,7 @@ TRACEBACK = "UD_TRACEBACK"
 
 
 class CommandError(Exception):
-    """One line for the user: what is wrong and the way out."""
+    """An error for the user: one line that says what is wrong and how to correct it."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
@@ -36,24 +39,27 @@ class CommandError(Exception):
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Print one line on standard error and leave."""
-    from uniteddeployment.cli.terminal import say  # noqa: PLC0415  # rich takes longer to import than --help to print
-
-    say(f"error: {message}", error=True)
+    """Print one line on standard error and exit."""
+    report(message)
     raise typer.Exit(code)
 
 
-def fail_with(messages: Sequence[str], code: int) -> NoReturn:
-    """Raise CommandError with the last message, after the others have been printed."""
-    from uniteddeployment.cli.terminal import say  # noqa: PLC0415
+def report(message: str) -> None:
+    """Print one error on standard error."""
+    from uniteddeployment.cli.output.terminal import say  # noqa: PLC0415  # rich takes longer to import than --help to print
 
+    say(f"error: {message}", error=True)
+
+
+def fail_with(messages: Sequence[str], code: int) -> NoReturn:
+    """Print all messages but the last, and raise CommandError with the last."""
     for message in messages[:-1]:
-        say(f"error: {message}", error=True)
+        report(message)
     raise CommandError(messages[-1], code)
 
 
-def one_line(function: Callable[P, R]) -> Callable[P, R]:
-    """Turns every error into one line and an exit code."""
+def reports_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a command: every exception becomes one line and an exit code."""
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -63,14 +69,14 @@ def one_line(function: Callable[P, R]) -> Callable[P, R]:
             raise
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, a user gets one line
-            fail(*told(error))
+        except Exception as error:  # noqa: BLE001  # the last resort: the user gets one line, whatever happened
+            fail(*explained(error))
 
     return wrapper
 
 
-def told(error: Exception) -> tuple[str, int]:
-    """What to say of an error, and the exit code."""
+def explained(error: Exception) -> tuple[str, int]:
+    """The message and the exit code for an error."""
     known = _known(error)
     if known is not None:
         return known
@@ -80,14 +86,17 @@ def told(error: Exception) -> tuple[str, int]:
 
 
 def _unexpected(error: Exception) -> str:
-    """The place and the kind of an error that nobody foresaw; its text may hold anything, also a secret (I12)."""
+    """The place and the type of an error that is a bug. Its text is left out: it may contain a secret (I12)."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "uniteddeployment" in frame.filename]
     place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    return f"unexpected {type(error).__name__}{place}; this is a bug. Set {TRACEBACK}=1 to see the traceback"
+    return f"unexpected {type(error).__name__}{place}. This is a bug. Set {TRACEBACK}=1 to see the traceback"
 
 
 def _known(error: BaseException) -> tuple[str, int] | None:
-    """What to say and the exit code, for errors that are no bugs. Imported late: nobody waits for it who has none."""
+    """The message and the exit code for an error that is not a bug; None for a bug.
+
+    The types are imported late, so that commands which do not fail need not load them.
+    """
     from uniteddeployment.controller.run import StartError  # noqa: PLC0415
     from uniteddeployment.controller.webhook_certificate import WebhookError  # noqa: PLC0415
     from uniteddeployment.kube.credentials import CredentialsError  # noqa: PLC0415
@@ -99,11 +108,11 @@ def _known(error: BaseException) -> tuple[str, int] | None:
         case CommandError():
             return str(error), error.code
         case TimeoutError():
-            return str(error) or "it took too long", TIMEOUT
+            return str(error) or "timed out", TIMEOUT
         case InvalidObject():
             return f"the object is invalid: {error}", USAGE
         case LostLeadership():
-            return "lost the leadership: the Lease could not be renewed in time", FAILED
+            return "lost leadership: the Lease could not be renewed in time", FAILED
         case StartError() | CredentialsError() | WebhookError() | KubeError():
             return str(error), FAILED
         case OSError() if error.strerror:

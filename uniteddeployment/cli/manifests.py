@@ -1,4 +1,4 @@
-"""Manifests as they come from files, folders and standard input: the objects in them, one after the other."""
+"""Reads the objects of manifests from files, directories and standard input."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,14 @@ from typing import Any
 import yaml
 
 from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment_api import names
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _STDIN = "-"
 
 
 class _Loader(yaml.SafeLoader):
-    """Dates stay text, as in JSON, which manifests are made into."""
+    """Keeps dates as text, since manifests are converted to JSON."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -26,7 +27,7 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One object and the file that it is from."""
+    """An object and the file that it comes from."""
 
     file: str
     document: dict[str, Any]
@@ -38,17 +39,17 @@ class Manifest:
 
     @property
     def title(self) -> str:
-        """How messages call it."""
+        """The kind and the name, for messages."""
         metadata = self.document.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         return f"{self.kind or 'object'} {name if isinstance(name, str) and name else '(without a name)'}"
 
 
 def read(files: Sequence[str], *, recursive: bool = False) -> list[Manifest]:
-    """The objects of all documents of all files, those in a List too.
+    """The objects of all documents of all files, including the items of Lists.
 
-    ``-`` is standard input. Of a folder these are its files with manifests, in the order of their names; of the
-    folders in it only with ``recursive``. Raises CommandError.
+    ``-`` is standard input. A directory stands for its manifest files in the order of their names, including those of
+    subdirectories if ``recursive``. Raises CommandError.
     """
     found: list[Manifest] = []
     for file in _files(files, recursive=recursive):
@@ -56,23 +57,41 @@ def read(files: Sequence[str], *, recursive: bool = False) -> list[Manifest]:
     return found
 
 
+def united_deployments(files: Sequence[str], *, recursive: bool = False) -> list[Manifest]:
+    """The manifests of UnitedDeployments; other objects are skipped. Raises CommandError if there are none."""
+    found = [one for one in read(files, recursive=recursive) if one.kind == names.UNITED_DEPLOYMENT_KIND]
+    for one in found:
+        version = one.document.get("apiVersion")
+        if version != names.API_VERSION:
+            hint = "; ud convert converts manifests of OpenKruise" if "kruise" in str(version) else ""
+            raise CommandError(
+                f"{one.file}: {one.title} has apiVersion {version}, not {names.API_VERSION}{hint}", USAGE
+            )
+        metadata = one.document.get("metadata")
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+            raise CommandError(f"{one.file}: {one.title}: metadata.name: required", USAGE)
+    if not found:
+        raise CommandError(f"no {names.UNITED_DEPLOYMENT_KIND} in {', '.join(files)}", USAGE)
+    return found
+
+
 def _files(files: Sequence[str], *, recursive: bool) -> list[str]:
     if files.count(_STDIN) > 1:
         raise CommandError("standard input can be read only once", USAGE)
-    made: list[str] = []
+    expanded: list[str] = []
     for file in files:
         if file.startswith(("http://", "https://")):
-            raise CommandError(f"{file}: URLs are not read; use curl {file} | ud … -f -", USAGE)
+            raise CommandError(f"{file}: URLs are not supported; use curl {file} | ud ... -f -", USAGE)
         path = Path(file)
         if file == _STDIN or not path.is_dir():
-            made.append(file)
+            expanded.append(file)
             continue
         inside = path.rglob("*") if recursive else path.iterdir()
         manifests = sorted(str(one) for one in inside if one.suffix in _SUFFIXES and one.is_file())
         if not manifests:
-            raise CommandError(f"{file} has no files that end with {', '.join(_SUFFIXES)}", USAGE)
-        made += manifests
-    return made
+            raise CommandError(f"{file} contains no files that end with {', '.join(_SUFFIXES)}", USAGE)
+        expanded += manifests
+    return expanded
 
 
 def _documents(file: str) -> list[Any]:
@@ -83,7 +102,7 @@ def _documents(file: str) -> list[Any]:
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from None
     except UnicodeDecodeError:
-        raise CommandError(f"{file} is not text in UTF-8", USAGE) from None
+        raise CommandError(f"{file} is not UTF-8 text", USAGE) from None
     except (yaml.YAMLError, ValueError) as error:
         raise CommandError(f"{file} is not YAML: {' '.join(str(error).split())}", USAGE) from None
     except RecursionError:
@@ -92,10 +111,10 @@ def _documents(file: str) -> list[Any]:
 
 def _objects(file: str, document: Any) -> list[dict[str, Any]]:
     if not isinstance(document, dict):
-        raise CommandError(f"{file} has a document that is not an object", USAGE)
+        raise CommandError(f"{file} contains a document that is not an object", USAGE)
     items, kind = document.get("items"), document.get("kind")
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         return [document]
     if not all(isinstance(one, dict) for one in items):
-        raise CommandError(f"{file} has a {kind} with an item that is not an object", USAGE)
+        raise CommandError(f"{file} contains a {kind} with an item that is not an object", USAGE)
     return items

@@ -102,6 +102,10 @@ class Fleet:
                     self._stirred.clear()
                     await self._stirred.wait()
 
+    def clusters(self) -> tuple[str, ...]:
+        """The names of all clusters, including those that cannot be reached."""
+        return HOST, *self._entries
+
     def members(self) -> Iterable[Member]:
         """Every cluster that there is a client for."""
         yield self._local

@@ -14,11 +14,10 @@ import structlog
 from click.testing import Result
 from typer.testing import CliRunner
 
-from uniteddeployment.cli import embedded
-from uniteddeployment.cli import fleet as fleets
-from uniteddeployment.cli.demo import controller
-from uniteddeployment.cli.embedded import Options, Served
-from uniteddeployment.cli.fleet import Fleet
+from uniteddeployment.cli.demo import embedded
+from uniteddeployment.cli.demo import fleet as fleets
+from uniteddeployment.cli.demo.embedded import Options, Served
+from uniteddeployment.cli.demo.fleet import Fleet, controlled
 from uniteddeployment.cli.main import app
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.embedded import kubeconfig
@@ -141,7 +140,7 @@ async def lone_host(folder: Path) -> AsyncIterator[Site]:
         kubeconfig.write(fleet.kubeconfig, [served.context])
         made = await _open(stack, fleet, control=False)
         await fleets.install(made.host)
-        await stack.enter_async_context(controller(fleet))
+        await stack.enter_async_context(controlled(fleet))
         yield made
 
 
@@ -161,5 +160,5 @@ async def _open(stack: AsyncExitStack, fleet: Fleet, *, control: bool) -> Site:
         made.clients[one.cluster.name] = client
         stack.push_async_callback(client.close)
     if control:
-        await stack.enter_async_context(controller(fleet))
+        await stack.enter_async_context(controlled(fleet))
     return made

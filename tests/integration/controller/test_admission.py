@@ -18,9 +18,9 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from tests.support.planning import manifest
-from uniteddeployment.cli import embedded
-from uniteddeployment.cli.embedded import Options
-from uniteddeployment.cli.fleet import install
+from uniteddeployment.cli.demo import embedded
+from uniteddeployment.cli.demo.embedded import Options
+from uniteddeployment.cli.demo.fleet import install
 from uniteddeployment.controller import shell, webhook_server
 from uniteddeployment.controller.certificates import RENEWAL, VALIDITY
 from uniteddeployment.controller.settings import WEBHOOK, Settings

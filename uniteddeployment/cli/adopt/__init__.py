@@ -1,0 +1,1 @@
+"""``ud adopt``: UnitedDeployments that take over workloads that already run."""

@@ -1,0 +1,80 @@
+"""The command ``ud adopt``."""
+
+from typing import Annotated
+
+import typer
+
+from uniteddeployment.cli.errors import reports_errors
+from uniteddeployment.cli.options import Context, Kubeconfig, Namespace
+
+
+@reports_errors
+def adopt(
+    workload: Annotated[
+        str,
+        typer.Argument(
+            help="What to take over: sts/NAME or deploy/NAME. With --owner-lost: the UnitedDeployment, NAME or ud/NAME."
+        ),
+    ],
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the UnitedDeployment to write.", show_default=False)
+    ] = "",
+    namespace: Namespace = "",
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Cluster that runs the workload: [NAMESPACE/]NAME. You can give it several times. Default: the host.",
+            show_default=False,
+        ),
+    ] = None,
+    subset: Annotated[
+        str, typer.Option(help="Name of the subset. Default: the name of the cluster.", show_default=False)
+    ] = "",
+    owner_lost: Annotated[
+        bool,
+        typer.Option("--owner-lost", help="Take back the workloads of a UnitedDeployment that was lost with its host."),
+    ] = False,
+    owner_uid: Annotated[
+        str,
+        typer.Option(
+            help="With --owner-lost: uid of the lost UnitedDeployment, if there are several.", show_default=False
+        ),
+    ] = "",
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            help="With --owner-lost: manifest of the UnitedDeployment. Default: the object on the host.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Create or change the UnitedDeployment instead of printing it.")
+    ] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Take over workloads without restarting their pods.
+
+    Prints a UnitedDeployment that takes over an existing workload. With --owner-lost, prints a UnitedDeployment that
+    takes its own workloads back after its host was lost and rebuilt.
+
+    \b
+    Examples:
+      ud adopt sts/db --name db > db.yaml
+      ud adopt deploy/web --name web --cluster member-1 --cluster member-2 --apply
+      ud adopt web --owner-lost                    # show the old uid and the changed object
+      ud adopt web --owner-lost -f web.yaml --apply
+    """
+    from uniteddeployment.cli.adopt import existing, lost_owner  # noqa: PLC0415
+    from uniteddeployment.cli.connect import target  # noqa: PLC0415
+
+    to = target(kubeconfig, context, namespace)
+    if owner_lost:
+        lost_owner.check_options(name=name, cluster=cluster, subset=subset)
+        lost_owner.main(to, lost_owner.Request(workload, tuple(file or ()), owner_uid), output, apply=apply)
+    else:
+        existing.check_options(name=name, owner_uid=owner_uid, file=file)
+        existing.main(to, existing.Request(workload, name, tuple(cluster or ()), subset), output, apply=apply)

@@ -1,0 +1,87 @@
+"""The cluster and the namespace that a command works on, and the clients for them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from uniteddeployment.cli.arguments import namespace_name
+from uniteddeployment.cli.errors import CommandError
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.kube import kubeconfig as kubeconfigs
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.transport import AiohttpTransport
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A cluster, and a namespace of it or all of them."""
+
+    kubeconfig: Path | None
+    context: str | None
+    namespace: str
+    all_namespaces: bool = False
+
+    @property
+    def scope(self) -> str | None:
+        """The namespace to list; None for all."""
+        return None if self.all_namespaces else self.namespace
+
+
+def target(
+    kubeconfig: Path | None, context: str | None, namespace: str, *, all_namespaces: bool = False, offline: bool = False
+) -> Target:
+    """The target that the options of a command name. Raises CommandError, CredentialsError.
+
+    The default namespace is that of the context, as in kubectl. With ``offline`` no kubeconfig is read.
+    """
+    chosen = namespace_name(namespace)
+    if not chosen:
+        chosen = "default" if offline else kubeconfigs.namespace(kubeconfig, context)
+    return Target(kubeconfig, context, chosen, all_namespaces)
+
+
+def client_of(connection: Connection, *, field_manager: str | None = None) -> Client:
+    """A client for a cluster. The caller closes it."""
+    return Client(AiohttpTransport(connection), connection.name, field_manager=field_manager)
+
+
+@asynccontextmanager
+async def opened(connection: Connection, *, field_manager: str | None = None) -> AsyncIterator[Client]:
+    """A client for a cluster, which is closed at the end of the block."""
+    client = client_of(connection, field_manager=field_manager)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def connected(to: Target) -> AsyncIterator[Client]:
+    """A client for the target's cluster. Raises CredentialsError if the kubeconfig cannot be used."""
+    async with opened(kubeconfigs.load(to.kubeconfig, to.context)) as client:
+        yield client
+
+
+async def check_served(client: Client) -> None:
+    """Raise StartError, with the command that helps, if the cluster does not serve our kinds.
+
+    Imported late, because it brings the whole controller.
+    """
+    from uniteddeployment.controller import run  # noqa: PLC0415
+
+    await run.check(client)
+
+
+async def read_application(client: Client, namespace: str, name: str, type_: type[T]) -> T:
+    """Get a UnitedDeployment. Raises CommandError if there is none, and StartError if its kind is not served."""
+    try:
+        return await client.get(UNITED_DEPLOYMENTS, name, type_, namespace=namespace)
+    except NotFound as error:
+        await check_served(client)
+        raise CommandError(f"{error.message} (namespace {namespace})") from None

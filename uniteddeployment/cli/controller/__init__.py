@@ -1,0 +1,1 @@
+"""``ud controller``: the controller as a process."""

@@ -1,0 +1,81 @@
+"""The command ``ud controller run``."""
+
+from typing import Annotated
+
+import typer
+
+from uniteddeployment.cli.errors import reports_errors
+from uniteddeployment.cli.options import Context, Kubeconfig
+
+app = typer.Typer(help="Run the controller.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command()
+@reports_errors
+def run(
+    workers: Annotated[
+        int, typer.Option(min=1, max=1000, help="How many applications are reconciled at the same time.")
+    ] = 128,
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", help="Reconcile this namespace only. Default: all.", show_default=False),
+    ] = "",
+    log_format: Annotated[str, typer.Option(help="console or json.")] = "console",
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    metrics_host: Annotated[str, typer.Option(help="Address for metrics and probes.")] = "127.0.0.1",
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0 for a free one.", show_default=False),
+    ] = None,
+    probe_host: Annotated[str, typer.Option(help="Address for probes without metrics.")] = "127.0.0.1",
+    probe_port: Annotated[
+        int | None,
+        typer.Option(help="Serve /healthz and /readyz on this port; 0 for a free one.", show_default=False),
+    ] = None,
+    leader_elect: Annotated[bool, typer.Option(help="Reconcile only while this process holds the Lease.")] = True,
+    election_namespace: Annotated[
+        str,
+        typer.Option(help="Namespace of the Lease. Default: that of the pod or of the context.", show_default=False),
+    ] = "",
+    lease_seconds: Annotated[
+        float, typer.Option(min=3, help="Duration of the Lease: how long a dead leader delays the next one.")
+    ] = 15.0,
+    admission: Annotated[
+        bool, typer.Option("--admission/--no-admission", help="Serve the admission webhooks.")
+    ] = False,
+    admission_host: Annotated[
+        str, typer.Option(help="Address for the admission webhooks. Default: all addresses.", show_default=False)
+    ] = "",
+    admission_port: Annotated[int, typer.Option(help="Port for the admission webhooks.")] = 9443,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Run the controller until SIGTERM.
+
+    It manages the cluster of the kubeconfig, or the cluster that it runs in.
+
+    \b
+    Examples:
+      ud controller run                          # with the current context
+      ud controller run --no-leader-elect --metrics-port 8080
+    """
+    from uniteddeployment.cli.controller import serve  # noqa: PLC0415
+    from uniteddeployment.controller.settings import Settings  # noqa: PLC0415
+
+    settings = Settings(
+        workers=workers,
+        namespace=namespace or None,
+        log_format=log_format,
+        log_level=log_level,
+        metrics_host=metrics_host,
+        metrics_port=metrics_port,
+        probe_host=probe_host,
+        probe_port=probe_port,
+        leader_election=leader_elect,
+        election_namespace=election_namespace,
+        lease_seconds=lease_seconds,
+        admission=admission,
+        admission_host=admission_host,
+        admission_port=admission_port,
+    )
+    serve.main(settings, kubeconfig, context)

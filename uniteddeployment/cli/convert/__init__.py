@@ -1,0 +1,1 @@
+"""``ud convert``: UnitedDeployments of OpenKruise as UnitedDeployments of this project."""

@@ -1,0 +1,1 @@
+"""``ud demo``, ``ud playground`` and ``ud embedded``: embedded clusters to try things out."""

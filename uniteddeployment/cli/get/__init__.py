@@ -1,0 +1,1 @@
+"""``ud get``: applications with their subsets."""

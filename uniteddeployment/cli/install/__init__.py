@@ -1,0 +1,1 @@
+"""``ud crds`` and ``ud rbac``: the manifests that an installation needs."""

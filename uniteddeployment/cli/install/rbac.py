@@ -1,0 +1,61 @@
+"""``ud rbac``: the roles of the controller, with the reason for each rule."""
+
+from collections.abc import Iterable
+
+import yaml
+
+from uniteddeployment.cli.errors import USAGE, CommandError
+from uniteddeployment.cli.output.documents import check_output, dump_all
+from uniteddeployment.cli.output.terminal import program
+from uniteddeployment.controller.rights import HOST, MEMBER, OWN_NAMESPACE, Rule
+
+HEADER = "# Written by `make generate` from uniteddeployment/controller/rights.py. Do not edit.\n"
+NAMESPACE = "uniteddeployment-system"
+
+_CORE = '""'
+
+HOST_ROLE = "uniteddeployment"
+MEMBER_ROLE = "uniteddeployment-member"
+
+
+def main(where: str, output: str) -> None:
+    """Print the roles."""
+    check_output(output, ("yaml", "json"))
+    text = roles(where)
+    if output == "json":
+        dump_all(list(yaml.safe_load_all(text)), output)
+    else:
+        program(text)
+
+
+def roles(where: str) -> str:
+    """The roles for ``host`` or ``member`` as YAML. Raises CommandError for any other word."""
+    match where:
+        case "host":
+            documents = [_role(HOST_ROLE, HOST), _role(HOST_ROLE, OWN_NAMESPACE, NAMESPACE)]
+        case "member":
+            documents = [_role(MEMBER_ROLE, MEMBER)]
+        case _:
+            raise CommandError(f"name host or member, not {where!r}", USAGE)
+    return HEADER + "---\n".join(documents)
+
+
+def _role(name: str, rules: Iterable[Rule], namespace: str = "") -> str:
+    """A ClusterRole, or a Role if a namespace is given."""
+    lines = [
+        "apiVersion: rbac.authorization.k8s.io/v1",
+        f"kind: {'Role' if namespace else 'ClusterRole'}",
+        "metadata:",
+        f"  name: {name}",
+        *([f"  namespace: {namespace}"] if namespace else []),
+        "rules:",
+    ]
+    for rule in rules:
+        lines += [
+            f"  # {rule.why}",
+            f"  - apiGroups: [{rule.group or _CORE}]",
+            f"    resources: [{', '.join(rule.resources)}]",
+            *([f"    resourceNames: [{', '.join(rule.names)}]"] if rule.names else []),
+            f"    verbs: [{', '.join(rule.verbs)}]",
+        ]
+    return "\n".join(lines) + "\n"

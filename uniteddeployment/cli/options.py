@@ -1,0 +1,44 @@
+"""Options and arguments that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uniteddeployment.cli import completion
+
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        help="Kubeconfig file. Default: $KUBECONFIG, ~/.kube/config, or the service account of the pod.",
+        show_default=False,
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option("--context", help="Context of the kubeconfig. Default: the current one.", show_default=False),
+]
+Namespace = Annotated[
+    str, typer.Option("--namespace", "-n", help="Namespace. Default: that of the context.", show_default=False)
+]
+Name = Annotated[
+    str, typer.Argument(help="The UnitedDeployment: NAME or ud/NAME.", autocompletion=completion.applications)
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="UnitedDeployments: NAME or ud/NAME.", autocompletion=completion.applications, show_default=False
+    ),
+]
+Files = Annotated[
+    list[str],
+    typer.Option(
+        "--filename",
+        "-f",
+        help="File or directory with manifests, or - for standard input. You can give it several times.",
+    ),
+]
+Recursive = Annotated[
+    bool, typer.Option("--recursive", "-R", help="Read the subdirectories of directories given with -f, too.")
+]

@@ -1,0 +1,1 @@
+"""``ud plan``: a preview of what the controller would do."""

@@ -1,0 +1,98 @@
+"""``ud plan``: previews what the controller would do for the UnitedDeployments of manifests."""
+
+import asyncio
+from collections.abc import Sequence
+
+from uniteddeployment.cli import snapshot
+from uniteddeployment.cli.connect import Target
+from uniteddeployment.cli.errors import BLOCKED, USAGE, CommandError, fail_with
+from uniteddeployment.cli.output.documents import check_output, dump
+from uniteddeployment.cli.plan import dry_run, report, wanted
+from uniteddeployment.cli.plan.planner import plan_live, plan_offline
+from uniteddeployment.cli.plan.report import Preview, Trouble
+from uniteddeployment.cli.plan.wanted import Wanted
+from uniteddeployment.cli.snapshot import Snapshot
+from uniteddeployment.controller import logs
+from uniteddeployment.controller.objects import parse
+from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.plan import Plan
+from uniteddeployment.planning.status import STALLED
+from uniteddeployment.planning.stored import NO_STATUS
+from uniteddeployment_api import validate_united_deployment
+
+
+def main(files: Sequence[str], target: Target, output: str, *, required: str, recursive: bool, live: bool) -> None:
+    """Print the plan of each UnitedDeployment in the files.
+
+    ``required`` is the namespace that was asked for; objects of another one are refused. Raises CommandError at the end
+    if an object is invalid or a part of a plan cannot be carried out.
+    """
+    check_output(output, ("text", "json"))
+    logs.configure("console", "error")
+    objects = wanted.read(files, target.namespace, required=required, recursive=recursive)
+    previews = asyncio.run(_live(target, objects)) if live else [_offline(one) for one in objects]
+    if output == "json":
+        dump([report.as_dict(one) for one in previews], output)
+    else:
+        report.show(previews)
+    _conclude(previews)
+
+
+def _offline(wanted_: Wanted) -> Preview:
+    return _refused(wanted_) if wanted_.errors else _preview(wanted_, plan_offline(wanted_.stored))
+
+
+async def _live(target: Target, objects: Sequence[Wanted]) -> list[Preview]:
+    """Plan against the clusters as they are now, with one snapshot for each namespace."""
+    found: dict[int, Preview] = {}
+    for namespace in dict.fromkeys(one.namespace for one in objects if not one.errors):
+        async with snapshot.taken(target, namespace) as seen:
+            for index, one in enumerate(objects):
+                if not one.errors and one.namespace == namespace:
+                    found[index] = await _on(seen, one)
+    return [found.get(index) or _refused(one) for index, one in enumerate(objects)]
+
+
+async def _on(seen: Snapshot, one: Wanted) -> Preview:
+    existing = seen.host.get(one.stored.key)
+    if existing is not None and one.model is not None:
+        app, _ = parse(existing)
+        changes = validate_united_deployment(one.model, app.model) if app is not None else ()
+        broken = tuple(str(error) for error in changes if not error.feasibility)
+        if broken:
+            return Preview(one.namespace, one.name, errors=broken)
+    result = await plan_live(seen, one.stored)
+    return _preview(one, result, await dry_run.refusals(seen.fleet, one.namespace, result))
+
+
+def _refused(one: Wanted) -> Preview:
+    return Preview(one.namespace, one.name, errors=tuple(str(error) for error in one.errors))
+
+
+def _preview(one: Wanted, result: Plan, refusals: dict[str, str] | None = None) -> Preview:
+    policy = one.model.spec.deletion_policy if one.model is not None else ""
+    return Preview(one.namespace, one.name, result, _troubles(result, refusals or {}), deletion_policy=policy)
+
+
+def _troubles(result: Plan, refusals: dict[str, str]) -> tuple[Trouble, ...]:
+    found = [Trouble(row.name, row.message) for row in result.results if row.stalled or row.reach is not Reach.READY]
+    known = {trouble.subset for trouble in found}
+    found += [Trouble(subset, message) for subset, message in refusals.items() if subset not in known]
+    if not any(row.stalled for row in result.results):
+        stalled = (result.status or NO_STATUS).condition(STALLED)
+        if stalled is not None and stalled.status == "True":
+            found.append(Trouble("", stalled.message))
+    if result.missing:
+        found.append(Trouble("", f"the revision {', '.join(sorted(result.missing))} cannot be read"))
+    return tuple(found)
+
+
+def _conclude(previews: Sequence[Preview]) -> None:
+    """Raise CommandError with the exit code, unless everything can be carried out."""
+    invalid = [f"{one.title} is invalid: {error}" for one in previews for error in one.errors]
+    if invalid:
+        fail_with(invalid, USAGE)
+    troubles = sum(len(one.troubles) for one in previews)
+    if troubles:
+        parts = "1 part of the plan" if troubles == 1 else f"{troubles} parts of the plan"
+        raise CommandError(f"{parts} cannot be carried out", BLOCKED)

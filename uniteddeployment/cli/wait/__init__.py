@@ -1,0 +1,1 @@
+"""``ud wait``: block until applications are in a state."""
