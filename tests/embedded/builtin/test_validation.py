@@ -368,7 +368,7 @@ def test_jobs_end_and_keep_their_template() -> None:
         (
             "configmaps",
             {"data": {"a": "b"}, "binaryData": {"a": "Yg=="}},
-            'data: Invalid value: "a": duplicate of key present in binaryData',
+            'data[a]: Invalid value: "a": duplicate of key present in binaryData',
         ),
         ("configmaps", {"data": {"a": "x" * (1024 * 1024 + 1)}}, "[]: Too long: may not be more than 1048576 bytes"),
         ("secrets", {"type": "kubernetes.io/tls", "data": {"tls.crt": ""}}, "data[tls.key]: Required value"),
@@ -386,8 +386,8 @@ def test_jobs_end_and_keep_their_template() -> None:
             "nodes",
             {"spec": {"taints": [{"key": "a", "effect": "Odd"}]}},
             (
-                'spec.taints[0].effect: Unsupported value: "Odd": supported values: "NoSchedule", "PreferNoSchedule", '
-                '"NoExecute"'
+                'metadata.taints[0].effect: Unsupported value: "Odd": supported values: "NoSchedule", '
+                '"PreferNoSchedule", "NoExecute"'
             ),
         ),
         (

@@ -4,9 +4,9 @@ Contract: functions return a new object and leave their argument unchanged; call
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.builtin import autoscalers
 
 Convert = Callable[[Obj], Obj]
 
@@ -23,8 +23,6 @@ _EVENT_NAMES_BACK = {newer: core for core, newer in _EVENT_NAMES.items()}
 _NEVER_ABSENT = ("reportingComponent", "reportingInstance")
 """Fields that core/v1 shows even if they are empty, and events.k8s.io does not."""
 
-_CPU = "cpu"
-
 
 def event_from_core(obj: Obj) -> Obj:
     """Convert a core/v1 event to events.k8s.io/v1."""
@@ -39,49 +37,9 @@ def event_to_core(obj: Obj) -> Obj:
     return event
 
 
-def autoscaler_from_v2(obj: Obj) -> Obj:
-    """Convert an autoscaling/v2 autoscaler to v1, which has the cpu percentage as its only metric."""
-    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
-    metrics = spec.pop("metrics", None) or ()
-    spec.pop("behavior", None)
-    for metric in metrics:
-        wanted = _cpu(metric, "target")
-        if wanted is not None:
-            spec["targetCPUUtilizationPercentage"] = wanted
-    current = status.pop("currentMetrics", None) or ()
-    status.pop("conditions", None)
-    for metric in current:
-        used = _cpu(metric, "current")
-        if used is not None:
-            status["currentCPUUtilizationPercentage"] = used
-    status.setdefault("currentReplicas", 0)
-    return {**obj, "spec": spec, "status": status}
-
-
-def _cpu(metric: Obj, key: str) -> Any:
-    resource = metric.get("resource") or {}
-    return (resource.get(key) or {}).get("averageUtilization") if resource.get("name") == _CPU else None
-
-
-def autoscaler_to_v2(obj: Obj) -> Obj:
-    """Convert an autoscaling/v1 autoscaler to v2, the stored form."""
-    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
-    percent = spec.pop("targetCPUUtilizationPercentage", None)
-    if percent is not None:
-        target = {"type": "Utilization", "averageUtilization": percent}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": _CPU, "target": target}}]
-    used = status.pop("currentCPUUtilizationPercentage", None)
-    status["currentMetrics"] = (
-        None
-        if used is None
-        else [{"type": "Resource", "resource": {"name": _CPU, "current": {"averageUtilization": used}}}]
-    )
-    return {**obj, "spec": spec, "status": status}
-
-
 CONVERTERS: dict[str, tuple[Convert | None, Convert | None]] = {
     "io.k8s.api.events.v1.Event": (event_from_core, event_to_core),
-    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": (autoscaler_from_v2, autoscaler_to_v2),
+    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": (autoscalers.from_v2, autoscalers.to_v2),
 }
 """By definition: the conversion from the stored form, and back."""
 

@@ -69,7 +69,13 @@ _RULES: dict[str, Rules] = {
         prepare_update=prepare_cluster.prepare_namespace_update,
         validate_update=cluster.namespace_update,
     ),
-    "core.v1.Node": Rules(validate=cluster.node, validate_update=cluster.node_update, keeps_status=True),
+    "core.v1.Node": Rules(
+        prepare_create=prepare_cluster.prepare_node,
+        prepare_update=prepare_cluster.prepare_node_update,
+        validate=cluster.node,
+        validate_update=cluster.node_update,
+        keeps_status=True,
+    ),
     "core.v1.PersistentVolume": Rules(
         prepare_create=prepare_cluster.prepare_volume, validate=storage.volume, validate_update=storage.volume_update
     ),
@@ -91,7 +97,7 @@ _RULES: dict[str, Rules] = {
         validate=services.endpoint_slice, validate_update=services.endpoint_slice_update
     ),
     "events.v1.Event": Rules(validate=cluster.new_event, validate_update=cluster.event_update),
-    "networking.v1.Ingress": Rules(validate=services.ingress),
+    "networking.v1.Ingress": Rules(validate=services.ingress, validate_update=services.ingress_update),
     "networking.v1.NetworkPolicy": Rules(validate=services.network_policy),
     "policy.v1.PodDisruptionBudget": Rules(validate=autoscaling.budget),
     "rbac.v1.ClusterRole": Rules(validate=rbac.cluster_role),

@@ -19,6 +19,7 @@ from uniteddeployment.embedded.requests import delete as deletion
 from uniteddeployment.embedded.requests import patch as patches
 from uniteddeployment.embedded.requests.call import Call
 from uniteddeployment.embedded.requests.context import Context, deprecations, wrong_method
+from uniteddeployment.embedded.requests.continue_token import Pages
 from uniteddeployment.embedded.requests.negotiate import Accepted
 from uniteddeployment.embedded.requests.paths import Paths
 from uniteddeployment.embedded.requests.subresources.handlers import Subresources
@@ -152,6 +153,8 @@ class Dispatcher:
     def _delete_collection(self, context: Context) -> Response:
         core, resource = self._core, context.resource
         listed = options.list_options(context.query)
+        if listed.token:
+            Pages(resource, context.address.namespace).read(listed.token)
         request = self._delete_request(context)
         selector = selectors.parse(listed.labels, listed.fields, resource)
         table = core.registry.table(resource)

@@ -54,7 +54,8 @@ def _quoted(byte: int) -> str:
     if char in "'\"":
         return "'\\''" if char == "'" else "'\"'"
     escapes = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
-    shown = char if char.isprintable() and char not in escapes else escapes.get(char, f"\\x{byte:02x}")
+    escape = f"\\u{byte:04x}" if byte >= 0x80 else f"\\x{byte:02x}"
+    shown = char if char.isprintable() and char not in escapes else escapes.get(char, escape)
     return f"'{shown}'"
 
 

@@ -3,29 +3,22 @@
 Contract: the common case, built-in objects as JSON, concatenates stored bytes without decoding.
 """
 
-import base64
-import binascii
-import string
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
-from uniteddeployment.embedded.apimachinery import nesting, selectors
+from uniteddeployment.embedded.apimachinery import selectors
 from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 from uniteddeployment.embedded.discovery.routes import Route
 from uniteddeployment.embedded.errors import StatusError, bad_request, not_found
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.embedded.requests import answer
-from uniteddeployment.embedded.requests.json_body import json_error
+from uniteddeployment.embedded.requests.continue_token import Pages
 from uniteddeployment.embedded.requests.negotiate import JSON, Accepted
 from uniteddeployment.embedded.requests.options import ListOptions, list_options, resource_version
 from uniteddeployment.embedded.requests.write import Target, live
 from uniteddeployment.embedded.storage.state import Core
-from uniteddeployment.embedded.storage.store import Entry, HistoryGoneError, Table
-
-TOKEN_FORMAT: Final = "meta.k8s.io/v1"  # noqa: S105  # of continue tokens, which are no secrets
+from uniteddeployment.embedded.storage.store import Entry, HistoryGoneError, Key, Table
 
 EXPIRED: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -33,45 +26,6 @@ EXPIRED: Final = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
-
-_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
-
-
-class _Token(msgspec.Struct):
-    """The start of the next page: after ``start``, in the state at ``rv`` (-1: the latest)."""
-
-    v: str = ""
-    rv: int = 0
-    start: tuple[str, str] = ("", "")
-
-
-def _write_token(rv: int, start: tuple[str, str]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(_Token(TOKEN_FORMAT, rv, start))).rstrip(b"=").decode()
-
-
-def _read_token(text: str) -> _Token:
-    padded = text + "=" * (-len(text) % 4)
-    try:
-        raw = base64.b64decode(padded.encode(), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError) as error:
-        position = next((i for i, char in enumerate(text) if char not in _ALPHABET), len(text))
-        raise _bad_token(f"illegal base64 data at input byte {position}") from error
-    try:
-        nesting.check_json(raw)
-        token = msgspec.json.decode(raw, type=_Token)
-    except nesting.NestingError as error:
-        raise _bad_token(str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _bad_token(json_error(raw)) from error
-    if token.v != TOKEN_FORMAT:
-        raise _bad_token(f'server does not recognize this encoded version "{token.v}"')
-    if token.rv == 0:
-        raise _bad_token(f"incorrect encoded start resourceVersion (version {TOKEN_FORMAT})")
-    return token
-
-
-def _bad_token(why: str) -> StatusError:
-    return bad_request(f"invalid continue token: continue key is not valid: {why}")
 
 
 def too_large(version: int, current: int) -> StatusError:
@@ -114,9 +68,10 @@ def list_(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]
     resource = route.resource
     selector = selectors.parse(options.labels, options.fields, resource)
     table = core.registry.table(resource)
-    entries, rv = _state(core, table, route, options)
+    pages = Pages(resource, route.address.namespace)
+    entries, rv = _state(core, table, pages, options)
     if options.token:
-        entries = _behind(entries, _read_token(options.token).start)
+        entries = _from(entries, pages.read(options.token).start)
     if selector.everything:
         objects = None
         chosen = entries
@@ -125,7 +80,7 @@ def list_(core: Core, route: Route, accepted: Accepted, query: Mapping[str, str]
     metadata = list_metadata(resource, rv)
     limit = options.limit if options.version != 0 else 0
     if 0 < limit < len(chosen):
-        metadata["continue"] = _write_token(rv, chosen[limit - 1].key)
+        metadata["continue"] = pages.write(rv, chosen[limit - 1].key)
         if selector.everything:
             metadata["remainingItemCount"] = len(chosen) - limit
         chosen = chosen[:limit]
@@ -160,36 +115,36 @@ def _matching(
     return chosen, objects
 
 
-def _state(core: Core, table: Table, route: Route, options: ListOptions) -> tuple[list[Entry], int]:
+def _state(core: Core, table: Table, pages: Pages, options: ListOptions) -> tuple[list[Entry], int]:
     """The entries of the path in the requested state, and its version."""
     version = options.version
-    namespace = route.address.namespace or None
+    namespace = pages.namespace or None
     exact: int | None = version if options.match == "Exact" or (options.limit and version) else None
     if version is not None and version > core.store.rv:
         raise too_large(version, core.store.rv)
     if options.token:
-        token = _read_token(options.token)
+        token = pages.read(options.token)
         if version:
             raise bad_request("specifying resource version is not allowed when using continue")
-        exact = token.rv if token.rv > 0 else None
+        exact = token.version if token.version > 0 else None
     if exact is None or exact == core.store.rv:
         return table.select(namespace), core.store.rv
     try:
         entries = core.store.snapshot(table, exact)
     except HistoryGoneError as error:
-        raise _expired(options) from error
+        raise _expired(pages, options) from error
     if namespace is not None:
         entries = [entry for entry in entries if entry.key[0] == namespace]
     return entries, exact
 
 
-def _expired(options: ListOptions) -> StatusError:
+def _expired(pages: Pages, options: ListOptions) -> StatusError:
     if not options.token:
         return StatusError(410, "Expired", "The resourceVersion for the provided list is too old.")
     failure = StatusError(410, "Expired", EXPIRED)
-    failure.metadata = {"continue": _write_token(-1, _read_token(options.token).start)}
+    failure.metadata = {"continue": pages.rewrite(-1, options.token)}
     return failure
 
 
-def _behind(entries: Sequence[Entry], start: tuple[str, str]) -> list[Entry]:
-    return list(entries[bisect_right(entries, start, key=lambda entry: entry.key) :])
+def _from(entries: Sequence[Entry], start: Key) -> list[Entry]:
+    return list(entries[bisect_left(entries, start, key=lambda entry: entry.key) :])

@@ -119,4 +119,7 @@ class Registry:
             return obj
         main = self._by_key[resource.storage or resource.key]
         stored = resource.encode(obj) if resource.encode else obj
-        return {**stored, "kind": main.kind, "apiVersion": main.api_version}
+        stored = {**stored, "kind": main.kind, "apiVersion": main.api_version}
+        if resource.encode:
+            main.strategy.default(stored)
+        return stored

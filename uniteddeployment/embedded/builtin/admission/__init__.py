@@ -8,7 +8,7 @@ not at all for kinds that need no admission. :func:`wanted` applies to updates t
 from collections.abc import Callable, Sequence
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
-from uniteddeployment.embedded.builtin.admission import limits, priority, quota, services, storage
+from uniteddeployment.embedded.builtin.admission import limits, nodes, priority, quota, services, storage
 from uniteddeployment.embedded.builtin.admission.services import Wanted
 
 Lookup = Callable[[str, str | None], Sequence[Obj]]
@@ -25,6 +25,8 @@ def admit_create(key: str, obj: Obj, lookup: Lookup) -> None:
     namespace = obj["metadata"].get("namespace", "")
     if key == "pods":
         priority.assign(obj, lookup("priorityclasses.scheduling.k8s.io", ""))
+    elif key == "nodes":
+        nodes.taint(obj)
     elif key == "persistentvolumeclaims":
         storage.classify(obj, lookup("storageclasses.storage.k8s.io", ""))
     if not namespace or key in _UNCOUNTED:

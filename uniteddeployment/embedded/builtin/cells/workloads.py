@@ -6,6 +6,7 @@ from typing import Any
 
 from uniteddeployment.embedded.apimachinery.duration import human, since
 from uniteddeployment.embedded.apimachinery.resources import Obj
+from uniteddeployment.embedded.builtin import autoscalers
 
 _OPERATORS = {"In": "in", "NotIn": "notin"}
 
@@ -148,10 +149,9 @@ def hpa_min(obj: Obj, _now: datetime) -> str:
 
 def hpa_targets(obj: Obj, _now: datetime) -> str:
     """Current and target value of each metric: the first two, and the number of the rest."""
+    if obj.get("apiVersion") == "autoscaling/v1":
+        obj = autoscalers.to_v2(obj)
     spec, status = _spec(obj), _status(obj)
-    if spec.get("targetCPUUtilizationPercentage") is not None:
-        now_used = status.get("currentCPUUtilizationPercentage")
-        return f"cpu: {'<unknown>' if now_used is None else f'{now_used}%'}/{spec['targetCPUUtilizationPercentage']}%"
     current = status.get("currentMetrics") or ()
     shown = [
         _metric(metric, current[index] if index < len(current) else {})

@@ -31,4 +31,12 @@ def _service_spec(spec: Obj) -> None:
         spec["allocateLoadBalancerNodePorts"] = True
 
 
-COMPUTED: dict[str, Callable[[Obj], None]] = {"core.v1.ServiceSpec": _service_spec}
+def _service(service: Obj) -> None:
+    """Traffic to the address of a load balancer arrives with this address, unless it says that it does not."""
+    if service["spec"].get("type") == "LoadBalancer":
+        for point in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+            if point.get("ip") and point.get("ipMode") is None:
+                point["ipMode"] = "VIP"
+
+
+COMPUTED: dict[str, Callable[[Obj], None]] = {"core.v1.Service": _service, "core.v1.ServiceSpec": _service_spec}

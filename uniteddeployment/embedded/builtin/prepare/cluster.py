@@ -24,6 +24,19 @@ def prepare_namespace_update(new: Obj, old: Obj, subresource: str) -> None:
             new.get("spec", {}).pop("finalizers", None)
 
 
+def prepare_node(node: Obj) -> None:
+    """The first of a node's networks has a field of its own, which clients may give instead."""
+    spec = node.get("spec") or {}
+    if spec.get("podCIDR") and not spec.get("podCIDRs"):
+        spec["podCIDRs"] = [spec["podCIDR"]]
+    elif spec.get("podCIDRs"):
+        spec["podCIDR"] = spec["podCIDRs"][0]
+
+
+def prepare_node_update(new: Obj, _old: Obj, _subresource: str) -> None:
+    prepare_node(new)
+
+
 def prepare_claim(claim: Obj) -> None:
     _hold(claim, _CLAIM_FINALIZER)
 

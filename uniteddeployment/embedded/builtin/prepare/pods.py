@@ -31,7 +31,7 @@ def prepare_create(pod: Obj) -> None:
                 "reason": "SchedulingGated",
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
                 "lastProbeTime": None,
-                "lastTransitionTime": None,
+                "lastTransitionTime": pod["metadata"].get("creationTimestamp"),
             }
         ]
 

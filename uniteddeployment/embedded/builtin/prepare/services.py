@@ -54,6 +54,8 @@ class ServiceAllocations:
         if subresource == "status":
             return
         spec, before = new["spec"], old["spec"]
+        if before.get("type") == "LoadBalancer" != spec.get("type"):
+            new["status"] = {**new["status"], "loadBalancer": {}}
         _carry_over(spec, before)
         _follow_address(spec, before)
         _drop_what_the_type_has_not(spec, before)

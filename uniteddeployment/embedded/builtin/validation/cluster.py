@@ -8,12 +8,12 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.validation.causes import (
     NON_NEGATIVE,
     POSITIVE,
-    duplicate,
     forbidden,
     invalid,
     invalids,
     not_supported,
     required,
+    show,
     too_long,
 )
 from uniteddeployment.embedded.builtin.validation.fields import immutable
@@ -40,8 +40,8 @@ def _key(key: str) -> list[str]:
     errors = [names.too_long(253)] if len(key) > 253 else []
     if not _KEY.fullmatch(key):
         errors.append(_KEY_TEXT)
-    if key == ".":
-        errors.append("must not be '.'")
+    if key in (".", ".."):
+        errors.append(f"must not be '{key}'")
     elif key.startswith(".."):
         errors.append("must not start with '..'")
     return errors
@@ -54,7 +54,7 @@ def config_map(obj: Obj) -> list[Cause]:
     for key, text in data.items():
         causes += invalids(f"data[{key}]", key, _key(key))
         if key in binary:
-            causes.append(invalid("data", key, "duplicate of key present in binaryData"))
+            causes.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
         size += len(text.encode())
     for key, text in binary.items():
         causes += invalids(f"binaryData[{key}]", key, _key(key))
@@ -155,11 +155,12 @@ def lease(obj: Obj) -> list[Cause]:
 
 
 def node(obj: Obj) -> list[Cause]:
+    """The taints of a node, which the real server looks for in its metadata."""
     spec = obj.get("spec") or {}
     causes: list[Cause] = []
     taken: set[tuple[str, str]] = set()
     for index, taint in enumerate(spec.get("taints") or ()):
-        at = f"spec.taints[{index}]"
+        at = f"metadata.taints[{index}]"
         key, effect = taint.get("key", ""), taint.get("effect", "")
         causes += invalids(f"{at}.key", key, names.label_key(key))
         causes += invalids(f"{at}.value", taint.get("value", ""), names.label_value(taint.get("value", "")))
@@ -168,7 +169,9 @@ def node(obj: Obj) -> list[Cause]:
         elif effect not in _TAINT_EFFECTS:
             causes.append(not_supported(f"{at}.effect", effect, _TAINT_EFFECTS))
         if (key, effect) in taken:
-            causes.append(duplicate(at, taint))
+            shown = {"Key": key, "Value": taint.get("value", ""), "Effect": effect, "TimeAdded": taint.get("timeAdded")}
+            text = f"Duplicate value: {show(shown)}: taints must be unique by key and effect pair"
+            causes.append(Cause("FieldValueDuplicate", text, at))
         taken.add((key, effect))
     return causes
 
@@ -177,7 +180,8 @@ def node_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     if subresource == "status":
         return []
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    causes = node(new)
+    # The real server checks the taints of a change twice, and those of a new node once.
+    causes = node(new) * 2
     if before.get("podCIDR") and spec.get("podCIDR") != before["podCIDR"]:
         causes.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
     if before.get("providerID") and spec.get("providerID") != before["providerID"]:

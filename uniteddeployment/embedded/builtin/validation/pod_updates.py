@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.prepare.pods import quality_of_service
+from uniteddeployment.embedded.builtin.validation import gated
 from uniteddeployment.embedded.builtin.validation.causes import forbidden, invalid, required
 from uniteddeployment.embedded.builtin.validation.pods import DEADLINE_TEXT, MAX_DEADLINE, pod_spec
 from uniteddeployment.embedded.builtin.validation.scheduling import tolerations
@@ -37,6 +38,10 @@ def pod_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     ]
     causes += _deadline_update(spec, before)
     causes += _tolerations_update(spec, before)
+    if before.get("schedulingGates"):
+        causes += gated.update(spec, before)
+    elif spec.get("schedulingGates"):
+        causes += gated.new_gates(spec, before)
     frozen, known = _frozen(spec, before), _frozen(before, before)
     if frozen != known:
         causes.append(forbidden("spec", _MUTABLE + _difference(known, frozen)))
@@ -73,10 +78,7 @@ def _frozen(spec: Obj, before: Obj) -> Obj:
             frozen[key] = [{**container, "image": ""} for container in spec[key]]
     if before.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         frozen["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
-    if "schedulingGates" in before:
-        gates = {gate.get("name") for gate in before["schedulingGates"]}
-        if all(gate.get("name") in gates for gate in spec.get("schedulingGates") or ()):
-            frozen["schedulingGates"] = before["schedulingGates"]
+    gated.freeze(frozen, before)
     return frozen
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from uniteddeployment.embedded.apimachinery import names
 from uniteddeployment.embedded.apimachinery.resources import Obj
-from uniteddeployment.embedded.builtin.validation.causes import forbidden, invalid, invalids
+from uniteddeployment.embedded.builtin.validation.causes import duplicate, forbidden, invalid, invalids
 from uniteddeployment.embedded.builtin.validation.containers import containers, ephemeral_containers, identities
 from uniteddeployment.embedded.builtin.validation.fields import one_of, template_metadata
 from uniteddeployment.embedded.builtin.validation.scheduling import affinity, spread, tolerations
@@ -32,6 +32,8 @@ def pod(given: Obj) -> list[Cause]:
     causes = pod_spec(spec, "spec")
     if spec.get("ephemeralContainers"):
         causes.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        causes.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
     return causes
 
 
@@ -61,7 +63,20 @@ def pod_spec(spec: Obj, path: str, claimed: Collection[str] = ()) -> list[Cause]
     for key in ("hostname", "subdomain"):
         if spec.get(key):
             causes += invalids(f"{path}.{key}", spec[key], names.label(spec[key]))
+    causes += _gates(spec, path)
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= MAX_DEADLINE:
         causes.append(invalid(f"{path}.activeDeadlineSeconds", deadline, DEADLINE_TEXT))
+    return causes
+
+
+def _gates(spec: Obj, path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    taken: set[str] = set()
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        at, name = f"{path}.schedulingGates[{index}]", gate.get("name", "")
+        causes += invalids(at, name, names.label_key(name))
+        if name in taken:
+            causes.append(duplicate(at, name))
+        taken.add(name)
     return causes

@@ -6,6 +6,7 @@ from uniteddeployment.embedded.apimachinery import names
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.defaults.services import externally_accessible
 from uniteddeployment.embedded.builtin.prepare.services import FIRST_NODE_PORT, NODE_PORTS
+from uniteddeployment.embedded.builtin.validation import load_balancers
 from uniteddeployment.embedded.builtin.validation.causes import (
     duplicate,
     forbidden,
@@ -164,7 +165,7 @@ def _addresses(spec: Obj, *, headless: bool) -> list[Cause]:
 
 def service_update(new: Obj, old: Obj, subresource: str) -> list[Cause]:
     if subresource == "status":
-        return []
+        return load_balancers.of_service(new)
     spec, before = new["spec"], old["spec"]
     causes: list[Cause] = []
     kept = before.get("clusterIPs") or ()
@@ -245,6 +246,10 @@ def ingress(obj: Obj) -> list[Cause]:
             elif target["pathType"] != "ImplementationSpecific" and not target.get("path", "").startswith("/"):
                 causes.append(invalid(f"{at}.path", target.get("path", ""), "must be an absolute path"))
     return causes
+
+
+def ingress_update(new: Obj, _old: Obj, subresource: str) -> list[Cause]:
+    return load_balancers.of_ingress(new) if subresource == "status" else ingress(new)
 
 
 def network_policy(obj: Obj) -> list[Cause]:

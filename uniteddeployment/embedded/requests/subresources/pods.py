@@ -152,6 +152,9 @@ def bind(core: Core, target: Target, binding: Obj, call: Call) -> None:
         )
     if bound:
         raise conflict("pods/binding", "", target.name, f'pod {target.name} is already assigned to node "{bound}"')
+    if pod["spec"].get("schedulingGates"):
+        why = f"pod {target.name} has non-empty .spec.schedulingGates"
+        raise conflict("pods/binding", "", target.name, why)
     new = clone(pod)
     new["spec"]["nodeName"] = node
     new["metadata"].setdefault("labels", {}).update(_topology(core, node))
