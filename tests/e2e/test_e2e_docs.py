@@ -77,7 +77,7 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]
     (programs / "kubectl").symlink_to(kubectl())
     path = os.pathsep.join([str(programs), str(ROOT / ".venv" / "bin"), os.environ["PATH"]])
     with ud("playground", "--dir", str(folder), log=folder / "log") as process:
-        process.wait_for("Ctrl-C ends everything", SECONDS)
+        process.wait_for("Ctrl-C stops everything", SECONDS)
         yield Playground({**os.environ, "PATH": path, "KUBECONFIG": str(folder / "kubeconfig")})
         assert process.stop(signal.SIGINT) == 0
 

@@ -41,7 +41,7 @@ def test_the_demo_tells_the_story_to_people(demos: tuple[subprocess.CompletedPro
     done = demos[0]
     assert (done.returncode, done.stderr) == (0, "")
     story = done.stdout
-    told = ["8 replicas over three members", "partitions 2, 1, 1", "Held", "partitions 0", "✔ Done in"]
+    told = ["8 replicas over three members", "partitions 2, 1, 1", "Held", "partitions to 0", "✔ Done in"]
     places = [story.index(part) for part in told]
     assert places == sorted(places), story
 
@@ -106,7 +106,7 @@ def listens(port: int) -> bool:
 
 def test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left(tmp_path: Path) -> None:
     with program("playground", "--dir", str(tmp_path), log=tmp_path / "log") as playground:
-        shown = playground.wait_for(r"export KUBECONFIG=(\S+)\n(?s:.*)Ctrl-C ends everything", SECONDS)
+        shown = playground.wait_for(r"export KUBECONFIG=(\S+)\n(?s:.*)Ctrl-C stops everything", SECONDS)
         kubeconfig = Path(shown[1])
 
         def run(*arguments: str) -> str:
