@@ -28,7 +28,7 @@ _EMPTY = """
 import asyncio, time
 began = time.perf_counter()
 from random import Random
-from uniteddeployment.embedded import server
+from uniteddeployment.embedded.serving import server
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
 async def main():
