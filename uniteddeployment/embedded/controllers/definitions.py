@@ -72,7 +72,7 @@ class LifecycleController(Controller):
 
     def _accept(self, crd: Obj) -> None:
         names, conflict = accepted_names(crd, self.access.list(KEY))
-        new = deepcopy(crd)
+        new = {**crd, "status": deepcopy(crd["status"])}
         new["status"]["acceptedNames"] = names
         reason, message = conflict or ("NoConflicts", "no conflicts found")
         now = timestamp(self.clock.now())

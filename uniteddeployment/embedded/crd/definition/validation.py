@@ -1,7 +1,9 @@
 """Validation of CustomResourceDefinitions, with the real server's messages."""
 
+import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from uniteddeployment.embedded.apimachinery import names
@@ -194,8 +196,13 @@ def _conversion(conversion: Mapping[str, Any]) -> list[Cause]:
 
 def _schema(version: Mapping[str, Any], path: Path) -> list[Cause]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    path = child(path, "openAPIV3Schema")
-    return [] if schema is None else check_schema(schema, path)
+    return [] if schema is None else list(_checked(json.dumps(schema), child(path, "openAPIV3Schema")))
+
+
+@lru_cache(maxsize=64)
+def _checked(schema: str, path: Path) -> tuple[Cause, ...]:
+    """Validate a schema once: the clusters of a fleet get the same ones, and rules take long to check."""
+    return tuple(check_schema(json.loads(schema), path))
 
 
 def _subresources(version: Mapping[str, Any], path: Path) -> list[Cause]:
