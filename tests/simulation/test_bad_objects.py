@@ -60,8 +60,8 @@ BAD_CLUSTERS = {
         },
         "'tls-server-name' of the kubeconfig must be a string",
     ),
-    "token": ({"server": "https://h", "data": {"token": b"two\nlines"}}, "a space or a line break inside"),
-    "bytes": ({"server": "https://h", "data": {"token": b"\xff\xfe"}}, "other than ASCII"),
+    "token": ({"server": "https://h", "data": {"token": b"two\nlines"}}, "a space or a line break"),
+    "bytes": ({"server": "https://h", "data": {"token": b"\xff\xfe"}}, "other than printable ASCII"),
     "none": ({"server": "https://h"}, "does not exist"),
 }
 

@@ -1,4 +1,4 @@
-"""Growing pauses with jitter, for those who try again and again on their own: reflectors, elections, probes."""
+"""Growing pauses with jitter, for loops that retry by themselves: reflectors, elections and probes."""
 
 import asyncio
 import random
@@ -25,5 +25,5 @@ class Backoff:
         self._last = now
         whole = min(self._first * 2.0 ** min(self._failures, 30), self._longest)
         self._failures += 1
-        # Half to one and a half, so that those who failed together do not come back together.
+        # Half to one and a half times the pause, so that clients that failed together do not retry together.
         return whole * (0.5 + self._chance())

@@ -1,7 +1,7 @@
-"""Reads YAML that somebody else wrote, within bounds: no anchors and aliases, no tags, a size, a depth and a count.
+"""Loads untrusted YAML within bounds: no anchors, aliases and tags, and a limited size, depth and number of values.
 
-A few hundred bytes with aliases can stand for gigabytes, and the usual loader builds all of it. Here the events of the
-parser are looked at first, which builds nothing; only a document within the bounds is loaded.
+A few hundred bytes with aliases can expand to gigabytes, and the usual loader builds all of them. So the events of the
+parser are checked first, which builds nothing, and only a document within the bounds is loaded.
 """
 
 import contextlib
@@ -17,11 +17,11 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class BoundsError(ValueError):
-    """Why a text is not read. No word of it is quoted, for it may be a secret."""
+    """The reason why a text is not loaded. It quotes nothing of the text, which may be a secret."""
 
 
 class _Loader(_Base):  # type: ignore[misc]  # the base is chosen when this is imported
-    """Gives what JSON has: dates, for one, stay the text that they were written as."""
+    """Loads only the types of JSON. Dates, for example, stay text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -31,22 +31,22 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def load(data: bytes, *, max_bytes: int) -> Any:
-    """The value of a document that somebody else wrote. Raises BoundsError."""
+    """The value of an untrusted document. Raises BoundsError."""
     if len(data) > max_bytes:
         raise BoundsError(f"is larger than {max_bytes >> 10} KiB")
-    with _worded():
+    with _errors_as_bounds():
         _check(data)
     return load_trusted(data)
 
 
 def load_trusted(data: bytes) -> Any:
-    """The value of a document of this process's own, whatever its size. Raises BoundsError if it is not YAML."""
-    with _worded():
+    """The value of a document without limits, such as a file of the user. Raises BoundsError if it is not YAML."""
+    with _errors_as_bounds():
         return yaml.load(data, Loader=_Loader)  # noqa: S506  # a SafeLoader with fewer types
 
 
 @contextlib.contextmanager
-def _worded() -> Iterator[None]:
+def _errors_as_bounds() -> Iterator[None]:
     try:
         yield
     except BoundsError:
@@ -54,7 +54,7 @@ def _worded() -> Iterator[None]:
     except yaml.YAMLError as error:
         raise BoundsError(f"is not YAML{_line(getattr(error, 'problem_mark', None))}") from None
     except (ValueError, TypeError, OverflowError, RecursionError):
-        raise BoundsError("is not YAML: it has a value that cannot be read") from None
+        raise BoundsError("is not YAML: it has an unreadable value") from None
 
 
 def _check(data: bytes) -> None:

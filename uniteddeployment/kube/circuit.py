@@ -1,8 +1,8 @@
-"""A circuit breaker for one API server, so that a dead one costs nobody the time of a time-out (I10).
+"""A circuit breaker for one API server, so that requests to a dead server fail at once instead of timing out (I10).
 
-Closed: everything passes. After a number of failures in a row it opens: everything fails at once, for a time that
-grows with each opening. Then one request is let through as a probe; its success closes the circuit, its failure opens
-it for longer.
+While it is closed, everything passes. After several failures in a row it opens: everything fails at once, for a time
+that grows with each opening. Then one request passes as a probe. Its success closes the circuit; its failure opens it
+for longer.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ class Circuit:
 
     @property
     def open(self) -> bool:
-        """Whether requests are being refused, but for a probe."""
+        """Whether requests are refused, except for a probe."""
         return self._openings > 0
 
     def check(self) -> None:
-        """Passes, or raises ``Unreachable`` with what went wrong last. Whoever passes must report how it went."""
+        """Let a request pass, or raise ``Unreachable`` with the last failure. The outcome has to be reported."""
         if not self._openings:
             return
         left = self._until - self._now()
@@ -49,23 +49,23 @@ class Circuit:
         self._probing = True
 
     def succeeded(self) -> None:
-        """There was an answer, whatever it said."""
+        """There was an answer of any status."""
         self._failures = self._openings = 0
         self._probing = False
 
     def failed(self, why: str) -> None:
-        """There was none."""
+        """There was no answer."""
         self._failures += 1
         self._why = why
         if self._openings and not self._probing:
-            return  # a request that began before the circuit opened; it says nothing new
+            return  # it began before the circuit opened
         if self._probing or self._failures >= self._allowed:
             self._probing = False
             self._openings += 1
             self._until = self._now() + min(self._first * 2 ** min(self._openings - 1, 30), self._longest)
 
     def gave_up(self) -> None:
-        """The request was cancelled by us: nothing was learnt, and the next one may be the probe."""
+        """The request was cancelled. Nothing is known of the server, and the next request may be the probe."""
         self._probing = False
 
     def _now(self) -> float:

@@ -1,8 +1,8 @@
-"""The client of one API server: requests, decoded answers, typed errors, and manners.
+"""The client of one API server: requests, decoded answers and typed errors.
 
-Manners are: a bounded number of requests in flight with urgent work first, a short wait when the server asks for it
-(429), and a circuit breaker when there is no server. Nothing else is retried here; retries belong to the work queue,
-where they are seen and paced.
+The client limits the requests in flight, with urgent work first, waits a short time when the server asks for that
+(429), and has a circuit breaker for when there is no answer. It retries nothing else: retries belong to the work queue,
+which counts and paces them.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ _WAITS_FOR_BUSY_SERVER = 3
 _MOST_EMPTY_PAGES = 100
 _LONGEST_WAIT = 5.0
 _NO_VERSION = "1"
-"""A resourceVersion that no object has: it is that of the empty store. An API server compares it with that of an object
-which exists, and ignores it when it creates one."""
+"""A resourceVersion that no object has, since it is that of the empty store. An API server compares it with that of an
+existing object, and ignores it when it creates one."""
 _READING = frozenset({"get", "list", "watch"})
 
 
 @dataclass(slots=True)
 class Stats:
-    """Requests that went out, by verb and resource (a retried one counts each time), and what came of them."""
+    """Requests that were sent, by verb and resource (a retried one counts each time), and their outcomes."""
 
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -60,19 +60,19 @@ class Stats:
 
 
 class ClientMetrics(Protocol):
-    """Is told of each request when it is over; ``status`` is 0 when there was no answer."""
+    """Receives each request when it is finished. ``status`` is 0 if there was no answer."""
 
     def requested(self, verb: str, resource: str, status: int, seconds: float) -> None: ...
 
     def forget(self) -> None:
-        """The client is closed: its server need not be counted any more."""
+        """The client is closed; its series can be removed."""
 
 
 class Client:
-    """Speaks to one API server. ``name`` is how messages and metrics call it.
+    """Talks to one API server, which messages and metrics call ``name``.
 
-    ``guard`` is called before each write, also before the second try of one that had to wait; it raises ``NotLeading``
-    to keep the write from being sent.
+    ``guard`` is called before each write, also before each retry after a wait. It raises ``NotLeading`` to prevent the
+    write.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Client:
         self._guard = guard
 
     async def close(self) -> None:
-        """Closes the transport."""
+        """Close the transport."""
         await self._transport.close()
         if self._metrics is not None:
             self._metrics.forget()
@@ -113,7 +113,7 @@ class Client:
         subresource: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """One object."""
+        """Read one object."""
         return await self._read(requests.get(resource, name, namespace, subresource), type_, priority)
 
     async def list_pages(
@@ -128,9 +128,9 @@ class Client:
         resource_version: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> AsyncIterator[Page[T]]:
-        """A collection, page by page; ``Gone`` in the middle means that it took too long and has to begin anew.
+        """Read a collection page by page. ``Gone`` after the first page means that its version has expired.
 
-        A page that is too large is asked for again with fewer objects.
+        A page that is too large is requested again with fewer objects.
         """
         token, empty = "", 0
         while True:
@@ -157,7 +157,7 @@ class Client:
                 return
             empty = 0 if page.items or page.skipped else empty + 1
             if empty > _MOST_EMPTY_PAGES:
-                raise errors.Malformed(answer.status, "Malformed", "the list goes on and on without an object")
+                raise errors.Malformed(answer.status, "Malformed", "the list has too many empty pages in a row")
 
     async def list_all(
         self,
@@ -169,7 +169,7 @@ class Client:
         field_selector: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> list[T]:
-        """A whole collection, without what is malformed; in pages, or at once if the server forgot where we were."""
+        """Read a whole collection, without undecodable objects; in pages, or in one piece if the pages expire."""
 
         async def collect(limit: int | None) -> list[T]:
             pages = self.list_pages(
@@ -198,7 +198,7 @@ class Client:
         dry_run: bool = False,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """Creates an object; raises ``AlreadyExists`` if its name is taken. ``dry_run`` only asks whether it could."""
+        """Create an object. Raises ``AlreadyExists`` if its name is taken. ``dry_run`` stores nothing."""
         request = requests.create(resource, body, namespace, field_manager=self._field_manager, dry_run=dry_run)
         return await self._read(request, type_, priority)
 
@@ -213,7 +213,7 @@ class Client:
         subresource: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """Writes a whole object; raises ``Conflict`` if ``body`` has a resourceVersion that is not the current one."""
+        """Replace a whole object. Raises ``Conflict`` if ``body`` has a resourceVersion that is not the current one."""
         request = requests.replace(
             resource, name, body, namespace, subresource=subresource, field_manager=self._field_manager
         )
@@ -230,7 +230,7 @@ class Client:
         subresource: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """Changes fields; ``None`` removes one. With ``metadata.resourceVersion`` in it, only over that version."""
+        """Change fields; ``None`` removes one. With ``metadata.resourceVersion``, other versions raise ``Conflict``."""
         request = requests.patch(
             resource,
             name,
@@ -253,7 +253,7 @@ class Client:
         subresource: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """Applies JSON patch operations; all or none of them, and none if a ``test`` among them fails."""
+        """Apply JSON patch operations: all of them, or none if one of them, such as a ``test``, fails."""
         request = requests.patch(
             resource,
             name,
@@ -279,7 +279,10 @@ class Client:
         dry_run: bool = False,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """Server-side apply: creates or corrects; ``Conflict`` names fields of others unless ``force`` takes them."""
+        """Create or correct an object by server-side apply.
+
+        Raises ``Conflict``, which names the fields of other managers, unless ``force`` takes them.
+        """
         request = requests.patch(
             resource,
             name,
@@ -304,9 +307,9 @@ class Client:
         namespace: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """Server-side apply that only creates: raises ``Conflict`` if there is an object of that name, whoever owns it.
+        """Create an object by server-side apply. Raises ``Conflict`` if its name is taken.
 
-        A plain apply merges into an object that is there whenever its owners allow it. A POST would not, but the fields
+        A plain apply would merge into an existing object whenever its owners allow it. A POST would not, but the fields
         that it writes belong to the operation Update, and no later apply can remove them.
         """
         metadata = {**body["metadata"], "resourceVersion": _NO_VERSION}
@@ -330,7 +333,7 @@ class Client:
         resource_version: str | None = None,
         priority: Priority = Priority.URGENT,
     ) -> Scale:
-        """Sets the replicas through the scale subresource."""
+        """Set the replicas through the scale subresource."""
         request = requests.scale(resource, name, replicas, namespace, resource_version=resource_version)
         return await self._read(request, Scale, priority)
 
@@ -346,7 +349,7 @@ class Client:
         grace_period_seconds: int | None = None,
         priority: Priority = Priority.URGENT,
     ) -> None:
-        """Asks for an object to go; raises ``NotFound`` if it is not there and ``Conflict`` if it is another one."""
+        """Delete an object. Raises ``NotFound`` if it does not exist and ``Conflict`` if it is not the expected one."""
         request = requests.delete(
             resource,
             name,
@@ -365,7 +368,7 @@ class Client:
         priority: Priority = Priority.URGENT,
         timeout: float | None = None,  # noqa: ASYNC109  # handed to the transport
     ) -> Answer:
-        """Sends any request and gives its answer if it is a success; raises the typed error if not."""
+        """Send a request and return its answer. Raises the typed error unless it is a success."""
         await self.limiter.acquire(priority)
         try:
             return await self._until_not_busy(request, timeout or self._timeout)
@@ -373,10 +376,10 @@ class Client:
             self.limiter.release()
 
     async def probe(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # handed to the transport
-        """Sends a request that finds out whether the server is there.
+        """Send a request that shows whether the server answers.
 
-        It waits for no slot, since requests that get no answer hold the slots, and goes out while the circuit is open.
-        Raises the typed error if the answer is no success.
+        It needs no slot, since requests without an answer hold the slots, and it passes an open circuit. Raises the
+        typed error unless the answer is a success.
         """
         with self._observed(request, probe=True) as report:
             answer = await self._transport.send(request, timeout=timeout)
@@ -387,7 +390,7 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        """An open answer, for watches: takes no slot, since it lasts. Raises the typed error if it is a refusal."""
+        """Open a stream, for watches. It needs no slot, since it lasts. Raises the typed error if it is refused."""
         async with contextlib.AsyncExitStack() as stack:
             with self._observed(request) as report:
                 opened = self._transport.stream(request, timeout=self._timeout)
@@ -399,7 +402,7 @@ class Client:
             yield stream
 
     async def _refusal(self, stream: Stream) -> bytes:
-        """The body of a refusal, as far as it is there in time and not too large to be one."""
+        """The body of a refusal, up to a size and a time."""
         body = bytearray()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._timeout):
@@ -429,12 +432,12 @@ class Client:
             busy = isinstance(error, errors.TooManyRequests) and wait is not None and wait <= _LONGEST_WAIT
             if not busy or attempt > _WAITS_FOR_BUSY_SERVER:
                 raise error
-            # The slot is kept: while one of ours waits, the server gets that much less from us.
+            # The slot is kept, so that a busy server gets fewer requests.
             await asyncio.sleep(wait or 0.0)
 
     @contextlib.contextmanager
     def _observed(self, request: Request, *, probe: bool = False) -> Iterator[Callable[[int], None]]:
-        """Asks the circuit first and tells it, the counters and the metrics afterwards how it went."""
+        """Check the circuit before a request, and report its outcome to the circuit, the counters and the metrics."""
         if not probe:
             self.circuit.check()
         self.stats.requests[request.verb, request.resource] += 1
@@ -455,7 +458,7 @@ class Client:
             self.circuit.failed(error.why)
             raise
         except BaseException:
-            # Cancelled, not sent, or an answer that cannot be read: nothing was learnt of the server.
+            # Cancelled, not sent, or an unreadable answer: nothing is known of the server.
             self.circuit.gave_up()
             raise
         finally:

@@ -1,7 +1,7 @@
-"""Keeps Python's garbage collector out of the way while many objects are made at once.
+"""Pauses Python's garbage collector while many objects are created at once.
 
-Decoding a list makes ten thousands of objects that all stay, and the collector would walk through them again and again
-for nothing: a third of the time of a large list.
+Decoding a list creates tens of thousands of objects that all stay. The collector would examine them again and again,
+which takes a third of the time of a large list.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """No collection inside the block. The block must not await, so that a slow server never holds the collector off."""
+    """No garbage collection inside the block. It must not await, or a slow server could keep the collector paused."""
     if not gc.isenabled():
         yield
         return

@@ -1,7 +1,7 @@
-"""How to reach one API server and who we are there: ``Connection``, and the ways to get one.
+"""``Connection``: the address of one API server with credentials, and the ways to get one.
 
-A ``Connection`` is complete: nothing is read from files or the environment after it was made, except by a token
-provider whose job that is. Secrets stand in no ``repr`` and in no error (I12).
+A ``Connection`` is complete: only token providers read files or the environment after it was made. No ``repr`` and no
+error contains a secret (I12).
 """
 
 import base64
@@ -22,7 +22,7 @@ from uniteddeployment.kube import bounded_yaml
 from uniteddeployment.text import shortened
 
 MAX_SECRET_BYTES = 256 << 10
-"""The largest kubeconfig that is read from a Secret: with one cluster and one user it is a few KiB."""
+"""The largest kubeconfig in a Secret. With one cluster and one user, it has a few KiB."""
 _LONGEST_URL = 2048
 _LONGEST_NAME, _LONGEST_LABEL = 253, 63
 _LONGEST_TOKEN = 16384
@@ -31,20 +31,20 @@ _EXAMPLE = "must be a URL such as https://host:6443"
 
 
 class CredentialsError(Exception):
-    """What was given does not say how to reach a cluster; one line that says why."""
+    """Why credentials cannot be used, in one line."""
 
 
 class TokenProvider(Protocol):
-    """Gives bearer tokens that may change while we run."""
+    """Provides bearer tokens, which may change with time."""
 
     async def token(self, *, refused: str | None = None) -> str:
-        """A token that should work. ``refused`` is the one that the server has just refused, if it has."""
+        """A token that should work. ``refused`` is a token that the server has just refused."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StaticToken:
-    """A token that stays what it is."""
+    """A token that never changes."""
 
     value: str = field(repr=False)
 
@@ -54,10 +54,10 @@ class StaticToken:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One API server and our credentials there.
+    """One API server and the credentials for it.
 
-    ``ca`` are PEM certificates; without them the system's are trusted. ``insecure`` checks no certificate at all.
-    ``name`` is how messages call the server.
+    ``ca`` has PEM certificates; without them, those of the system are trusted. ``insecure`` skips the verification of
+    certificates. Messages call the server ``name``.
     """
 
     server: str
@@ -90,7 +90,7 @@ class Connection:
                 context.load_verify_locations(cadata=self.ca.decode("ascii"))
             except (ssl.SSLError, ValueError):
                 raise CredentialsError(f"{self.name}: the CA bundle holds no readable PEM certificate") from None
-        # From 3.13 on Python may demand extensions that Kubernetes' own tools do not put into a cluster's CA.
+        # Python 3.13 and later may require extensions that the certificate authority of a kubeadm cluster lacks.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if self.insecure:
             context.check_hostname = False
@@ -98,7 +98,7 @@ class Connection:
         if self.client_cert is not None and self.client_key is not None:
             try:
                 with as_file(self.client_cert + b"\n" + self.client_key) as path:
-                    # Without a password OpenSSL would ask for one on the terminal, and wait.
+                    # Without a password argument, OpenSSL would prompt for one on the terminal.
                     context.load_cert_chain(path, password="")
             except (ssl.SSLError, ValueError):
                 raise CredentialsError(f"{self.name}: the client certificate and key do not load") from None
@@ -131,10 +131,10 @@ _FILES = {
 
 
 def from_kubeconfig_bytes(data: bytes, *, context: str | None = None, name: str = "") -> Connection:
-    """A connection from a kubeconfig that came from elsewhere, such as from a Secret.
+    """A connection from an untrusted kubeconfig, such as one in a Secret.
 
-    Whoever may write the Secret must not thereby run programs or read files where the controller runs, so exec plugins,
-    auth providers and references to files are refused.
+    The right to write the Secret must not include the right to run programs or to read files where the controller runs.
+    So exec plugins, auth providers and references to files are refused.
     """
     document = parse_kubeconfig(data, "the kubeconfig", trusted=False)
     cluster, user, chosen = pick_context(document, context, "the kubeconfig")
@@ -150,7 +150,7 @@ def from_kubeconfig_bytes(data: bytes, *, context: str | None = None, name: str 
                 f"the kubeconfig has {key!r}: a kubeconfig in a Secret must not read files; put {instead!r} into it"
             )
     if user.get("username") or user.get("password"):
-        raise CredentialsError("the kubeconfig has a user name and a password, which Kubernetes has abolished")
+        raise CredentialsError("the kubeconfig has a user name and a password, which Kubernetes no longer supports")
     if cluster.get("proxy-url"):
         raise CredentialsError("the kubeconfig has 'proxy-url', which is not supported")
     token = text(user, "token")
@@ -167,23 +167,23 @@ def from_kubeconfig_bytes(data: bytes, *, context: str | None = None, name: str 
 
 
 def parse_kubeconfig(data: bytes, what: str, *, trusted: bool) -> dict[str, Any]:
-    """The kubeconfig as a mapping. The parser's own words are left out, since they quote the line, secrets and all.
+    """The kubeconfig as a mapping. Errors omit the parser's message, since it quotes lines, which may have secrets.
 
-    One that is not ``trusted`` has bounds, so that whoever may write a Secret cannot stop this process.
+    Unless it is ``trusted``, it has bounds, so that no Secret can stop this process.
     """
     try:
         document = bounded_yaml.load_trusted(data) if trusted else bounded_yaml.load(data, max_bytes=MAX_SECRET_BYTES)
     except bounded_yaml.BoundsError as error:
         raise CredentialsError(f"{what} {error}") from None
     if not isinstance(document, dict):
-        raise CredentialsError(f"{what} is empty or no kubeconfig")
+        raise CredentialsError(f"{what} is empty or not a kubeconfig")
     return document
 
 
 def pick_context(
     document: Mapping[str, Any], context: str | None, what: str
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """The cluster, the user and the name of a context, or of the current one."""
+    """The cluster, the user and the name of a context; by default the current one."""
     chosen = context or text(document, "current-context", what)
     if not chosen:
         raise CredentialsError(f"{what} has no current-context, and no context was named")
@@ -217,7 +217,7 @@ def _quoted(name: str) -> str:
 
 
 def text(section: Mapping[str, Any], key: str, what: str = "the kubeconfig") -> str:
-    """A field that is text; empty if it is not there. A number without quotes is refused, as kubectl does."""
+    """A field of type string; empty if it is missing. A number without quotes is refused, as in kubectl."""
     value = section.get(key)
     if value is None:
         return ""
@@ -227,7 +227,7 @@ def text(section: Mapping[str, Any], key: str, what: str = "the kubeconfig") -> 
 
 
 def is_insecure(cluster: Mapping[str, Any]) -> bool:
-    """Whether a kubeconfig says that the server's certificate need not be checked."""
+    """Whether a kubeconfig turns the verification of the server's certificate off."""
     value = cluster.get("insecure-skip-tls-verify")
     if value is not None and not isinstance(value, bool):
         raise CredentialsError("'insecure-skip-tls-verify' of the kubeconfig must be true or false")
@@ -235,7 +235,7 @@ def is_insecure(cluster: Mapping[str, Any]) -> bool:
 
 
 def decoded(section: Mapping[str, Any], key: str) -> bytes | None:
-    """The bytes of a field that a kubeconfig has in base64; ``None`` if it is not there."""
+    """The bytes of a base64 field; ``None`` if it is missing."""
     value = text(section, key)
     if not value:
         return None
@@ -246,16 +246,16 @@ def decoded(section: Mapping[str, Any], key: str) -> bytes | None:
 
 
 def clean_token(token: str) -> str:
-    """The token without the line end that files and editors leave; what cannot stand in a header is refused here."""
+    """The token without the line break that editors add. Raises CredentialsError if it cannot be sent."""
     clean = token.strip()
     if not clean:
         raise CredentialsError("the token is empty")
     if len(clean) > _LONGEST_TOKEN:
-        raise CredentialsError(f"the token is longer than {_LONGEST_TOKEN} characters, which no token is")
+        raise CredentialsError(f"the token is longer than {_LONGEST_TOKEN} characters")
     if any(character.isspace() for character in clean):
-        raise CredentialsError("the token has a space or a line break inside: it was not copied as one piece")
+        raise CredentialsError("the token contains a space or a line break: copy it in one piece")
     if not clean.isascii() or not clean.isprintable():
-        raise CredentialsError("the token has characters other than ASCII, which no token has")
+        raise CredentialsError("the token contains characters other than printable ASCII")
     return clean
 
 
@@ -264,7 +264,9 @@ def _address(server: str) -> str:
     if not server:
         raise CredentialsError("the address of the API server is missing")
     if len(server) > _LONGEST_URL or not server.isascii() or not server.isprintable() or " " in server:
-        raise CredentialsError("the address of the API server is too long, or has characters that no URL has")
+        raise CredentialsError(
+            "the address of the API server is too long, or contains characters that no URL can have"
+        )
     try:
         parts = urlsplit(server)
         host, _ = parts.hostname, parts.port
@@ -274,20 +276,20 @@ def _address(server: str) -> str:
     if parts.scheme not in {"http", "https"} or not host:
         raise CredentialsError(f"the address of the API server {_EXAMPLE}")
     if parts.username is not None or parts.password is not None:
-        raise CredentialsError("the address of the API server must not have a user or a password in it")
+        raise CredentialsError("the address of the API server must not contain a user or a password")
     _check_host(host, "the host in the address of the API server")
     return parts.netloc
 
 
 def _check_host(host: str, what: str) -> None:
-    """Refuses names that no resolver takes, since some libraries fail on them in ways of their own."""
+    """Refuse names that cannot be resolved, since some libraries fail on them with unexpected errors."""
     if ":" in host and not _is_ipv6(host):
-        raise CredentialsError(f"{what} is no IPv6 address")
+        raise CredentialsError(f"{what} is not an IPv6 address")
     labels = host.removesuffix(".").split(".")
     if len(host) > _LONGEST_NAME or not all(0 < len(label) <= _LONGEST_LABEL for label in labels if ":" not in host):
         raise CredentialsError(f"{what} is longer than a DNS name can be, or has an empty part")
     if not host.isascii() or not host.isprintable() or set(host) & _NOT_IN_HOSTS:
-        raise CredentialsError(f"{what} has characters that no host name has")
+        raise CredentialsError(f"{what} contains characters that a host name cannot have")
 
 
 def _is_ipv6(host: str) -> bool:
@@ -300,7 +302,7 @@ def _is_ipv6(host: str) -> bool:
 
 @contextlib.contextmanager
 def as_file(content: bytes) -> Iterator[str]:
-    """A path to read this from, for OpenSSL takes keys from paths only. In memory where the system can do that."""
+    """A path with this content, since OpenSSL reads keys from paths only. In memory if the system supports it."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
         try:

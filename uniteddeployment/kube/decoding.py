@@ -1,7 +1,7 @@
-"""Decodes JSON that somebody else wrote. Whatever the bytes are, the outcome is a value or a :class:`DecodingError`.
+"""Decodes untrusted JSON. The outcome is always a value or a :class:`DecodingError`.
 
-The decoder gives up on values that are nested too deep for the stack. Such an object is decoded once more without what
-is nested deeper than :data:`KEPT_DEPTH`, so that it can be named, and whoever checks its depth can say what is wrong.
+The decoder fails on values that are nested too deep for the stack. Such an object is decoded again without everything
+that is nested deeper than :data:`KEPT_DEPTH`, so that messages can name it and validation can report its depth.
 """
 
 import re
@@ -14,7 +14,7 @@ T = TypeVar("T")
 KEPT_DEPTH = 100
 """Values nested deeper than this are read as null, in objects that are nested too deep to be decoded."""
 FAILURES = (ValueError, RecursionError)
-"""What decoders raise: errors of msgspec and of text encodings are ValueErrors."""
+"""The exceptions of decoders. Errors of msgspec and of text encodings are ValueErrors."""
 _MOST_TOKENS = 50_000
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]++|[\]}]++', re.DOTALL)
 
@@ -22,11 +22,11 @@ _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 class DecodingError(ValueError):
-    """Bytes that are not what they should be. The text names a path and what was expected there, never a content."""
+    """Bytes that cannot be decoded. The message names the path and the expected type, never the content."""
 
 
 def decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
-    """The decoder of a type. They are kept, since building one costs more than using it; types are few."""
+    """The decoder of a type. It is kept, since building one takes longer than using it, and there are few types."""
     found = _DECODERS.get(type_)
     if found is None:
         found = _DECODERS[type_] = msgspec.json.Decoder(type_)
@@ -49,9 +49,9 @@ def decode(data: bytes | msgspec.Raw, type_: type[T]) -> T:
 
 
 def without_depth(data: bytes, depth: int) -> bytes:
-    """JSON with null in place of every list and object that is nested deeper than ``depth``.
+    """JSON in which every list and object that is nested deeper than ``depth`` is null.
 
-    Work is bounded: of a text with very many brackets the rest stays as it is, and cannot be decoded.
+    The work is bounded: the end of a text with very many brackets stays as it is, and cannot be decoded.
     """
     kept: list[bytes] = []
     level, start = 0, 0

@@ -1,12 +1,12 @@
 """Leader election on a Lease: at most one process works at a time (I1).
 
-Whoever holds the Lease renews it; whoever wants it waits until it has not changed for its whole duration, by the own
-monotonic clock, so no two machines need to agree on the time. Each write is bound to the version that was read, so of
-two who reach for the Lease one fails. A holder that could not renew within the deadline stops its work before anybody
-else may begin.
+The holder renews the Lease. Every other candidate waits until the Lease has not changed for its whole duration,
+measured by the candidate's own monotonic clock, so no two machines need to agree on the time. Each write names the
+version that was read, so of two candidates that write at the same time one fails. A holder that could not renew within
+the deadline stops its work before another candidate may begin.
 
-A process that is stopped (SIGSTOP, a paused virtual machine, a suspended laptop) cannot stop its work in time: it
-resumes in the middle of it. So every write asks ``Elector.check`` right before it is sent.
+A process that is frozen (SIGSTOP, a paused virtual machine, a suspended laptop) cannot stop its work in time: it
+resumes in the middle of it. So ``Elector.check`` is called right before every write is sent.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from uniteddeployment.kube.meta import ObjectMeta, micro_time, utc_now
 from uniteddeployment.kube.resource import LEASES
 
 WARNING_SECONDS = 60.0
-"""How long until the same warning is given again."""
+"""The time until the same warning is logged again."""
 _JITTER = 0.2
 _SHORTEST = 0.001
 _log = structlog.get_logger(__name__)
 
 
-class LostLeadership(Exception):  # noqa: N818  # it is a fact about the world, not a mistake
+class LostLeadership(Exception):  # noqa: N818  # an outcome, not an error of the program
     """The Lease could not be renewed in time, or somebody else has it. The work was cancelled."""
 
 
 class LeaseSpec(msgspec.Struct, rename="camel"):
-    """Who holds the Lease, for how long, since when, and how often it changed hands."""
+    """The holder of the Lease, its duration and times, and how often the holder changed."""
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
@@ -56,8 +56,8 @@ class Lease(msgspec.Struct):
 class Elector:
     """One candidate. ``identity`` must be unique among all of them.
 
-    ``clock`` gives seconds; it should count while the machine is suspended, as ``kube.clock.since_boot`` does. Without
-    it the event loop's clock is used.
+    ``clock`` returns seconds. It should run while the machine is suspended, as ``kube.clock.since_boot`` does. The
+    default is the clock of the event loop.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Elector:
         clock: Callable[[], float] | None = None,
     ) -> None:
         if not lease_duration > renew_deadline > retry_period * (1 + _JITTER) > 0:
-            raise ValueError("a lease must outlast the renew deadline, and that several retries")
+            raise ValueError("the lease duration must exceed the renew deadline, and that the retry period with jitter")
         self.is_leader = False
         self.leader = ""
         self._lease = f"{namespace}/{name}"
         self.problem = f"the Lease {self._lease} has not been read yet"
-        """Why this candidate cannot take part, with the way out; empty while the Lease can be used."""
+        """Why this candidate cannot take part, and how to solve that; empty while the Lease can be used."""
         self._warnings = _Warnings()
         self._client = client
         self._namespace = namespace
@@ -98,9 +98,9 @@ class Elector:
         self._answered_at = 0.0
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Waits for the leadership, then runs ``work`` until it ends; gives the Lease back when that is over.
+        """Wait for the leadership, run ``work`` until it ends, and release the Lease.
 
-        Raises ``LostLeadership`` after cancelling ``work`` if the Lease is lost; and whatever ``work`` raises.
+        Raises ``LostLeadership`` after cancelling ``work`` if the Lease is lost, and whatever ``work`` raises.
         """
         self._answered_at = self._clock()
         await self._acquire()
@@ -117,12 +117,12 @@ class Elector:
             working.result()
             return
         renewing.result()
-        raise LostLeadership(f"the Lease {self._lease} was lost to {self.leader or 'nobody yet'}")
+        raise LostLeadership(f"the Lease {self._lease} was lost{f' to {self.leader}' if self.leader else ''}")
 
     def check(self) -> None:
-        """Raises ``NotLeading`` unless the Lease was renewed so recently that nobody else can hold it.
+        """Raises ``NotLeading`` unless the Lease was renewed so recently that no other process can hold it.
 
-        The limit is the renew deadline: the rest of the lease duration is the time that a write has to arrive.
+        The limit is the renew deadline. The rest of the lease duration is the time that a write has to arrive.
         """
         if not self.is_leader:
             raise errors.NotLeading(f"nothing was sent: this process does not hold the Lease {self._lease}")
@@ -142,7 +142,7 @@ class Elector:
         _log.info("leading", lease=self._lease, identity=self._identity)
 
     async def _renew(self) -> None:
-        """Returns when the leadership is lost."""
+        """Renew the Lease; return when the leadership is lost."""
         while True:
             await asyncio.sleep(max(0.0, min(self._period, self._left())))
             left = self._left()
@@ -154,12 +154,12 @@ class Elector:
                 return
 
     def _left(self) -> float:
-        """How many seconds are left to renew; none if they are less than clocks can tell apart."""
+        """Seconds that are left to renew; 0 if they are below the resolution of the clock."""
         left = self._held_since + self._deadline - self._clock()
         return left if left >= _SHORTEST else 0.0
 
     async def _try_within(self, seconds: float) -> bool:
-        """One attempt to get or keep the Lease; no answer is a no."""
+        """Try once to get or keep the Lease; return whether it is held. No answer in time is a failure."""
         begun = self._clock()
         try:
             async with asyncio.timeout(seconds):
@@ -168,13 +168,13 @@ class Elector:
             self._failed(errors.Unreachable(self._client.name, f"no answer within {seconds:.3g} s"))
             return False
         except errors.Conflict:
-            held = False  # another candidate wrote first: an answer like any other
+            held = False  # another candidate wrote first, so the server answers
         except errors.KubeError as error:
             self._failed(error)
             return False
         self._answered()
         if held:
-            # Others count from when they see the renewal, which is later than when it was begun.
+            # Others measure from when they see the renewal, which is later than its start.
             self._held_since = begun
         return held and self._left() > 0
 
@@ -186,7 +186,7 @@ class Elector:
         self.problem = ""
 
     def _failed(self, error: errors.KubeError) -> None:
-        """Note why the Lease cannot be used, at once if it was refused, or when the failures outlast a Lease."""
+        """Note why the Lease cannot be used: at once if it was refused, else when failures last longer than a Lease."""
         now = self._clock()
         if not _refused(error) and now < self._answered_at + self._duration:
             _log.debug("no lease", lease=self._lease, why=str(error))
@@ -197,7 +197,7 @@ class Elector:
 
     async def _attempt(self) -> bool:
         if self.is_leader and self._seen is not None:
-            # Most renewals find what the last one left: one request, bound to that version. If not, look again.
+            # Usually nothing has changed since the last renewal, so a write at that version succeeds. Else read first.
             with contextlib.suppress(errors.Conflict, errors.NotFound):
                 self._see(await self._write(self._seen, self._claim(self._seen.spec)))
                 return True
@@ -219,7 +219,7 @@ class Elector:
         self.leader = lease.spec.holder_identity or ""
 
     def _taken(self) -> bool:
-        """Whether somebody else holds the Lease and it has not run out."""
+        """Whether another process holds the Lease and it has not expired."""
         if self._seen is None or not self.leader or self.leader == self._identity:
             return False
         duration = self._seen.spec.lease_duration_seconds or self._duration
@@ -256,36 +256,36 @@ class Elector:
         )
 
     async def _release(self) -> None:
-        """Lets the next one begin at once. If that fails, the next one waits for the Lease to run out."""
+        """Release the Lease, so that the next holder need not wait until it expires."""
         held, self.is_leader = self.is_leader, False
         if not held or self._seen is None:
             return
         try:
             async with asyncio.timeout(self._period):
-                await self._give_back(self._seen)
+                await self._write_released(self._seen)
         except (TimeoutError, errors.KubeError) as error:
-            _log.info("could not give the lease back", lease=self._lease, why=str(error))
+            _log.info("lease not released", lease=self._lease, why=str(error))
 
-    async def _give_back(self, seen: Lease) -> None:
+    async def _write_released(self, seen: Lease) -> None:
         released: dict[str, object] = {"holderIdentity": "", "leaseDurationSeconds": 1}
         try:
             await self._write(seen, released)
         except errors.Conflict:
-            # The renewal that was cancelled just now may have arrived all the same.
+            # The renewal that was just cancelled may have arrived.
             lease = await self._get()
             if lease.spec.holder_identity == self._identity:
                 await self._write(lease, released)
 
 
 class _Warnings:
-    """Which kind of warning was given last and when: the same kind is given again after a minute."""
+    """The kind and the time of the last warning: a warning of the same kind is repeated after a minute."""
 
     def __init__(self) -> None:
         self.given = ""
         self._at = 0.0
 
     def due(self, kind: str, now: float) -> bool:
-        """Whether to give a warning of this kind now."""
+        """Whether to log a warning of this kind now."""
         if kind == self.given and now < self._at + WARNING_SECONDS:
             return False
         self.given, self._at = kind, now
@@ -293,7 +293,7 @@ class _Warnings:
 
 
 def _refused(error: errors.KubeError) -> bool:
-    """Whether trying again will not help: the server answered, and it was neither busy nor broken."""
+    """Whether a retry will not help: the server answered, and it was neither busy nor failing."""
     return isinstance(error, errors.ApiError) and not isinstance(error, errors.TooManyRequests | errors.ServerError)
 
 

@@ -1,8 +1,8 @@
-"""What can go wrong between us and one API server, as types that callers tell apart.
+"""Typed errors of requests to one API server.
 
-``ApiError`` is what a server said (it answered, and the answer was no), ``Unreachable`` is what we say when there was
-no answer, and ``NotLeading`` when we did not ask. No text here is ever made from a header, a body that we sent or a
-credential, so that an exception may go into a log, a condition or an event as it is.
+``ApiError`` is a refusal by the server, ``Unreachable`` means that there was no answer, and ``NotLeading`` that the
+request was not sent. No message contains a header, the body of a request or a credential, so a log line, a condition or
+an Event may quote it as it is.
 """
 # ruff: noqa: N818  # the names are the reasons that the API itself gives
 
@@ -18,14 +18,14 @@ _LONGEST_REASON = 64
 
 
 class KubeError(Exception):
-    """The base of everything that a client raises about a request."""
+    """Base class of the errors of a client."""
 
 
 class Unreachable(KubeError):
-    """No answer: refused, unknown host, TLS, reset, or nothing within the time-out.
+    """No answer: connection refused or reset, unknown host, TLS error, or time-out.
 
-    ``server`` is the name that the user gave the server, ``why`` one line without secrets. ``retry_in`` is how long the
-    circuit breaker stays open, when it was the breaker that answered.
+    ``server`` is the user's name for the server, and ``why`` is one line without secrets. ``retry_in`` is how many
+    seconds the circuit breaker stays open, if it was the breaker that refused the request.
     """
 
     def __init__(self, server: str, why: str, *, retry_in: float | None = None) -> None:
@@ -36,23 +36,23 @@ class Unreachable(KubeError):
 
 
 class NotLeading(KubeError):
-    """A write was not sent, because another process may hold the Lease by now. Nothing was changed."""
+    """A write was not sent, because another process may hold the Lease. Nothing was changed."""
 
 
 class TooLarge(KubeError):
-    """The server answered, and its answer is larger than any that is read."""
+    """The answer of the server is larger than the limit."""
 
     def __init__(self, server: str, what: str, limit: int) -> None:
         super().__init__(f"{server}: the answer to {what} is larger than {limit >> 10} KiB")
 
 
 class TooMany(KubeError):
-    """A collection has more objects than are kept of it."""
+    """A collection has more objects than a cache may hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that is wrong with an object that was sent: which field, which kind of wrong, and a sentence."""
+    """One error in an object that was sent: the field, the reason code and a sentence."""
 
     reason: str
     message: str
@@ -60,7 +60,7 @@ class Cause:
 
 
 class ApiError(KubeError):
-    """A server's refusal: the HTTP ``status`` and the reason, message and details of its ``Status`` object."""
+    """A refusal by the server: the HTTP ``status``, and the reason, message and details of its ``Status`` object."""
 
     def __init__(
         self, status: int, reason: str = "", message: str = "", details: Mapping[str, Any] | None = None
@@ -73,7 +73,7 @@ class ApiError(KubeError):
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """The fields that the server complains about; empty if it names none."""
+        """The errors by field; empty if the server names none."""
         found = self.details.get("causes")
         if not isinstance(found, list):
             return ()
@@ -84,13 +84,13 @@ class ApiError(KubeError):
 
     @property
     def retry_after(self) -> float | None:
-        """How long the server asks us to stay away, in seconds; ``None`` if it does not ask."""
+        """Seconds after which the server asks to retry; ``None`` if it does not say."""
         seconds = self.details.get("retryAfterSeconds")
         return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
 
 
 def _kept(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The details that somebody reads, each of a length that can be shown."""
+    """The details that are used, each cut to a length that can be shown."""
     kept: dict[str, Any] = {key: shortened(str(details[key])) for key in ("kind", "name", "group") if details.get(key)}
     seconds = details.get("retryAfterSeconds")
     if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0:
@@ -107,15 +107,15 @@ def _kept(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class BadRequest(ApiError):
-    """400: the server could not make sense of the request."""
+    """400: the server does not understand the request."""
 
 
 class Unauthorized(ApiError):
-    """401: the server does not know who we are."""
+    """401: the server does not accept the credentials."""
 
 
 class Forbidden(ApiError):
-    """403: the server knows who we are and refuses."""
+    """403: the server refuses the request to this user."""
 
 
 class NotFound(ApiError):
@@ -123,7 +123,7 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """409: the object has changed since it was read, or somebody else owns a field that we apply."""
+    """409: the object has changed since it was read, or another field manager owns an applied field."""
 
 
 class AlreadyExists(Conflict):
@@ -131,11 +131,11 @@ class AlreadyExists(Conflict):
 
 
 class Gone(ApiError):
-    """410: the resourceVersion or the continue token is older than the server's memory."""
+    """410: the resource version or the continue token has expired."""
 
 
 class Invalid(ApiError):
-    """422: the object breaks a rule; ``causes`` names the fields."""
+    """422: the object is not valid; ``causes`` names the fields."""
 
 
 class TooManyRequests(ApiError):
@@ -147,7 +147,7 @@ class ServerError(ApiError):
 
 
 class Malformed(ApiError):
-    """The server called it a success and sent what is not the object that was asked for."""
+    """The server reported success, and its answer is not the requested object."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {

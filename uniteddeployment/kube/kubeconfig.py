@@ -1,8 +1,7 @@
-"""Connections from kubeconfig files and from inside a pod, for the credentials that are this process's own.
+"""Connections from kubeconfig files and from inside a pod, for this process's own credentials.
 
-Files are read here, and exec plugins and auth providers are run by the official client, which is imported only when
-there is one to run: it costs 300 ms and 50 MB. (Its loader is not used for the rest, since it leaves private keys in
-temporary files.)
+The official client runs exec plugins and auth providers. It is imported only if there is one to run, since that costs
+300 ms and 50 MB. Its loader is not used for the rest, since it leaves private keys in temporary files.
 """
 
 import asyncio
@@ -29,17 +28,16 @@ from uniteddeployment.kube.credentials import (
 )
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds its token, the authority of the API server, and its namespace."""
+"""The folder with the token, the CA certificate and the namespace of a pod."""
 _REREAD_SECONDS = 60.0
 _BEFORE_EXPIRY = 60.0
 
 
 def load(path: str | Path | None = None, context: str | None = None, *, name: str = "") -> Connection:
-    """The connection of a kubeconfig's context.
+    """The connection of a context of a kubeconfig.
 
-    Without ``path``: ``$KUBECONFIG`` (several files are merged, the first to say something wins), ``~/.kube/config``,
-    or the service account of the pod that this runs in. An exec plugin is run once here, so its failure is known at
-    once; this blocks.
+    Without ``path``: ``$KUBECONFIG`` (several files are merged; the first value wins), ``~/.kube/config``, or the
+    service account of the pod. An exec plugin is run once here, so that a failure shows at once; this blocks.
     """
     files = _files(path)
     if not files:
@@ -65,9 +63,9 @@ def load(path: str | Path | None = None, context: str | None = None, *, name: st
 
 
 def namespace(path: str | Path | None = None, context: str | None = None) -> str:
-    """The namespace of a kubeconfig's context, or of the pod that this runs in, for those who name none.
+    """The namespace to use by default: that of a kubeconfig's context, or that of the pod, or ``default``.
 
-    ``default`` where neither says one. A pod may be told its namespace through the downward API, as ``POD_NAMESPACE``.
+    In a pod, the environment variable ``POD_NAMESPACE`` goes first.
     """
     files = _files(path)
     if not files:
@@ -85,7 +83,7 @@ def _namespace_of_the_pod() -> str:
 
 
 def in_cluster(*, name: str = "") -> Connection:
-    """The connection of the service account of the pod that this runs in; its token is read again as it is renewed."""
+    """The connection of the pod's service account. Its token is read again when it is renewed."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise CredentialsError("no kubeconfig: give one, set KUBECONFIG, or run in a pod of the cluster")
@@ -98,7 +96,7 @@ def in_cluster(*, name: str = "") -> Connection:
 
 
 class FileToken:
-    """A token in a file that somebody else renews, as kubelets do; it is read again every minute."""
+    """A token in a file that is renewed, as by a kubelet; it is read again every minute."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -107,7 +105,7 @@ class FileToken:
         self._read_at = 0.0
 
     def read(self) -> str:
-        """Reads the file now."""
+        """Read the file now."""
         self._token = clean_token(_read(self._path).decode("utf-8", "replace"))
         self._read_at = self._clock()
         return self._token
@@ -120,7 +118,7 @@ class FileToken:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a plugin gives: a token or a client certificate, and until when it is good, in seconds since 1970."""
+    """The output of a plugin: a token or a client certificate, and its expiry in seconds since 1970."""
 
     token: str = ""
     cert: bytes | None = None
@@ -129,7 +127,7 @@ class Credential:
 
 
 class PluginToken:
-    """Tokens from a program; it is run again, in a thread, before the token expires and when the server refuses it."""
+    """Tokens from a program. It runs again, in a thread, before the token expires and when the server refuses it."""
 
     def __init__(
         self, run: Callable[[], Credential], first: Credential, clock: Callable[[], float] = time.time
@@ -143,7 +141,7 @@ class PluginToken:
         if not self._stale(refused):
             return self._now.token
         async with self._lock:
-            # Whoever waited for the lock finds that the first has done the work for all.
+            # Another task may have renewed the token while this one waited for the lock.
             if self._stale(refused):
                 self._now = await asyncio.to_thread(self._run)
             return self._now.token
@@ -162,7 +160,7 @@ class _Credentials:
 
 def _user(user: Mapping[str, Any], base: Path, cluster: Mapping[str, Any], what: str) -> _Credentials:
     if user.get("username"):
-        raise CredentialsError(f"{what} has a user name and a password, which Kubernetes has abolished")
+        raise CredentialsError(f"{what} has a user name and a password, which Kubernetes no longer supports")
     cert, key = _bytes(user, "client-certificate", base), _bytes(user, "client-key", base)
     if user.get("token"):
         return _Credentials(StaticToken(clean_token(text(user, "token", what))), cert, key)
@@ -184,7 +182,7 @@ def _user(user: Mapping[str, Any], base: Path, cluster: Mapping[str, Any], what:
 
 
 def _exec_plugin(settings: Mapping[str, Any], base: Path, cluster: Mapping[str, Any]) -> Callable[[], Credential]:
-    """Runs an exec credential plugin. What the plugin printed stays out of the error: it may be a credential."""
+    """Return a function that runs an exec plugin. Errors do not quote its output: it may be a credential."""
     command = str(settings.get("command", "")) if isinstance(settings, dict) else ""
     if not command:
         raise CredentialsError("the kubeconfig's exec plugin has no command")
@@ -209,17 +207,17 @@ def _from_plugin(status: Mapping[str, Any], command: str) -> Credential:
     try:
         until = datetime.fromisoformat(str(expires)).timestamp() if expires else None
     except ValueError:
-        raise CredentialsError(f"the exec plugin {command!r} gave an expiry that is no time") from None
+        raise CredentialsError(f"the exec plugin {command!r} returned an expiry that is not a time") from None
     if status.get("token"):
         return Credential(clean_token(str(status["token"])), expires=until)
     cert, key = status.get("clientCertificateData"), status.get("clientKeyData")
     if cert and key:
         return Credential(cert=str(cert).encode(), key=str(key).encode(), expires=until)
-    raise CredentialsError(f"the exec plugin {command!r} gave neither a token nor a client certificate with its key")
+    raise CredentialsError(f"the exec plugin {command!r} returned neither a token nor a client certificate with key")
 
 
 def _auth_provider(settings: Mapping[str, Any]) -> Callable[[], Credential]:
-    """Runs one of the built-in auth providers (OIDC, GCP) of the official client."""
+    """Return a function that runs a built-in auth provider (OIDC, GCP) of the official client."""
 
     def run() -> Credential:
         document = {
@@ -232,10 +230,10 @@ def _auth_provider(settings: Mapping[str, Any]) -> Callable[[], Credential]:
         try:
             _official("kube_config").KubeConfigLoader(document).load_and_set(target)
         except _official().ConfigException:
-            raise CredentialsError(f"the auth provider {settings.get('name')!r} gave no token") from None
+            raise CredentialsError(f"the auth provider {settings.get('name')!r} returned no token") from None
         token = str((target.api_key or {}).get("BearerToken", "")).removeprefix("Bearer ")
         if not token:
-            raise CredentialsError(f"the auth provider {settings.get('name')!r} gave no token")
+            raise CredentialsError(f"the auth provider {settings.get('name')!r} returned no token")
         return Credential(clean_token(token))
 
     return run
@@ -262,12 +260,12 @@ def _files(path: str | Path | None) -> list[Path]:
     try:
         usual = Path("~/.kube/config").expanduser()
     except RuntimeError:
-        return []  # this user has no home
+        return []  # this user has no home folder
     return [usual] if usual.is_file() else []
 
 
 def _merged(files: list[Path]) -> tuple[dict[str, Any], dict[tuple[str, str], Path]]:
-    """One document of many, and the folder that each entry's relative paths start from."""
+    """All files merged into one document, and the folder to which the paths of each entry are relative."""
     document: dict[str, Any] = {"clusters": [], "users": [], "contexts": []}
     bases: dict[tuple[str, str], Path] = {}
     for file in files:
@@ -290,7 +288,7 @@ def _entry(document: Mapping[str, Any], context: str) -> Mapping[str, Any]:
 
 
 def _bytes(section: Mapping[str, Any], key: str, base: Path) -> bytes | None:
-    """The data, or what is in the file that is named instead; the data wins, as it does in kubectl."""
+    """The data of a field, or the content of the file that it names; the data wins, as in kubectl."""
     data = decoded(section, f"{key}-data")
     if data is None and section.get(key):
         return _read(base / text(section, key))

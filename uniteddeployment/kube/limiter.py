@@ -1,7 +1,7 @@
-"""Bounds how many requests are in flight to one API server, and lets urgent ones pass the others.
+"""Limits how many requests to one API server are in flight. Requests with a higher priority go first.
 
-There is no client-side rate here: the number in flight is what protects a server, since a slow server is asked less
-often by itself. Work for users goes first; status and events take what is left.
+There is no limit of the rate: a limit of the number in flight protects a server by itself, since a slow server then
+gets fewer requests. Work for users goes first; status and Events take the rest.
 """
 
 import asyncio
@@ -10,18 +10,18 @@ from enum import IntEnum
 
 
 class Priority(IntEnum):
-    """What goes first when not everything can go at once."""
+    """The order of requests that wait."""
 
     VITAL = 0
-    """Renewing a lease: late is lost."""
+    """Renewal of a Lease, which has a deadline."""
     URGENT = 1
-    """What users wait for."""
+    """Work that users wait for."""
     BACKGROUND = 2
-    """Status, events, and whatever else may come a little later."""
+    """Status, Events and other work that may wait a little."""
 
 
 class Limiter:
-    """A semaphore with two queues. First come, first served within a priority."""
+    """A semaphore with one queue per priority. Within a priority, the first request goes first."""
 
     def __init__(self, limit: int = 32) -> None:
         if limit < 1:
@@ -31,11 +31,11 @@ class Limiter:
 
     @property
     def free(self) -> int:
-        """How many more could start now."""
+        """How many more requests could start now."""
         return self._free
 
     async def acquire(self, priority: Priority = Priority.URGENT) -> None:
-        """Takes a slot, now or when it is this one's turn. Whoever has one must ``release`` it."""
+        """Take a slot as soon as there is one. The caller must ``release`` it."""
         if self._free > 0:
             self._free -= 1
             return
@@ -45,14 +45,14 @@ class Limiter:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                # The slot was handed over and the taker was cancelled in the same moment: it goes to the next.
+                # The slot was given to a task that was cancelled at the same moment: pass it on.
                 self.release()
             else:
                 self._waiting[priority].remove(turn)
             raise
 
     def release(self) -> None:
-        """Gives the slot back: straight to the first in line, so that nobody who comes now can slip in between."""
+        """Return the slot. It goes straight to the first task that waits, so that no later one can take it."""
         for line in self._waiting:
             while line:
                 turn = line.popleft()

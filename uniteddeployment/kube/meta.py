@@ -1,7 +1,7 @@
-"""The few parts of a Kubernetes object that every object has, as narrow structs, and the API's way to write time.
+"""Structs for the parts that all Kubernetes objects have, and the format of times.
 
-Structs here are decoded from watch bytes by the ten thousand, so they are kept small: unknown fields are skipped, and
-the collector does not look into them (``gc=False`` is safe, since what is decoded from JSON has no cycles).
+Tens of thousands of them are decoded from watches, so they are small: unknown fields are skipped, and the garbage
+collector does not examine them (``gc=False`` is safe, since values that are decoded from JSON have no cycles).
 """
 
 from datetime import UTC, datetime
@@ -13,11 +13,11 @@ from uniteddeployment.kube.decoding import DecodingError, decode
 from uniteddeployment.text import shortened
 
 NAME_LENGTH = 253
-"""Characters of the longest name that an object can have."""
+"""Characters of the longest name of an object."""
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Who made this object and takes it along when it goes."""
+    """A reference to an owner. When the owners are deleted, the object is deleted as well."""
 
     api_version: str = ""
     kind: str = ""
@@ -44,7 +44,7 @@ class ObjectMeta(msgspec.Struct, gc=False, rename="camel", omit_defaults=True):
 
 
 class Identified(Protocol):
-    """The part of ``metadata`` that says which object this is, and which state of it."""
+    """The part of ``metadata`` that identifies an object and its state."""
 
     @property
     def name(self) -> str: ...
@@ -60,14 +60,14 @@ class Identified(Protocol):
 
 
 class HasMeta(Protocol):
-    """Anything with ``metadata``: what reflectors and stores require of a type."""
+    """An object with ``metadata``, as reflectors and caches require it."""
 
     @property
     def metadata(self) -> Identified: ...
 
 
 class PartialObject(msgspec.Struct, gc=False, rename="camel", omit_defaults=True):
-    """An object of which only the metadata matters; decodes from every kind."""
+    """The metadata of an object of any kind."""
 
     api_version: str = ""
     kind: str = ""
@@ -85,7 +85,7 @@ class _Loose(msgspec.Struct):
 
 
 def identity(raw: msgspec.Raw) -> ObjectMeta:
-    """What identifies an object that does not decode, as far as that can be read, cut to the length of names."""
+    """The identity of an undecodable object, as far as it is readable, cut to the length of names."""
     try:
         found = decode(raw, _Loose).metadata
     except DecodingError:
@@ -105,7 +105,7 @@ class ListMeta(msgspec.Struct, gc=False, rename="camel"):
 
 
 class Status(msgspec.Struct, rename="camel"):
-    """The object with which a server says that something went wrong, or that a deletion is done."""
+    """The object by which a server reports an error, or the end of a deletion."""
 
     message: str = ""
     reason: str = ""
@@ -115,20 +115,20 @@ class Status(msgspec.Struct, rename="camel"):
 
 
 class ScaleSpec(msgspec.Struct, omit_defaults=True):
-    """How many replicas are wanted."""
+    """The desired replicas."""
 
     replicas: int = 0
 
 
 class ScaleStatus(msgspec.Struct):
-    """How many replicas there are, and which label selector finds them."""
+    """The actual replicas, and the label selector of their pods."""
 
     replicas: int = 0
     selector: str = ""
 
 
 class Scale(msgspec.Struct, rename="camel"):
-    """autoscaling/v1 Scale: the one thing that every scalable kind has in common."""
+    """autoscaling/v1 Scale, which every scalable kind has as a subresource."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ScaleSpec = msgspec.field(default_factory=ScaleSpec)
@@ -136,7 +136,7 @@ class Scale(msgspec.Struct, rename="camel"):
 
 
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Points at an object, as Events do."""
+    """A reference to an object, as in Events."""
 
     api_version: str = ""
     kind: str = ""
@@ -148,10 +148,10 @@ class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
 
 def utc_now() -> datetime:
-    """The wall time, aware of its zone; the default of every injected wall clock here."""
+    """The current time in UTC; the default of every injected wall clock."""
     return datetime.now(UTC)
 
 
 def micro_time(moment: datetime) -> str:
-    """A MicroTime, as Leases and Events have it: ``2024-05-01T12:00:00.000000Z``."""
+    """The time as a MicroTime, the format of Leases and Events: ``2024-05-01T12:00:00.000000Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

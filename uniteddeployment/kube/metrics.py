@@ -1,7 +1,7 @@
-"""Prometheus metrics of queues and clients, under the names that client-go's users know.
+"""Prometheus metrics of work queues and clients, under the names that client-go uses.
 
-Children are bound once and kept, since looking one up by its labels costs four times what counting does. What belongs
-to a cluster can be forgotten with it, so that a fleet that changes does not grow the registry for ever.
+Labelled children are looked up once and kept, since a lookup takes four times as long as counting. The series of a
+cluster are removed together with it, so that a changing fleet does not grow the registry for ever.
 """
 
 from http import HTTPStatus
@@ -14,11 +14,11 @@ _REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 
 _CODES = frozenset({0, *HTTPStatus})
-"""Codes that are told apart. A server may answer with any number, and each would be a series for ever."""
+"""Codes that get a series of their own. A server may answer with any number, and each series stays for ever."""
 
 
 class Measurable(Protocol):
-    """What a queue says about its work in progress when asked."""
+    """A queue that reports its work in progress."""
 
     def unfinished(self) -> float: ...
 
@@ -26,47 +26,47 @@ class Measurable(Protocol):
 
 
 class Metrics:
-    """The families of one registry; makes the metrics of each queue and of each cluster's client."""
+    """The metric families of one registry, and the metrics of each queue and of each client."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         def gauge(name: str, what: str) -> Gauge:
             return Gauge(name, what, ["name"], registry=registry)
 
-        self.depth = gauge("workqueue_depth", "Keys that wait for a worker")
-        self.unfinished = gauge("workqueue_unfinished_work_seconds", "Time that work in progress has taken so far")
+        self.depth = gauge("workqueue_depth", "Keys waiting for a worker")
+        self.unfinished = gauge("workqueue_unfinished_work_seconds", "Total age of the work in progress")
         self.longest = gauge("workqueue_longest_running_processor_seconds", "Age of the oldest work in progress")
         self.adds = Counter("workqueue_adds_total", "Keys added", ["name"], registry=registry)
         self.retries = Counter("workqueue_retries_total", "Keys added with a delay", ["name"], registry=registry)
         self.queued = Histogram(
             "workqueue_queue_duration_seconds",
-            "How long keys wait for a worker",
+            "Time that keys wait for a worker",
             ["name"],
             registry=registry,
             buckets=_QUEUE_BUCKETS,
         )
         self.worked = Histogram(
             "workqueue_work_duration_seconds",
-            "How long workers take for a key",
+            "Time that a worker takes for a key",
             ["name"],
             registry=registry,
             buckets=_QUEUE_BUCKETS,
         )
         self.requests = Counter(
             "rest_client_requests_total",
-            "Requests to API servers; code 0 is no answer",
+            "Requests to API servers; code 0 means no answer",
             ["cluster", "verb", "resource", "code"],
             registry=registry,
         )
         self.latency = Histogram(
             "rest_client_request_duration_seconds",
-            "How long API servers take to answer",
+            "Time until an API server answers",
             ["cluster", "verb"],
             registry=registry,
             buckets=_REQUEST_BUCKETS,
         )
 
     def queue(self, name: str) -> "QueueMetrics":
-        """The metrics of one queue; pass it to the queue and the queue to its ``follow``."""
+        """The metrics of one queue. Pass them to the queue, and the queue to their ``follow``."""
         return QueueMetrics(self, name)
 
     def client(self, cluster: str) -> "ClientMetrics":
@@ -87,7 +87,7 @@ class QueueMetrics:
         self.worked = metrics.worked.labels(name).observe
 
     def follow(self, queue: Measurable) -> None:
-        """Asks the queue for its work in progress whenever metrics are collected."""
+        """Read the work in progress from the queue whenever metrics are collected."""
         self._metrics.unfinished.labels(self._name).set_function(queue.unfinished)
         self._metrics.longest.labels(self._name).set_function(queue.longest_running)
 
@@ -102,7 +102,7 @@ class ClientMetrics:
         self._timers: dict[str, Histogram] = {}
 
     def requested(self, verb: str, resource: str, status: int, seconds: float) -> None:
-        """Counts one request."""
+        """Count one request."""
         code = str(status) if status in _CODES else f"{status // 100}xx"
         counter = self._counters.get((verb, resource, code))
         if counter is None:
@@ -110,14 +110,14 @@ class ClientMetrics:
             self._counters[verb, resource, code] = counter
         counter.inc()
         if verb == "watch":
-            return  # the time until a stream begins says nothing about how fast a server is
+            return  # the time until a stream begins does not show how fast a server is
         timer = self._timers.get(verb)
         if timer is None:
             timer = self._timers[verb] = self._metrics.latency.labels(self._cluster, verb)
         timer.observe(seconds)
 
     def forget(self) -> None:
-        """Takes this cluster out of the registry."""
+        """Remove the series of this cluster from the registry."""
         for verb, resource, code in self._counters:
             self._metrics.requests.remove(self._cluster, verb, resource, code)
         for verb in self._timers:

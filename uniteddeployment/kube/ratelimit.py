@@ -1,7 +1,7 @@
-"""How long a failed key waits before it is tried again.
+"""Delays before failed keys are tried again.
 
-Two limiters, and the one that takes the longer wait of both: each key backs off exponentially on its own, and a
-bucket that all keys share keeps a thousand keys that fail together from being tried together.
+Each key backs off exponentially, and a token bucket that all keys share prevents a thousand keys that failed together
+from being retried together. :class:`Longest` combines the two.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 
 
 class RateLimiter(Protocol[K_contra]):
-    """Decides about delays, key by key."""
+    """Decides how long each key is delayed."""
 
     def when(self, key: K_contra) -> float:
         """Seconds until this key may be tried again; counts as one more failure."""
         ...
 
     def forget(self, key: K_contra) -> None:
-        """The key is fine again."""
+        """The key has succeeded: its next failure counts as the first."""
         ...
 
     def num_requeues(self, key: K_contra) -> int:
@@ -50,7 +50,7 @@ class ItemExponential(Generic[K]):
 
 
 class TokenBucket(Generic[K]):
-    """``rate`` keys a second over all keys, after a ``burst``; whoever comes too early is told when its turn is."""
+    """``rate`` keys a second over all keys, after a ``burst``. A key beyond that gets the delay until its turn."""
 
     def __init__(self, rate: float = 10.0, burst: int = 100, clock: Callable[[], float] | None = None) -> None:
         self._rate = rate
@@ -59,13 +59,13 @@ class TokenBucket(Generic[K]):
         self._clock = clock
         self._last: float | None = None
 
-    def when(self, key: K) -> float:  # noqa: ARG002  # the bucket is everybody's
+    def when(self, key: K) -> float:  # noqa: ARG002  # all keys share the bucket
         self._fill()
         self._tokens -= 1.0
         return max(0.0, -self._tokens / self._rate)
 
     def take(self) -> bool:
-        """Takes a token if there is one now, for those who would rather leave it than wait."""
+        """Take a token if there is one, without waiting; return whether there was one."""
         self._fill()
         if self._tokens < 1.0:
             return False
@@ -79,9 +79,9 @@ class TokenBucket(Generic[K]):
         self._last = now
 
     def forget(self, key: K) -> None:
-        """Nothing: a bucket knows no keys."""
+        """Do nothing: the bucket does not know keys."""
 
-    def num_requeues(self, key: K) -> int:  # noqa: ARG002  # the bucket knows no keys
+    def num_requeues(self, key: K) -> int:  # noqa: ARG002  # the bucket does not know keys
         return 0
 
 
@@ -103,5 +103,5 @@ class Longest(Generic[K]):
 
 
 def default_rate_limiter() -> Longest[K]:
-    """Client-go's default for controllers: 5 ms to 1,000 s for each key, 10 a second after a burst of 100 for all."""
+    """The default of client-go: 5 ms to 1,000 s for each key, and 10 keys a second after a burst of 100 for all."""
     return Longest(ItemExponential(), TokenBucket())

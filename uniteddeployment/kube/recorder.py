@@ -1,8 +1,7 @@
-"""Writes Events (events.k8s.io/v1) beside the work: ``event`` returns at once, never fails, and never blocks.
+"""Records Events (events.k8s.io/v1) in the background: ``event`` returns at once, and never fails or blocks.
 
-The same thing said again within ten minutes is one Event with a growing count. What is said while an Event waits to
-be written is written with it. Each object has a bucket of events, and the queue has a bound: when there is too much
-to say, saying less is right, and ``dropped`` counts what was left out.
+The same event within ten minutes is one Event with a growing count. Each object has a token bucket of events, and the
+queue of unwritten Events has a bound. ``dropped`` counts the events beyond these limits.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ from uniteddeployment.kube.resource import EVENTS
 from uniteddeployment.text import shortened
 
 SERIES_SECONDS = 600.0
-"""How long after the last time the same thing counts as the same Event."""
+"""Within this time, the same event is counted in the same Event."""
 _REMEMBERED = 4096
 _LONGEST_NOTE = 1024
 _LONGEST_PREFIX = 220
@@ -40,7 +39,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class _Series:
-    """One Event and how often it happened."""
+    """One Event and its count."""
 
     name: str
     namespace: str
@@ -52,7 +51,7 @@ class _Series:
 
 
 class Recorder:
-    """Events of one controller on one API server. ``run`` writes them until it is cancelled."""
+    """Records the Events of one controller on one API server. ``run`` writes them until it is cancelled."""
 
     def __init__(
         self,
@@ -91,16 +90,16 @@ class Recorder:
         action: str = "Reconcile",
         related: ObjectReference | None = None,
     ) -> None:
-        """Says that something happened to an object; call it in the event loop.
+        """Record an event about an object. Call it in the event loop.
 
-        ``note`` must hold no secrets: anybody may read Events.
+        ``note`` must contain no secrets, since many users may read Events.
         """
         key: _Key = (regarding, related, type_, reason, action, _shortened(note))
         known = self._series.get(key)
         if known is not None:
             known.count += 1
             known.last = self._wall()
-            self._series[key] = known  # the ten minutes begin anew
+            self._series[key] = known  # the ten minutes start again
         if not self._allowed(regarding):
             self.dropped += 1
             return
@@ -109,17 +108,17 @@ class Recorder:
         self._enqueue(known)
 
     def pending(self) -> int:
-        """How many Events wait to be written."""
+        """How many Events are not written yet."""
         return len(self._waiting)
 
     async def run(self) -> None:
-        """Writes Events until cancelled."""
+        """Write Events until cancelled."""
         while True:
             await self._more.wait()
             await self.flush()
 
     async def flush(self) -> None:
-        """Writes what waits now; for the end of a program, under a time-out."""
+        """Write the Events that wait now. At the end of a program, call it with a time-out."""
         while self._waiting:
             series = self._waiting.popleft()
             series.queued = False
@@ -127,7 +126,7 @@ class Recorder:
         self._more.clear()
 
     def _allowed(self, regarding: ObjectReference) -> bool:
-        """Whether this object's bucket has one left; only then is one taken."""
+        """Take a token of this object's bucket; return whether there was one."""
         bucket = self._buckets.get(regarding)
         if bucket is None:
             bucket = self._buckets[regarding] = TokenBucket(self._rate, self._burst, self._clock)
@@ -136,7 +135,7 @@ class Recorder:
     def _begin(self, key: _Key) -> _Series:
         regarding, related, type_, reason, action, note = key
         now = self._wall()
-        # Events of objects without a namespace live in the default one; the API server insists on it.
+        # The API server requires Events of cluster-scoped objects to be in the namespace default.
         namespace = regarding.namespace or "default"
         name = f"{regarding.name[:_LONGEST_PREFIX]}.{int(now.timestamp() * 1e6):x}{next(self._numbers) & 0xFFFF:04x}"
         body: dict[str, Any] = {
@@ -167,7 +166,7 @@ class Recorder:
         self._more.set()
 
     async def _write_patiently(self, series: _Series) -> None:
-        """Tries a few times while the server cannot; gives up at once when it will not."""
+        """Write an Event. Retry a few times if the server does not answer or fails, but not if it refuses."""
         for attempt in range(_TRIES):
             try:
                 await self._write(series)
@@ -180,7 +179,7 @@ class Recorder:
             else:
                 return
         self.dropped += 1
-        _log.debug("an event was not written", cluster=self._client.name, name=series.name, why=why)
+        _log.debug("event not written", cluster=self._client.name, name=series.name, why=why)
 
     async def _write(self, series: _Series) -> None:
         count, last = series.count, series.last
@@ -197,10 +196,10 @@ class Recorder:
                     priority=Priority.BACKGROUND,
                 )
             except errors.NotFound:
-                series.written = 0  # servers forget Events after an hour; this one is then told anew
+                series.written = 0  # servers delete Events after an hour: create it again
         if not series.written:
             body = series.body | ({"series": times} if count > 1 else {})
-            with contextlib.suppress(errors.AlreadyExists):  # then it was written and only the answer was lost
+            with contextlib.suppress(errors.AlreadyExists):  # an earlier attempt was written, and its answer was lost
                 await self._client.create(
                     EVENTS, body, PartialObject, namespace=series.namespace, priority=Priority.BACKGROUND
                 )
@@ -208,7 +207,7 @@ class Recorder:
 
 
 def _shortened(note: str) -> str:
-    """The note in one line and in the 1,024 bytes that the API server allows."""
+    """The note in one line and within the 1,024 bytes that the API server allows."""
     line = shortened(note, _LONGEST_NOTE)
     data = line.encode()
     if len(data) <= _LONGEST_NOTE:

@@ -1,8 +1,8 @@
-"""Builds requests and reads answers without any I/O: what the API wants to hear and what its answers mean.
+"""Builds requests and decodes answers, without I/O.
 
 A ``Request`` is data, so a transport may be a socket, an API server in the same process or a list in a test. ``read``
-turns an answer into a struct or raises the typed error; ``read_page`` does the same for one page of a list, object by
-object, so that one odd object never hides the others.
+decodes an answer or raises the typed error. ``read_page`` does the same for one page of a list, object by object, so
+that an undecodable object never hides the others.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +21,14 @@ T = TypeVar("T")
 Query = tuple[tuple[str, str], ...]
 
 MAX_OBJECT_BYTES = 4 << 20
-"""The largest answer that is read of a request about one object: API servers store about 1.5 MiB of each."""
+"""The largest answer about one object. API servers store about 1.5 MiB of an object."""
 MAX_PAGE_BYTES = 32 << 20
-"""The largest page of a list that is read."""
+"""The largest page of a list."""
 MAX_REFUSAL_BYTES = 1 << 16
-"""The largest refusal of a watch that is read."""
+"""The largest refusal of a watch."""
 _MAX_RETRY_DIGITS = 6
 _MAX_CONTINUE = 8192
-"""Characters of a continue token; it comes back in the query of the next request."""
+"""Characters of the longest continue token, which goes into the query of the next request."""
 
 JSON = "application/json"
 _READ: Mapping[str, str] = {"accept": JSON}
@@ -39,7 +39,7 @@ _WRITE: Mapping[str, str] = {"accept": JSON, "content-type": JSON}
 class Request:
     """One request. ``path`` is not percent-encoded and has no query; header names are in lower case.
 
-    ``verb`` and ``resource`` are Kubernetes' names for what is asked; they are for counting and never sent.
+    ``verb`` and ``resource`` are Kubernetes' names for the request; they are for metrics and are not sent.
     """
 
     method: str
@@ -50,16 +50,16 @@ class Request:
     verb: str = ""
     resource: str = ""
     max_bytes: int = MAX_OBJECT_BYTES
-    """How large the body of an answer may be."""
+    """The largest body of an answer."""
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the request changes nothing."""
         return self.method in {"GET", "HEAD", "OPTIONS"}
 
 
 class PatchType(StrEnum):
-    """The patch dialects, by their content types."""
+    """The content types of patches."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -68,7 +68,7 @@ class PatchType(StrEnum):
 
 
 class Propagation(StrEnum):
-    """What happens to the objects that a deleted object owns."""
+    """The fate of the objects that a deleted object owns."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -76,7 +76,7 @@ class Propagation(StrEnum):
 
 
 def get(resource: Resource, name: str, namespace: str | None = None, subresource: str | None = None) -> Request:
-    """Reads one object."""
+    """Read one object."""
     path = resource.path(namespace, name, subresource)
     return Request("GET", path, (), _READ, verb="get", resource=resource.plural)
 
@@ -91,7 +91,7 @@ def list_(
     continue_: str | None = None,
     resource_version: str | None = None,
 ) -> Request:
-    """Reads a page of a collection. A continue token carries its resourceVersion, so then none is sent beside it."""
+    """Read a page of a collection. A continue token includes its resourceVersion, so none is sent with it."""
     query = _query(
         labelSelector=label_selector,
         fieldSelector=field_selector,
@@ -114,7 +114,7 @@ def watch(
     initial_events: bool = False,
     timeout_seconds: int | None = None,
 ) -> Request:
-    """Follows a collection, with bookmarks. ``initial_events`` asks for a streaming list before the changes."""
+    """Watch a collection, with bookmarks. ``initial_events`` requests a streaming list before the changes."""
     query = _query(
         watch="true",
         allowWatchBookmarks="true",
@@ -136,7 +136,7 @@ def create(
     field_manager: str | None = None,
     dry_run: bool = False,
 ) -> Request:
-    """Creates an object, or with ``dry_run`` only says what would come of it."""
+    """Create an object. With ``dry_run``, nothing is stored, and the answer is the object as it would be."""
     query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
     encoded = msgspec.json.encode(body)
     return Request("POST", resource.path(namespace), query, _WRITE, encoded, "create", resource.plural)
@@ -151,7 +151,7 @@ def replace(
     subresource: str | None = None,
     field_manager: str | None = None,
 ) -> Request:
-    """Writes a whole object; with a resourceVersion in it, only over that version."""
+    """Replace a whole object; if it has a resourceVersion, only at that version."""
     path = resource.path(namespace, name, subresource)
     query = _query(fieldManager=field_manager)
     return Request("PUT", path, query, _WRITE, msgspec.json.encode(body), "update", resource.plural)
@@ -169,7 +169,7 @@ def patch(
     force: bool | None = None,
     dry_run: bool = False,
 ) -> Request:
-    """Changes parts of an object. ``APPLY`` needs the field manager; its ``force`` takes fields from others."""
+    """Change parts of an object. ``APPLY`` needs the field manager, and ``force`` takes fields from others."""
     if patch_type is PatchType.APPLY and not field_manager:
         raise ValueError("server-side apply needs a field manager")
     query = _query(
@@ -186,7 +186,7 @@ def patch(
 def scale(
     resource: Resource, name: str, replicas: int, namespace: str | None = None, *, resource_version: str | None = None
 ) -> Request:
-    """Sets the replicas through the scale subresource, the cheapest write there is for it."""
+    """Set the replicas through the scale subresource, which is the cheapest write for that."""
     body: dict[str, Any] = {"spec": {"replicas": replicas}}
     if resource_version:
         body["metadata"] = {"resourceVersion": resource_version}
@@ -203,7 +203,7 @@ def delete(
     propagation: Propagation | None = None,
     grace_period_seconds: int | None = None,
 ) -> Request:
-    """Deletes an object, if it still is the one with this uid and this resourceVersion."""
+    """Delete an object if it still has this uid and this resourceVersion."""
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
     preconditions = {
         key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None
@@ -219,7 +219,7 @@ def delete(
 
 
 def read(status: int, headers: Mapping[str, str], body: bytes, type_: type[T]) -> T:
-    """The object in an answer, or the error that the answer is."""
+    """Decode the object in an answer. Raises the typed error unless the answer is a success."""
     if not 200 <= status < 300:
         raise failure(status, headers, body)
     try:
@@ -229,7 +229,7 @@ def read(status: int, headers: Mapping[str, str], body: bytes, type_: type[T]) -
 
 
 def failure(status: int, headers: Mapping[str, str], body: bytes) -> errors.ApiError:
-    """The typed error for an answer that is not a success, whether or not its body is a ``Status``."""
+    """The typed error for an answer that is not a success. Its body need not be a ``Status``."""
     try:
         said = decode(body, Status)
     except DecodingError:
@@ -243,7 +243,7 @@ def failure(status: int, headers: Mapping[str, str], body: bytes) -> errors.ApiE
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An object of a list that does not decode, as far as it can be named."""
+    """An undecodable object of a list, as far as it can be identified."""
 
     namespace: str
     name: str
@@ -252,7 +252,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class Page(Generic[T]):
-    """One page of a list; ``skipped`` are the objects that could not be decoded."""
+    """One page of a list; ``skipped`` has the undecodable objects."""
 
     items: list[T]
     resource_version: str
@@ -261,14 +261,14 @@ class Page(Generic[T]):
 
 
 class _Items(msgspec.Struct):
-    """A list, with the objects left as bytes."""
+    """A list with the objects as bytes."""
 
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
     items: list[msgspec.Raw] | None = None
 
 
 def read_page(status: int, headers: Mapping[str, str], body: bytes, type_: type[T]) -> Page[T]:
-    """One page of a list, or the error that the answer is."""
+    """Decode one page of a list. Raises the typed error unless the answer is a success."""
     page = read(status, headers, body, _Items)
     if len(page.metadata.continue_) > _MAX_CONTINUE:
         raise errors.Malformed(status, "Malformed", "the list has a continue token that is too long")

@@ -1,11 +1,11 @@
-"""Names of resources and the paths under which an API server serves them. Knows nothing of requests."""
+"""Resources and the paths under which an API server serves them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One served resource: where it lives in the API and what its objects are called."""
+    """One resource: its place in the API and the kind of its objects."""
 
     group: str
     version: str
@@ -15,22 +15,22 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """``apps/v1``, or ``v1`` for the core group: what objects have in ``apiVersion``."""
+        """The ``apiVersion`` of its objects: ``apps/v1``, or ``v1`` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The path of the collection, of one object in it or of an object's subresource, not percent-encoded.
+        """The path of the collection, of an object or of a subresource; not percent-encoded.
 
-        For a namespaced resource without ``namespace`` it is the collection over all namespaces. What cannot be a
-        part of a path is refused, so that no name from outside can ever lead to another endpoint.
+        Without ``namespace``, the collection of a namespaced resource spans all namespaces. Raises ValueError for names
+        that cannot be a part of a path, so that no untrusted name can lead to another endpoint.
         """
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if namespace:
             if not self.namespaced:
-                raise ValueError(f"{self.plural} live in no namespace, so none can be given")
+                raise ValueError(f"{self.plural} are not namespaced, so no namespace can be given")
             root = f"{root}/namespaces/{_part(namespace)}"
         elif name is not None and self.namespaced:
-            raise ValueError(f"one of the {self.plural} can only be named together with its namespace")
+            raise ValueError(f"the name of one of the {self.plural} needs a namespace")
         root = f"{root}/{self.plural}"
         if name is not None:
             root = f"{root}/{_part(name)}"
@@ -40,7 +40,7 @@ class Resource:
 
 
 def _part(text: str) -> str:
-    """The text, if it may stand between two slashes; the rule is the API's own for names in paths."""
+    """The text if it can be a part of a path, by the API's own rule. Raises ValueError if not."""
     if text in {"", ".", ".."} or "/" in text or "%" in text:
         raise ValueError(f"{text!r} cannot be part of a path")
     return text

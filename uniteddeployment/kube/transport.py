@@ -1,7 +1,7 @@
-"""How requests reach an API server: the seam, and the one that uses sockets.
+"""The transport of requests to an API server: the interface, and its implementation with aiohttp.
 
-``Transport`` is all that clients know of a connection. It carries requests and answers and never looks into them;
-what it raises is ``Unreachable``, for any reason for which there was no answer. An answer of any status is an answer.
+A transport carries requests and answers without examining them. Its only error is ``Unreachable``: there was no answer,
+for whatever reason. It returns answers of every status.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _KEEPALIVE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer."""
+    """A complete answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -42,7 +42,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An answer whose body comes piece by piece; where a piece ends means nothing."""
+    """An answer whose body comes in chunks; their boundaries have no meaning."""
 
     status: int
     headers: Mapping[str, str]
@@ -53,27 +53,27 @@ class Transport(Protocol):
     """Carries requests to one API server."""
 
     async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the request
-        """The answer, or ``Unreachable`` if there is none within ``timeout`` seconds."""
+        """Send a request and return the answer. Raises ``Unreachable`` if there is none within ``timeout`` seconds."""
         ...
 
     def stream(self, request: Request, *, timeout: float) -> contextlib.AbstractAsyncContextManager[Stream]:
-        """The same, with the body as it comes; ``timeout`` is for the answer to begin."""
+        """Send a request and return the answer with its body as a stream. ``timeout`` is until the answer begins."""
         ...
 
     async def close(self) -> None:
-        """Lets go of every connection."""
+        """Close all connections."""
         ...
 
 
 class AiohttpTransport:
-    """HTTP/1.1 over aiohttp: one session for one cluster, its TLS and token from the ``Connection``.
+    """HTTP/1.1 with aiohttp: one session per cluster, with the TLS settings and the token of the ``Connection``.
 
-    HTTP/2 is left out on purpose: API servers cap its streams, and decoding its frames costs Python more than
-    connections do. Redirects are not followed, so that no token goes to an address that nobody named.
+    HTTP/2 is not used: API servers limit its streams, and decoding its frames costs Python more than connections do.
+    Redirects are not followed, so that no token is sent to another address.
 
-    ``guard`` is called whenever bytes are about to leave; it raises ``NotLeading`` to keep them here. A request waits
-    in buffers on its way out, and a process that is frozen meanwhile would send it when it resumes. This needs an event
-    loop that sends through the socket that it is given, as asyncio's own does and uvloop does not.
+    ``guard`` is called whenever bytes are about to be sent; it raises ``NotLeading`` to prevent that. A request passes
+    through buffers, and a process that is frozen meanwhile would send it when it resumes. This needs an event loop that
+    sends through the given socket, as asyncio's own loop does and uvloop does not.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class AiohttpTransport:
             await self._session.close()
 
     async def _body(self, request: Request, response: aiohttp.ClientResponse) -> bytes:
-        """The whole body. Raises TooLarge as soon as it is known to be too large."""
+        """Read the whole body. Raises TooLarge as soon as it is known to be too large."""
         announced = response.content_length
         body = bytearray()
         if announced is None or announced <= request.max_bytes:
@@ -141,7 +141,7 @@ class AiohttpTransport:
             yield chunk
 
     async def _open(self, request: Request) -> aiohttp.ClientResponse:
-        """Sends the request; a refused token is replaced once, if whoever gave it can give another."""
+        """Send the request. If the token is refused and its provider has another one, send it once more."""
         tokens = self._connection.tokens
         token = await tokens.token() if tokens is not None else None
         response = await self._request(request, token)
@@ -167,20 +167,20 @@ class AiohttpTransport:
         )
 
     def _url(self, request: Request) -> URL:
-        """Built from its parts, which takes a third of the time that parsing the whole does."""
+        """Build the URL from its parts, which takes a third of the time of parsing it."""
         base = self._base
         path = base.raw_path.rstrip("/") + quote(request.path, safe="/:@")
         query = _encoded(request.query)
         return URL.build(scheme=base.scheme, authority=base.raw_authority, path=path, query_string=query, encoded=True)
 
     def _opened(self) -> aiohttp.ClientSession:
-        """The session. It is made at the first request, since it belongs to the event loop that runs then."""
+        """The session. It is created at the first request, since it belongs to the running event loop."""
         if self._closed:
             raise Unreachable(self._connection.name, "this connection was closed")
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 ssl=self._connection.tls_context() or False,
-                # No limit here: clients bound their requests, and a limit would let watches, which last, starve those.
+                # No limit: clients limit their requests, and with a limit, long watches would block those.
                 limit=0,
                 keepalive_timeout=_KEEPALIVE_SECONDS,
                 socket_factory=functools.partial(_socket, guard=self._guard),
@@ -188,19 +188,19 @@ class AiohttpTransport:
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                # A compressed list costs the server and us more than the network between most clusters would.
+                # Compression of a list costs the server and the client more time than it saves in most networks.
                 headers={"user-agent": _USER_AGENT, "accept-encoding": "identity"},
                 read_bufsize=_READ_BUFFER,
-                # A few compressed bytes can be gigabytes; none were asked for.
+                # A few compressed bytes can expand to gigabytes, and no compression was requested.
                 auto_decompress=False,
-                # Whole requests are timed by us, since getting a token is a part of them.
+                # ``send`` has its own time-out, which includes the time to get a token.
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
             )
         return self._session
 
     @contextlib.contextmanager
     def _translated(self, timeout: float | None) -> Iterator[None]:
-        """Turns everything that a socket can raise into ``Unreachable``, with a reason in words and without secrets."""
+        """Raise ``Unreachable`` for every error of a socket, with a readable reason and without secrets."""
         try:
             yield
         except TimeoutError:
@@ -208,18 +208,18 @@ class AiohttpTransport:
             raise Unreachable(self._connection.name, why) from None
         except (aiohttp.ClientError, OSError) as error:
             if self._guard is not None:
-                self._guard()  # if it objects, that is why
+                self._guard()  # raises if it was the guard that prevented the request
             raise Unreachable(self._connection.name, _why(error)) from None
         except credentials.CredentialsError as error:
             raise Unreachable(self._connection.name, str(error)) from None
         except (ValueError, RuntimeError) as error:
-            # Encoders of names and of headers, and a session that is closed meanwhile; their texts may quote a header.
+            # From encoding names and headers, or from a session that is closed meanwhile. Messages may quote a header.
             raise Unreachable(self._connection.name, f"the request cannot be sent ({type(error).__name__})") from None
 
 
 @functools.lru_cache(maxsize=512)
 def _encoded(query: Query) -> str:
-    """The query as it is sent. Most requests of a controller share a few of them."""
+    """The encoded query. It is cached, since most requests of a controller share a few queries."""
     return urlencode(query)
 
 
@@ -236,7 +236,7 @@ def _why(error: aiohttp.ClientError | OSError) -> str:
         case aiohttp.ServerDisconnectedError() | ConnectionResetError() | BrokenPipeError():
             return "the server closed the connection"
         case aiohttp.ClientPayloadError():
-            return "the answer broke off"
+            return "the answer ended early"
         case ssl.SSLError():
             return f"TLS: {_tls_reason(error)}"
         case aiohttp.InvalidURL():
@@ -256,27 +256,27 @@ def _tls_reason(error: BaseException) -> str:
 
 
 class _GuardedSocket(socket.socket):
-    """Asks a guard before bytes leave."""
+    """Calls a guard before it sends bytes."""
 
     guard: Callable[[], None]
 
     def send(self, data: "Buffer", flags: int = 0) -> int:
-        self._ask()
+        self._check()
         return super().send(data, flags)
 
     def sendmsg(self, *args: Any) -> int:
-        self._ask()
+        self._check()
         return super().sendmsg(*args)
 
-    def _ask(self) -> None:
+    def _check(self) -> None:
         try:
             self.guard()
         except KubeError as error:
-            raise ConnectionAbortedError(str(error)) from None  # the kind of error that event loops expect here
+            raise ConnectionAbortedError(str(error)) from None  # the kind of error that event loops handle
 
 
 def _socket(address: aiohttp.AddrInfoType, *, guard: Callable[[], None] | None = None) -> socket.socket:
-    """A socket that notices within about 30 s that the other side is gone, also while it only listens to a watch."""
+    """A socket that detects within about 30 s that the other side is gone, also while it only reads a watch."""
     family, kind, protocol, _, _ = address
     made: socket.socket
     if guard is None:

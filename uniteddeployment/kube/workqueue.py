@@ -1,12 +1,12 @@
-"""The work queue of a controller, with the semantics of client-go's, as coroutines.
+"""The work queue of a controller for coroutines, with the semantics of client-go's work queue.
 
-Three sets make it: ``queue`` has the keys in their order, ``dirty`` every key that needs to be processed,
-``processing`` those that a worker has now. A key that is added while it is dirty is the same work and is not queued
-twice; a key that is added while it is being processed becomes dirty only, and is queued again at ``done``. So no two
-workers ever have the same key (I1), and a burst of events becomes one pass.
+It has three sets: ``queue`` has the keys in order, ``dirty`` has every key that needs processing, and ``processing``
+has the keys that workers have now. A key that is added while it is dirty is not queued twice. A key that is added while
+it is being processed only becomes dirty, and is queued again at ``done``. So no two workers have the same key at once
+(I1), and a burst of events becomes one pass.
 
-On top of client-go's: priorities. A higher number goes first, within one it is first come, first served, and adding a
-key again with a higher priority raises it. All times are the event loop's, so the queue runs under virtual time.
+Unlike client-go's, it has priorities. A higher number goes first; within a priority, the first key goes first; and
+adding a key again with a higher priority raises it. All times are the event loop's, so the queue runs in virtual time.
 """
 
 import asyncio
@@ -21,54 +21,54 @@ K = TypeVar("K", bound=Hashable)
 
 
 SHORTEST_DELAY = 0.001
-"""Seconds. A shorter delay may be less than the clock can tell apart, and whoever computes it would spin."""
+"""Seconds. Shorter delays may be below the resolution of the clock, and would make their caller spin."""
 
 
-class ShutDown(Exception):  # noqa: N818  # the end of work is no error
-    """The queue is shut down and empty: the worker that asked may go home."""
+class ShutDown(Exception):  # noqa: N818  # the end of the work, not an error
+    """The queue is shut down and empty: the worker can end."""
 
 
 class QueueMetrics(Protocol):
-    """Is told what happens in a queue, so that it can be measured. Called often; must be cheap."""
+    """Receives the events of a queue. Called often, so it must be fast."""
 
     def added(self) -> None:
         """A key became dirty."""
 
     def depth(self, waiting: int) -> None:
-        """This many keys wait for a worker now."""
+        """The number of keys that wait for a worker has changed to this."""
 
     def waited(self, seconds: float) -> None:
-        """A key was in the queue for this long."""
+        """A key has waited in the queue for this long."""
 
     def worked(self, seconds: float) -> None:
-        """A worker had a key for this long."""
+        """A worker has processed a key for this long."""
 
     def retried(self) -> None:
         """A key was added with a delay."""
 
 
 class _NoMetrics:
-    """Measures nothing."""
+    """Discards all measurements."""
 
     def added(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def depth(self, waiting: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def waited(self, seconds: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def worked(self, seconds: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def retried(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass(slots=True)
 class _Dirty:
-    """What is known of a key that needs processing: how urgent it is and since when it waits."""
+    """A key that needs processing: its priority, and since when it waits."""
 
     priority: int
     since: float
@@ -84,7 +84,7 @@ class _Delayed:
 
 
 class WorkQueue(Generic[K]):
-    """Hands out keys to workers: ``key = await get()``, work, ``forget(key)`` if all is well, always ``done(key)``."""
+    """Gives keys to workers: ``key = await get()``, work, ``forget(key)`` after a success, and always ``done(key)``."""
 
     def __init__(self, *, limiter: RateLimiter[K] | None = None, metrics: QueueMetrics | None = None) -> None:
         self._limiter: RateLimiter[K] = limiter if limiter is not None else default_rate_limiter()
@@ -101,7 +101,7 @@ class WorkQueue(Generic[K]):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
-        """How many keys wait for a worker; those being processed and those delayed do not count."""
+        """How many keys wait for a worker, without those being processed and those delayed."""
         return self._length
 
     @property
@@ -114,21 +114,21 @@ class WorkQueue(Generic[K]):
         return frozenset(self._processing)
 
     def delayed(self) -> int:
-        """How many keys wait for their time."""
+        """How many keys wait for their delay to end."""
         return len(self._delayed)
 
     def unfinished(self) -> float:
-        """Seconds that the keys now being processed have taken so far, together. Any thread may ask."""
+        """Seconds that all keys in progress have taken so far, in total. Safe to call in any thread."""
         now = self._now()
         return sum(now - since for since in list(self._processing.values()))
 
     def longest_running(self) -> float:
-        """Seconds that the oldest of the keys being processed has taken so far."""
+        """Seconds that the oldest key in progress has taken so far."""
         running = list(self._processing.values())
         return self._now() - min(running) if running else 0.0
 
     def add(self, key: K, priority: int = 0) -> None:
-        """Marks a key as in need of processing."""
+        """Mark a key as in need of processing."""
         if self._shut:
             return
         known = self._dirty.get(key)
@@ -142,7 +142,7 @@ class WorkQueue(Generic[K]):
             self._push(key, priority)
 
     async def get(self) -> K:
-        """The next key, as soon as there is one. Raises ``ShutDown`` when there will be none any more."""
+        """Wait for the next key. Raises ``ShutDown`` once the queue is shut down and empty."""
         while not self._length:
             if self._shut:
                 raise ShutDown
@@ -154,7 +154,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """The worker has finished with the key. If it became dirty in the meantime, it is queued again."""
+        """The worker has finished with the key. If it became dirty meanwhile, queue it again."""
         started = self._processing.pop(key, None)
         if started is not None:
             self._metrics.worked(self._now() - started)
@@ -165,9 +165,9 @@ class WorkQueue(Generic[K]):
             self._wake_idle()
 
     def add_after(self, key: K, delay: float, priority: int = 0) -> None:
-        """Adds the key after ``delay`` seconds. Of two delays for one key the shorter wins, and the higher priority.
+        """Add the key after ``delay`` seconds. Of two delays for a key the shorter one counts, and the higher priority.
 
-        Nothing and less is at once; anything else is at least a millisecond.
+        A delay of 0 or less adds it at once; any other delay lasts at least a millisecond.
         """
         if self._shut:
             return
@@ -188,19 +188,19 @@ class WorkQueue(Generic[K]):
         self._delayed[key] = _Delayed(due, priority, timer)
 
     def add_rate_limited(self, key: K, priority: int = 0) -> None:
-        """Adds the key after as long as the rate limiter says, which grows with each call until ``forget``."""
+        """Add the key after the delay of the rate limiter, which grows with each call until ``forget``."""
         self.add_after(key, self._limiter.when(key), priority)
 
     def forget(self, key: K) -> None:
-        """The key is fine: its next failure is its first again. Does not take it out of anything."""
+        """The key has succeeded: its next failure counts as the first. The key stays where it is queued."""
         self._limiter.forget(key)
 
     def num_requeues(self, key: K) -> int:
-        """How often the key was added rate limited since it was last forgotten."""
+        """How often ``add_rate_limited`` was called for the key since the last ``forget``."""
         return self._limiter.num_requeues(key)
 
     def shut_down(self) -> None:
-        """Refuses new keys and drops delayed ones. Workers get what is queued and then ``ShutDown``."""
+        """Refuse new keys and drop delayed ones. Workers get the queued keys and then ``ShutDown``."""
         self._shut = True
         for waiting in self._delayed.values():
             waiting.timer.cancel()
@@ -211,7 +211,7 @@ class WorkQueue(Generic[K]):
         self._getters.clear()
 
     async def shut_down_with_drain(self) -> None:
-        """Shuts down, and returns when no worker has a key any more."""
+        """Shut down, and return when no worker has a key any more."""
         self.shut_down()
         while self._processing:
             idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -258,7 +258,7 @@ class WorkQueue(Generic[K]):
             await getter
         except asyncio.CancelledError:
             if getter.done() and not getter.cancelled():
-                # Woken for a key and cancelled in the same moment: the next is woken, or the key would lie there.
+                # Woken for a key and cancelled at the same moment: wake the next one, or nobody would take the key.
                 if self._length:
                     self._wake_getter()
             elif getter in self._getters:  # not if a key came since: cancelled getters are then dropped
@@ -279,7 +279,7 @@ class WorkQueue(Generic[K]):
         self._idle.clear()
 
     def _now(self) -> float:
-        """The loop's time. The loop is remembered, since metrics may be collected by a thread that has none."""
+        """The loop's time. The loop is kept, since metrics may be collected in a thread without one."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         return self._loop.time()

@@ -276,9 +276,9 @@ async def test_a_renewal_goes_before_everything_else_that_waits_for_the_server()
 
 def test_durations_that_could_overlap_are_refused() -> None:
     client = Client(FakeTransport(), "test")
-    with pytest.raises(ValueError, match="must outlast"):
+    with pytest.raises(ValueError, match="must exceed"):
         Elector(client, "a", "b", "c", lease_duration=10, renew_deadline=10)
-    with pytest.raises(ValueError, match="must outlast"):
+    with pytest.raises(ValueError, match="must exceed"):
         Elector(client, "a", "b", "c", renew_deadline=2, retry_period=2)
 
 

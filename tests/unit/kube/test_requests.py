@@ -39,9 +39,9 @@ def test_no_name_leads_to_another_endpoint(name: str) -> None:
 
 
 def test_a_name_needs_the_namespace_that_its_kind_has() -> None:
-    with pytest.raises(ValueError, match="together with its namespace"):
+    with pytest.raises(ValueError, match="needs a namespace"):
         PODS.path(None, "web-0")
-    with pytest.raises(ValueError, match="live in no namespace"):
+    with pytest.raises(ValueError, match="are not namespaced"):
         NODES.path("ns")
 
 
