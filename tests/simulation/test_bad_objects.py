@@ -197,6 +197,6 @@ async def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused(w
     await world.until(lambda: world.condition("Stalled") == "True", 60, what="the condition")
     message = next(one["message"] for one in world.status()["conditions"] if one["type"] == "Stalled")
     assert "spec.topology.subsets[0].overrides[12].from" in message
-    assert "copy more than 256 KiB together" in message
+    assert "copy more than 256 KiB in total" in message
     world.apply(manifest())
     await world.until(world.settled, 60, what="the corrected one")

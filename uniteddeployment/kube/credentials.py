@@ -264,9 +264,7 @@ def _address(server: str) -> str:
     if not server:
         raise CredentialsError("the address of the API server is missing")
     if len(server) > _LONGEST_URL or not server.isascii() or not server.isprintable() or " " in server:
-        raise CredentialsError(
-            "the address of the API server is too long, or contains characters that no URL can have"
-        )
+        raise CredentialsError("the address of the API server is too long, or contains characters that no URL can have")
     try:
         parts = urlsplit(server)
         host, _ = parts.hostname, parts.port
