@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,14 +19,20 @@ from uniteddeployment.kube.transport import AiohttpTransport
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """A cluster, and a namespace of it or all of them."""
 
     kubeconfig: Path | None
     context: str | None
-    namespace: str
+    named: str = ""
+    """The namespace that the user named."""
     all_namespaces: bool = False
+
+    @cached_property
+    def namespace(self) -> str:
+        """The named namespace, or that of the context as in kubectl. Raises CredentialsError for a bad kubeconfig."""
+        return self.named or kubeconfigs.namespace(self.kubeconfig, self.context)
 
     @property
     def scope(self) -> str | None:
@@ -33,17 +40,12 @@ class Target:
         return None if self.all_namespaces else self.namespace
 
 
-def target(
-    kubeconfig: Path | None, context: str | None, namespace: str, *, all_namespaces: bool = False, offline: bool = False
-) -> Target:
-    """The target that the options of a command name. Raises CommandError, CredentialsError.
+def target(kubeconfig: Path | None, context: str | None, namespace: str, *, all_namespaces: bool = False) -> Target:
+    """The target that the options of a command name. Raises CommandError for an invalid namespace.
 
-    The default namespace is that of the context, as in kubectl. With ``offline`` no kubeconfig is read.
+    The kubeconfig is not read yet: errors in the other options are reported first.
     """
-    chosen = namespace_name(namespace)
-    if not chosen:
-        chosen = "default" if offline else kubeconfigs.namespace(kubeconfig, context)
-    return Target(kubeconfig, context, chosen, all_namespaces)
+    return Target(kubeconfig, context, namespace_name(namespace), all_namespaces)
 
 
 def client_of(connection: Connection, *, field_manager: str | None = None) -> Client:

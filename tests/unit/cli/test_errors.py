@@ -72,11 +72,3 @@ def test_every_exit_code_is_in_the_help_and_in_the_documentation() -> None:
     for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in helped
         assert f"| {code} | {meaning[0].upper()}{meaning[1:]} |" in page
-
-
-@pytest.mark.parametrize(
-    "command",
-    [[], *[[one.name or one.callback.__name__] for one in app.registered_commands if one.callback], ["controller"]],
-)
-def test_every_command_has_a_short_help_option(command: list[str]) -> None:
-    assert CliRunner().invoke(app, [*command, "-h"]).exit_code == 0

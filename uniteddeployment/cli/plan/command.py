@@ -43,5 +43,5 @@ def plan(
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
     from uniteddeployment.cli.plan import preview  # noqa: PLC0415
 
-    to = target(kubeconfig, context, namespace, offline=offline)
+    to = target(kubeconfig, context, namespace or ("default" if offline else ""))
     preview.main(file, to, output, required=namespace, recursive=recursive, live=not offline)
