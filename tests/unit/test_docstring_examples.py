@@ -33,7 +33,12 @@ def test_the_examples_of_a_module_are_true(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["uniteddeployment_api.int_or_percent", "uniteddeployment.kube.versions", "uniteddeployment_rollout.partitions"],
+    [
+        "uniteddeployment_api.int_or_percent",
+        "uniteddeployment.kube.versions",
+        "uniteddeployment.planning.replicas.allocate",
+        "uniteddeployment_rollout.partitions",
+    ],
 )
 def test_modules_with_examples_are_among_them(name: str) -> None:
     """A walk that finds nothing would pass the test above."""

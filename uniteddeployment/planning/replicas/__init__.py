@@ -1,6 +1,6 @@
-"""One way to divide replicas, for every mode: :func:`allocate`.
+"""How many pods each subset gets: the division itself, and what it follows from.
 
-Pure: the answer depends on the request alone. See :mod:`~uniteddeployment.planning.allocation.slots` for the order that
+:func:`allocate` depends on its request alone. :mod:`~uniteddeployment.planning.replicas.slots` describes the order that
 makes it monotone, fair and stable.
 """
 

@@ -1,4 +1,4 @@
-"""The one division of replicas over subsets: :func:`allocate`."""
+"""The division of replicas over subsets, for every mode: :func:`allocate`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,30 @@ from uniteddeployment_api.int_or_percent import scaled
 def allocate(request: AllocationRequest) -> Allocation:
     """Divide the total over the subsets.
 
-    The goals, the first first: place all; keep the minimums, in order; be close to the shares; move few pods. The
-    same request gives the same answer, and an answer that is divided again stays as it is.
+    The goals in order: place all pods; keep the minimums, in list order; be close to the shares; move few pods. The
+    same request gives the same result, and dividing again from that result changes nothing.
+
+    A fixed share, a percentage and the rest:
+
+    >>> east, west, rest = SubsetRequest(name="east", share=2), SubsetRequest(name="west", share="25%"), "rest"
+    >>> allocate(AllocationRequest(total=10, subsets=(east, west, SubsetRequest(name=rest)))).replicas
+    {'east': 2, 'west': 3, 'rest': 5}
+
+    In list order, each up to its maximum. The second subset can probably run only four pods, so the others get more:
+
+    >>> cheap, small = SubsetRequest(name="cheap", maximum=5), SubsetRequest(name="small", capacity=4)
+    >>> overflow = SubsetRequest(name="overflow")
+    >>> filled = allocate(AllocationRequest(total=12, subsets=(cheap, small, overflow), mode=Mode.FILL))
+    >>> filled.replicas
+    {'cheap': 5, 'small': 4, 'overflow': 3}
+    >>> [subset.reason for subset in filled.subsets]
+    ['limited by maxReplicas 5', 'limited to 4 by what it can run', 'filled in the order of the list']
+
+    What no subset can take is not placed:
+
+    >>> full = allocate(AllocationRequest(total=12, subsets=(cheap,)))
+    >>> full.replicas, full.unplaced, full.problem
+    ({'cheap': 5}, 7, 'cheap may take no more')
     """
     subsets = request.subsets
     total = _total(request)
@@ -57,7 +79,7 @@ def _total(request: AllocationRequest) -> int:
 
 
 def _limits(subset: SubsetRequest, share: int | None, total: int) -> Limits:
-    """The bounds of a subset in pods."""
+    """The bounds of a subset in numbers of pods."""
     low = 0 if subset.minimum is None else scaled(subset.minimum, total)
     high = total if subset.maximum is None else scaled(subset.maximum, total)
     if share is not None:
@@ -72,18 +94,18 @@ def _limits(subset: SubsetRequest, share: int | None, total: int) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Division:
-    """The slots of one request, filled with and without regard to what runs."""
+    """The slots of one request, filled with and without regard to the pods that run."""
 
     request: AllocationRequest
     total: int
     limits: Sequence[Limits]
 
     def ideal(self) -> list[int]:
-        """The division that nothing but the bounds and capacities has a say in."""
+        """The division by bounds and capacities alone, as if pods could be moved freely."""
         return self._fill(self._cells())
 
     def allowed(self, ideal: list[int]) -> list[int]:
-        """What the disruption policy lets become of the ideal now."""
+        """The division as close to the ideal as the disruption policy allows now."""
         moves = self.request.disruption.moves
         if moves is None:
             return ideal
@@ -91,7 +113,7 @@ class _Division:
         return calm if moves == 0 else self._towards(ideal, calm, moves)
 
     def reserved(self) -> list[int]:
-        """For each subset, the pods that are kept waiting there beyond what it can run."""
+        """The pods of each subset that wait there, beyond those that it can run."""
         if self.request.mode is Mode.FILL:
             cells = self._cells()
             wished = fill_reserving(self.total, cells)
@@ -103,7 +125,7 @@ class _Division:
         return [max(0, wish - cell.capacity) for wish, cell in zip(wished, self._cells(), strict=True)]
 
     def _calm(self) -> list[int]:
-        """The division that moves nothing that runs: it only adds, or, if the total fell, only takes away."""
+        """The division that moves no running pod: it only adds pods or, if the total fell, only removes some."""
         cells = self._cells()
         running = [min(cell.current, cell.high, cell.capacity) for cell in cells]
         growing = sum(running) <= self.total
@@ -115,10 +137,10 @@ class _Division:
         return self._fill(cells)
 
     def _towards(self, ideal: Sequence[int], calm: Sequence[int], moves: int) -> list[int]:
-        """``calm`` with at most ``moves`` pods moved to where ``ideal`` wants them.
+        """``calm`` with at most ``moves`` pods moved to where ``ideal`` has them.
 
-        The first slots that are missing are filled, and the last ones that are too many are emptied: two more walks
-        along the same list.
+        The first missing slots are filled, and the last superfluous ones are emptied, in two more walks along the same
+        list.
         """
         moves = min(moves, sum(max(0, want - have) for want, have in zip(ideal, calm, strict=True)))
         taking, giving = self._cells(), self._cells()

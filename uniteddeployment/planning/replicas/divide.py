@@ -1,4 +1,4 @@
-"""How many pods each subset is to have, and how many of them stay at the old revision."""
+"""How many pods each subset gets, and how many of them stay at the old revision."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -25,28 +25,28 @@ from uniteddeployment_api.int_or_percent import held_back, scaled
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Replicas by subset with the reason of each number, and what found no place."""
+    """The number of pods of each subset, the reason of each number, and the pods that no subset can take."""
 
     replicas: Mapping[str, int]
     reasons: Mapping[str, str]
     unplaced: int = 0
     why_unplaced: str = ""
     reserved: Mapping[str, int] = field(default_factory=dict)
-    """Subset -> how many of its replicas wait for a node, to have stand-ins; 0 if not named."""
+    """Subset -> how many of its replicas wait for a node and are meant to have stand-ins; 0 if it is not listed."""
     covered: Mapping[str, int] = field(default_factory=dict)
-    """Subset -> how many of those do have stand-ins: where nobody else has room, some have none."""
+    """Subset -> how many of those have stand-ins. Some have none if no other subset has room."""
     conditions: Mapping[str, StoredCondition] = field(default_factory=dict)
-    """Subset -> whether it is schedulable, with the strategy Adaptive."""
+    """Subset -> the condition that says whether it is schedulable. Only with the strategy Adaptive."""
     requeue_after: float | None = None
-    """Seconds until the division may be another one although nothing has happened."""
+    """Seconds until the division may change although nothing happens until then."""
     persist_first: bool = False
-    """It follows from what cannot be seen any more once it is acted on: it has to be in status before."""
+    """This decision cannot be re-derived after acting on it: the status has to hold it before."""
 
 
 def divide(
     subject: Subject, app: Application, observed: Observed, ranges: Mapping[str, Range] | None = None
 ) -> Division:
-    """Divide ``spec.replicas``. What runs now decides ties, so that nothing moves without need (I5).
+    """Divide ``spec.replicas``. The pods that run now decide ties, so that nothing moves without need (I5).
 
     ``ranges`` are the ordinals of subsets, which bound how many pods they can have.
     """
@@ -54,16 +54,16 @@ def divide(
     standings = adaptive.standings(subject, app, observed, given)
     divided = allocate(_request(app, given, standings, ranges or {}))
     replicas = divided.replicas
-    reserved = {one.name: one.reserved for one in divided.subsets if one.reserved}
+    reserved = {subset.name: subset.reserved for subset in divided.subsets if subset.reserved}
     waits = [standing.requeue_after for standing in standings.values() if standing.requeue_after is not None]
     conditions = {name: standing.condition(replicas[name], observed.now) for name, standing in standings.items()}
     return Division(
         replicas=replicas,
-        reasons={one.name: _reason(one, standings.get(one.name)) for one in divided.subsets},
+        reasons={subset.name: _reason(subset, standings.get(subset.name)) for subset in divided.subsets},
         unplaced=divided.unplaced,
         why_unplaced=divided.problem,
         reserved=reserved,
-        covered=_with_stand_ins(app, divided),
+        covered=covered_replicas(app.model.spec.replicas or 0, divided),
         conditions=conditions,
         requeue_after=min(waits, default=None),
         persist_first=_persist_first(subject, divided, standings, reserved, conditions),
@@ -89,9 +89,9 @@ def _request(
     return AllocationRequest(
         total=total,
         subsets=tuple(requests),
-        # Bounds alone are OpenKruise's: a list in order of preference, and so is Adaptive. Weights ask for a spread.
+        # As in OpenKruise, bounds alone make the list an order of preference, and so does Adaptive. Weights spread.
         mode=Mode.FILL if (bounds or standings) and not weights else Mode.SPREAD,
-        # What runs stays where it is when a subset has recovered; stand-ins go.
+        # When a subset has recovered, running pods stay where they are; only stand-ins go.
         disruption=NEVER if standings and not reserve else FREE,
         reserve=reserve,
     )
@@ -111,16 +111,16 @@ def _subset_request(subset: Subset, given: int, span: Range | None) -> SubsetReq
 
 
 def _reserving(request: SubsetRequest, standing: Standing) -> SubsetRequest:
-    """What a subset can take while pods of it may be reserved."""
+    """The request of a subset whose pods may be reserved."""
     note = request.note if standing.schedulable else standing.message
     return replace(request, capacity=standing.capacity, may_grow=standing.may_grow, note=note)
 
 
 def _adapted(request: SubsetRequest, standing: Standing, total: int, shrinking: bool) -> SubsetRequest:
-    """What a subset can take when pods that cannot be scheduled are moved.
+    """The request of a subset whose pods are moved if they cannot be scheduled.
 
-    A minimum stays where it was asked for: its pods are the ones that find out when there is room again. Of too many
-    pods those go first that run nowhere yet (I7).
+    Minimums are not moved: their pods are the ones that find out when there is room again. If there are too many pods,
+    those that have no node go first (I7).
     """
     least = 0 if request.minimum is None else min(request.current, scaled(request.minimum, total))
     current = max(standing.placed, least) if shrinking else request.current
@@ -130,21 +130,28 @@ def _adapted(request: SubsetRequest, standing: Standing, total: int, shrinking: 
     return replace(request, current=current, capacity=capacity, note=standing.message)
 
 
-def _with_stand_ins(app: Application, divided: Allocation) -> dict[str, int]:
-    """How many waiting pods of each subset have stand-ins; the others are missing (I4)."""
-    running = sum(one.replicas - one.reserved for one in divided.subsets)
-    missing = max(0, (app.model.spec.replicas or 0) - divided.unplaced - running)
+def covered_replicas(total: int, divided: Allocation) -> dict[str, int]:
+    """Subset -> how many of its reserved pods have stand-ins. The others are missing from the total (I4).
+
+    Of four pods, two wait for a node in one subset, and another subset had room for one stand-in only:
+
+    >>> full = SubsetAllocation("full", replicas=3, reserved=2, reason="")
+    >>> covered_replicas(4, Allocation(subsets=(full, SubsetAllocation("other", replicas=2, reason=""))))
+    {'full': 1}
+    """
+    running = sum(subset.replicas - subset.reserved for subset in divided.subsets)
+    missing = max(0, total - divided.unplaced - running)
     covered = {}
-    for one in divided.subsets:
-        alone = min(one.reserved, missing)
+    for subset in divided.subsets:
+        alone = min(subset.reserved, missing)
         missing -= alone
-        if one.reserved > alone:
-            covered[one.name] = one.reserved - alone
+        if subset.reserved > alone:
+            covered[subset.name] = subset.reserved - alone
     return covered
 
 
 def _reason(given: SubsetAllocation, standing: Standing | None) -> str:
-    """Of a subset that has more than it can run, without stand-ins, why is another question than why no more."""
+    """The reason of a number; if it is more than the subset can run, without stand-ins, why it is not less."""
     if standing is None or standing.schedulable or given.reserved or given.replicas <= (standing.capacity or 0):
         return given.reason
     return f"{given.replicas} are its minimum, or can run nowhere else: {standing.message}"
@@ -157,31 +164,32 @@ def _persist_first(
     reserved: Mapping[str, int],
     conditions: Mapping[str, StoredCondition],
 ) -> bool:
+    """Return True if the division follows from pods that will not be seen any more, and the status does not hold it."""
     if not subject.status.subsets or all(one.schedulable and one.placed == one.given for one in standings.values()):
         return False
-    for one in divided.subsets if standings else ():
-        stored = subject.status.subset(one.name)
+    for subset in divided.subsets if standings else ():
+        stored = subject.status.subset(subset.name)
         before = adaptive.stored_condition(stored).status, stored.replicas, stored.reserved_replicas
-        if before != (conditions[one.name].status, one.replicas, reserved.get(one.name, 0)):
+        if before != (conditions[subset.name].status, subset.replicas, reserved.get(subset.name, 0)):
             return True
     return False
 
 
 def partition(app: Application, subset: str, replicas: int) -> int:
-    """Pods of a subset that stay at the old revision: its own partition, or the default one."""
+    """How many pods of a subset stay at the old revision: by its own partition, or else by the default one."""
     manual = app.model.spec.update_strategy.manual_update
     return held_back(manual.partitions.get(subset, manual.partition), replicas)
 
 
 def _current(subject: Subject, app: Application, observed: Observed) -> dict[str, int]:
-    """What each subset was last given; where status does not say, what its workloads have."""
+    """Subset -> the number that it was last assigned; if the status does not say, the one that its workloads have."""
     current = {name: stored.replicas for name, stored in subject.status.subsets.items()}
     for subset in app.subsets.values():
         view = observed.members.get(app.cluster_of(subset))
         if subset.name not in current and view is not None:
             current[subset.name] = sum(
-                found.spec.replicas
-                for found in view.workloads
-                if found.subset == subset.name and found.kind == app.kind
+                workload.spec.replicas
+                for workload in view.workloads
+                if workload.subset == subset.name and workload.kind == app.kind
             )
     return current

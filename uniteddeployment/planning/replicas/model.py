@@ -1,4 +1,4 @@
-"""What is divided, over what, and what comes out."""
+"""The request of a division of replicas, and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Mode(Enum):
-    """In which order subsets are given what no minimum and no fixed share claims."""
+    """The order in which subsets get the pods that no minimum and no fixed share claims."""
 
     SPREAD = "Spread"
     """In proportion to the weights."""
@@ -16,10 +16,10 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Disruption:
-    """How many pods that run may be moved to another subset in one round; None is any number.
+    """How many running pods may be moved to another subset in one round; None for any number.
 
-    A pod that goes because the total fell, or because a maximum or a limit demands it, is not a move, nor is one that
-    could not be scheduled where it was.
+    Not every pod that goes is moved: the total may have fallen, a maximum or a limit may demand it, or the pod could
+    not be scheduled where it was.
     """
 
     moves: int | None
@@ -30,31 +30,31 @@ FREE = Disruption(None)
 
 
 def bounded(moves: int) -> Disruption:
-    """At most so many moves a round."""
+    """At most this many moves in one round."""
     return Disruption(moves)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubsetRequest:
-    """One subset: what it asks for, what it could take, and what runs there."""
+    """One subset: what it asks for, what it can take, and what it runs."""
 
     name: str
     share: int | str | None = None
     """A fixed share: a number, or a percentage of the total."""
     weight: int | None = None
-    """Its part in proportion to the others; 1 if not given. 0 is for what nobody else can take."""
+    """Its part in proportion to the others; 1 if not given. With 0 it only gets what nobody else can take."""
     minimum: int | str | None = None
     maximum: int | str | None = None
     capacity: int | None = None
-    """How many pods it can probably run (an estimate). More are placed there only if nobody else can take them."""
+    """An estimate of how many pods it can run. It gets more only if nobody else can take them."""
     limit: int | None = None
-    """How many pods it may get at most, for a reason that is not in the spec: ``note`` tells it."""
+    """The most pods that it may get, for a reason outside of the spec, which ``note`` gives."""
     current: int = 0
     """How many pods it has now."""
     may_grow: bool = True
     may_shrink: bool = True
     note: str = ""
-    """Why there is a capacity, a limit or a bar to growing or shrinking, in words for people."""
+    """The reason of the capacity or the limit, or why it may not grow or shrink, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,30 +66,32 @@ class AllocationRequest:
     mode: Mode = Mode.SPREAD
     disruption: Disruption = FREE
     reserve: bool = False
-    """Keep the pods that could not be scheduled where they are, and run stand-ins for them elsewhere: the sum is then
-    larger than the total."""
+    """Keep pods that could not be scheduled where they are, and run stand-ins for them in other subsets. The sum is
+    larger than the total then."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubsetAllocation:
-    """How many pods a subset gets, and why this number."""
+    """How many pods a subset gets, and why."""
 
     name: str
     replicas: int
     reason: str
     reserved: int = 0
-    """How many of the replicas wait to be scheduled while stand-ins run elsewhere."""
+    """How many of the replicas wait to be scheduled while stand-ins run in other subsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The division. ``unplaced`` pods have no place; ``problem`` says why, or where the shares do not fit the total."""
+    """The division."""
 
     subsets: tuple[SubsetAllocation, ...]
     unplaced: int = 0
+    """How many pods no subset can take."""
     problem: str = ""
+    """Why pods are unplaced, or how the fixed shares do not fit the total; empty if everything fits."""
 
     @property
     def replicas(self) -> Mapping[str, int]:
-        """The numbers by subset name."""
+        """Subset -> its pods."""
         return {subset.name: subset.replicas for subset in self.subsets}

@@ -1,8 +1,8 @@
-"""Disjoint ordinals: a range of its own for each subset, so that no two clusters run a pod of the same ordinal.
+"""Disjoint ordinals: each subset has a range of its own, so that no two clusters run a pod of the same ordinal.
 
-A range stays where it is as long as its subset does, whatever happens to the list around it: its start stands in
-status. A new subset gets the first gap that is large enough. What still runs anywhere counts as taken, also when its
-subset is gone from the list or is being moved to another cluster.
+A range stays where it is as long as its subset exists, whatever happens to the list around it: its start is stored in
+the status. A new subset gets the first gap that is large enough. Whatever still runs in any cluster counts as taken,
+even if its subset was removed from the list or is moving to another cluster.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import Observed, Workload
-from uniteddeployment_api import Subset, names
+from uniteddeployment_api import Subset
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
 
 Span = tuple[int, int]
@@ -24,7 +24,7 @@ class Range:
     start: int
     size: int
     note: str
-    """Where the range ends and why, for people."""
+    """Where the range ends and why, for messages."""
 
 
 def ranges(subject: Subject, app: Application, observed: Observed) -> Mapping[str, Range]:
@@ -37,14 +37,34 @@ def ranges(subject: Subject, app: Application, observed: Observed) -> Mapping[st
     sizes = {name: _size(app, subset) for name, subset in app.subsets.items()}
     kept = _kept(subject, app, observed, sizes)
     running = list(_running(subject, app, observed))
-    taken = sorted([*((start, start + max(sizes[name], 1)) for name, start in kept.items()), *(s for _, s in running)])
+    starts = placed(sizes, kept, [span for _, span in running], first)
+    ends = {name: _end(name, start, sizes[name], starts, running) for name, start in starts.items()}
+    return {name: _range(starts[name], ends[name], sizes[name]) for name in app.subsets}
+
+
+def placed(sizes: Mapping[str, int], kept: Mapping[str, int], running: Sequence[Span], first: int) -> dict[str, int]:
+    """Subset -> the start of its range, of subsets whose sizes are given.
+
+    Starts in ``kept`` do not change. The others are the first gaps from ``first`` on that are large enough, and free of
+    pods that run.
+
+    Two subsets of ten ordinals each keep their ranges. Two new ones are placed: the small one fits between them.
+
+    >>> placed({"a": 10, "b": 10, "large": 8, "small": 5}, {"a": 0, "b": 15}, running=[], first=0)
+    {'a': 0, 'b': 15, 'large': 25, 'small': 10}
+
+    A removed subset still runs the pods 10 to 12:
+
+    >>> placed({"a": 10, "new": 5}, {"a": 0}, running=[(0, 10), (10, 13)], first=0)
+    {'a': 0, 'new': 13}
+    """
+    taken = sorted([*((start, start + max(sizes[name], 1)) for name, start in kept.items()), *running])
     starts = dict(kept)
     for name, size in sizes.items():
         if name not in starts:
             starts[name] = _gap(taken, first, max(size, 1))
             taken = sorted([*taken, (starts[name], starts[name] + max(size, 1))])
-    ends = {name: _end(name, start, sizes[name], starts, running) for name, start in starts.items()}
-    return {name: _range(starts[name], ends[name], sizes[name]) for name in app.subsets}
+    return starts
 
 
 def _size(app: Application, subset: Subset) -> int:
@@ -53,7 +73,7 @@ def _size(app: Application, subset: Subset) -> int:
 
 
 def _kept(subject: Subject, app: Application, observed: Observed, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The starts that are in use: those that status has, else where the subset's workload begins if nobody is there."""
+    """Subset -> the start of its range, if it has one: by the status, else by its workload if the range is free."""
     kept: dict[str, int] = {}
     for name, subset in app.subsets.items():
         stored = subject.status.subset(name)
@@ -62,30 +82,32 @@ def _kept(subject: Subject, app: Application, observed: Observed, sizes: Mapping
     spans = [(start, start + max(sizes[name], 1)) for name, start in kept.items()]
     for name, subset in app.subsets.items():
         view = observed.members.get(app.cluster_of(subset))
-        for found in view.workloads if view and name not in kept else ():
-            span = (found.first_ordinal, found.first_ordinal + max(sizes[name], 1))
-            if _is_ours(app, found) and found.subset == name and not any(_overlap(span, other) for other in spans):
-                kept[name] = found.first_ordinal
+        for workload in view.workloads if view and name not in kept else ():
+            span = (workload.first_ordinal, workload.first_ordinal + max(sizes[name], 1))
+            free = not any(_overlap(span, other) for other in spans)
+            if _is_ours(app, workload) and workload.subset == name and free:
+                kept[name] = workload.first_ordinal
                 spans.append(span)
                 break
     return kept
 
 
 def _running(subject: Subject, app: Application, observed: Observed) -> Iterator[tuple[str | None, Span]]:
-    """What runs, with the subset whose range it may be in; None for what is not where the list says."""
+    """The ordinals that run, each with the subset whose range they may be in; None if they are elsewhere by now."""
     for view in observed.members.values():
-        for found in view.workloads:
-            count = max(found.spec.replicas, found.status.replicas)
-            if _is_ours(app, found) and count:
-                subset = app.subsets.get(found.subset)
+        for workload in view.workloads:
+            count = max(workload.spec.replicas, workload.status.replicas)
+            if _is_ours(app, workload) and count:
+                subset = app.subsets.get(workload.subset)
                 in_place = subset is not None and app.cluster_of(subset) == view.name
-                yield found.subset if in_place else None, (found.first_ordinal, found.first_ordinal + count)
+                start = workload.first_ordinal
+                yield workload.subset if in_place else None, (start, start + count)
     for name, stored in subject.status.subsets.items():
         subset = app.subsets.get(name)
-        start, count = stored.ordinals_start, max(stored.replicas, stored.observed_replicas)
+        count = max(stored.replicas, stored.observed_replicas)
         gone = subset is None or app.cluster_of(subset) != stored.cluster
-        if start is not None and count and gone:
-            yield None, (start, start + count)
+        if stored.ordinals_start is not None and count and gone:
+            yield None, (stored.ordinals_start, stored.ordinals_start + count)
 
 
 def _gap(taken: Sequence[Span], first: int, size: int) -> int:
@@ -101,7 +123,7 @@ def _gap(taken: Sequence[Span], first: int, size: int) -> int:
 def _end(
     name: str, start: int, size: int, starts: Mapping[str, int], running: Sequence[tuple[str | None, Span]]
 ) -> int:
-    """A range ends with its size, or before what comes next."""
+    """The end of a range: after its size, or before whatever comes next."""
     limits = [other for subset, other in starts.items() if subset != name and other > start]
     limits += [begin for subset, (begin, _) in running if subset != name and begin > start]
     return min([start + size, *limits])
@@ -113,8 +135,8 @@ def _range(start: int, end: int, wanted: int) -> Range:
     return Range(start, end - start, note)
 
 
-def _is_ours(app: Application, found: Workload) -> bool:
-    return found.metadata.annotations.get(names.ANNOTATION_OWNER_UID) == app.uid and found.kind.endswith("StatefulSet")
+def _is_ours(app: Application, workload: Workload) -> bool:
+    return app.owner.owns(workload.metadata.annotations) and workload.kind.endswith("StatefulSet")
 
 
 def _overlap(one: Span, other: Span) -> bool:

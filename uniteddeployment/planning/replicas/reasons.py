@@ -1,4 +1,4 @@
-"""Why a subset has the number that it has, in words that a person can act on."""
+"""The reason of each number, in words that a user can act on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from uniteddeployment_api.int_or_percent import scaled
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of a subset in pods: what the spec says, and what else binds it."""
+    """The bounds of a subset in numbers of pods: those of the spec, and others."""
 
     share: int | None
     low: int
@@ -20,14 +20,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of one subset."""
+    """What was decided about one subset, and from what."""
 
     subset: SubsetRequest
     number: int
     wish: int
-    """What the subset would have if nothing had to stay where it runs."""
+    """What the subset would get if pods could be moved freely."""
     reserved: int
-    """Pods on top of ``number`` that wait to be scheduled."""
+    """Pods beyond ``number`` that wait to be scheduled."""
     limits: Limits
     total: int
     mode: Mode
@@ -36,7 +36,7 @@ class Decision:
 
 
 def reason_of(decision: Decision) -> str:
-    """Why the subset has this number: the strongest reason, the one to act on to change it."""
+    """The strongest reason of a number: the one to act on in order to change it."""
     subset, number, limits = decision.subset, decision.number, decision.limits
     if decision.reserved:
         return _noted(f"{decision.reserved} could not be scheduled and wait, stand-ins run elsewhere", subset)
@@ -50,7 +50,7 @@ def reason_of(decision: Decision) -> str:
 
 
 def _bound(decision: Decision) -> str:
-    """The bound that stopped the subset from getting more, if one did."""
+    """The bound that kept the subset from getting more; empty if none did."""
     subset, number, limits = decision.subset, decision.number, decision.limits
     if number == limits.hard < limits.high:
         what = f"limited to {number}" if subset.may_grow else "kept: it cannot be scaled up now"
@@ -65,7 +65,7 @@ def _bound(decision: Decision) -> str:
 
 
 def _claim(decision: Decision) -> str:
-    """What the subset has its number from."""
+    """The claim that the number follows from."""
     subset, number, limits = decision.subset, decision.number, decision.limits
     if subset.share is not None:
         return _share_reason(subset.share, number, decision.total)

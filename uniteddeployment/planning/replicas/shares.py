@@ -1,9 +1,9 @@
-"""Fixed shares as numbers of pods, also where they do not fit the total.
+"""Fixed shares as numbers of pods, also if they do not fit the total.
 
-Percentages are rounded half up and what is left goes to the subsets without a share, as in OpenKruise. (So the rest can
-lose a pod when the total rises: 25 %, 25 % and the rest of 1 are 0, 0, 1, and of 2 they are 1, 1, 0.) Where that does
-not add up, because somebody scaled the total, say, the shares are weights, and nobody gets more than the share it asked
-for: as close as it can be, and a problem to report.
+Percentages are rounded half up, and the subsets without a share get the rest, as in OpenKruise. (So the rest can lose a
+pod when the total rises: 25 %, 25 % and the rest are 0, 0 and 1 of 1, and 1, 1 and 0 of 2.) If the shares do not add up
+to the total, for example because an autoscaler has changed it, they count as weights, and no subset gets more than the
+share that it asked for.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,23 @@ Share = int | str | None
 
 
 def resolve_shares(total: int, shares: Sequence[Share], current: Sequence[int]) -> tuple[list[int | None], str]:
-    """Pods for each fixed share (None where there is none), and what does not fit, in words."""
+    """Return the pods of each fixed share (None where there is none), and what does not fit; empty if all fits.
+
+    ``current`` is how many pods each subset runs; it decides ties.
+
+    >>> resolve_shares(10, ["25%", "25%", None], [0, 0, 0])
+    ([3, 3, None], '')
+
+    Rounded, these shares would be 1 and 1 of 1. A subset that runs the pod already keeps it:
+
+    >>> resolve_shares(1, ["50%", "50%"], [0, 1])
+    ([0, 1], '')
+
+    Shares of ten pods, when only six are wanted:
+
+    >>> resolve_shares(6, [6, 4], [0, 0])
+    ([4, 2], 'spec.topology.subsets: fixed shares add up to 10 of 6 replicas: each is cut in proportion')
+    """
     wanted = [None if share is None else scaled(share, total) for share in shares]
     fixed = [index for index, number in enumerate(wanted) if number is not None]
     rounded = sum(wanted[index] or 0 for index in fixed)

@@ -1,19 +1,19 @@
 """The order in which pods are placed.
 
-Every division is a walk along one list of slots. The slot ``(i, k)`` is the k-th pod of subset i; the first slots of
-the list are filled, as many as there are pods. Because the list does not depend on the total, raising the total never
-takes a pod from a subset. The list is, class by class:
+Every division walks along one list of slots. The slot ``(i, k)`` is the k-th pod of subset i. As many slots are filled
+as there are pods, from the start of the list. Because the list does not depend on the total, raising the total never
+takes a pod from a subset. The list has these classes, in this order:
 
-1. what may not be taken away (``pinned``), and what is to be kept;
+1. pods that may not be removed (``pinned``), and pods to keep;
 2. minimums, in the order of the subsets;
-3. what fits the capacities: by weight, the slot with the smallest ``(k - 1/2) / weight`` first (Sainte-Laguë), or in
+3. pods within the capacities: by weight, the slot with the smallest ``(k - 1/2) / weight`` first (Sainte-Laguë), or in
    the order of the subsets;
-4. what does not fit the capacities, in the same way.
+4. pods beyond the capacities, in the same way.
 
-In the last two classes subsets of weight 0 come after the others, and share evenly what nobody else could take.
+In the last two classes, subsets of weight 0 come after the others, and share evenly what nobody else could take.
 
-Among slots of equal rank those come first that are occupied now, then those of the subset that runs more, then those
-of the subset that stands first: so a division of its own result moves nothing.
+Among slots of equal rank, those that are occupied now come first, then those of the subset that runs more pods, then
+those of the subset that is listed first. So dividing again by the result moves nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ _SCALE = 1 << 40
 
 @dataclass(slots=True, kw_only=True)
 class Cell:
-    """One subset while it is being filled. All bounds are whole numbers by now."""
+    """One subset while it is filled. All bounds are numbers of pods."""
 
     weight: int
     low: int
     high: int
-    """An upper bound that is never exceeded, pinned pods excepted."""
+    """An upper bound that is never exceeded, except by pinned pods."""
     capacity: int
     current: int
     pinned: int = 0
@@ -39,12 +39,27 @@ class Cell:
 
 
 def fill(total: int, cells: Sequence[Cell], *, in_order: bool, beyond: bool = True) -> list[int]:
-    """How many pods each cell gets. The sum is ``total`` unless bounds forbid it.
+    """Return how many pods each cell gets. The sum is ``total`` unless bounds forbid it.
 
-    Without ``beyond`` capacities are bounds too.
+    Without ``beyond``, capacities are bounds too.
+
+    Ten pods by weights 2 and 1, of which the first subset can run four. With the second at its upper bound of five, the
+    tenth pod goes beyond the capacity of the first:
+
+    >>> first = Cell(weight=2, low=0, high=10, capacity=4, current=0)
+    >>> second = Cell(weight=1, low=0, high=5, capacity=10, current=0)
+    >>> fill(10, [first, second], in_order=False)
+    [5, 5]
+    >>> fill(10, [first, second], in_order=False, beyond=False)
+    [4, 5]
+
+    Seven pods over three equal subsets: the spare one goes where most pods run already:
+
+    >>> fill(7, [Cell(weight=1, low=0, high=7, capacity=7, current=n) for n in (2, 2, 3)], in_order=False)
+    [2, 2, 3]
     """
     for cell in cells:
-        # What cannot be taken away is there whatever the total is.
+        # Pods that may not be removed exist whatever the total is.
         cell.filled = cell.pinned
     left = total - sum(cell.filled for cell in cells)
     last = _high if beyond else _within_capacity
@@ -60,7 +75,14 @@ def fill(total: int, cells: Sequence[Cell], *, in_order: bool, beyond: bool = Tr
 
 
 def fill_reserving(total: int, cells: Sequence[Cell]) -> list[int]:
-    """Fill in order, with a stand-in further down the list for each pod that is placed beyond a capacity."""
+    """Fill in list order, with a stand-in further down the list for each pod beyond a capacity.
+
+    Four pods, of which the first subset can run three. All four stay there, and one stand-in runs in the second:
+
+    >>> first = Cell(weight=1, low=0, high=4, capacity=3, current=4)
+    >>> fill_reserving(4, [first, Cell(weight=1, low=0, high=4, capacity=4, current=0)])
+    [4, 1]
+    """
     for cell in cells:
         cell.filled = cell.pinned
     left = total - sum(min(cell.filled, cell.capacity) for cell in cells)
@@ -85,7 +107,7 @@ def _within_capacity(cell: Cell) -> int:
 
 
 def _raise_to(cells: Sequence[Cell], left: int, target: Callable[[Cell], int]) -> int:
-    """Raise each cell to its target in list order while pods are left; returns what is left."""
+    """Raise each cell to its target in list order while pods are left; return how many are left."""
     for cell in cells:
         if left <= 0:
             break
@@ -97,7 +119,7 @@ def _raise_to(cells: Sequence[Cell], left: int, target: Callable[[Cell], int]) -
 
 
 def _spread(cells: Sequence[Cell], left: int, ceiling: Callable[[Cell], int]) -> int:
-    """Fill the next ``left`` slots by weight, each cell up to its ceiling; returns what is left."""
+    """Fill the next ``left`` slots by weight, each cell up to its ceiling; return how many pods are left."""
     rows = [
         (cell, index, cell.filled, min(ceiling(cell), cell.filled + left))
         for index, cell in enumerate(cells)
@@ -125,12 +147,12 @@ def _spread(cells: Sequence[Cell], left: int, ceiling: Callable[[Cell], int]) ->
 
 
 def _rank(cell: Cell, index: int) -> tuple[float, bool, int, int]:
-    """The rank of the next slot of a cell; the smallest comes first. Equal quotients give equal floats."""
+    """The rank of the next slot of a cell; the smallest is filled first. Equal quotients give equal floats."""
     return ((2 * cell.filled + 1) / _weight(cell), cell.filled >= cell.current, -cell.current, index)
 
 
 def _weight(cell: Cell) -> int:
-    """Its weight among its like: those of weight 0 are equal among themselves."""
+    """The weight of a cell among those that are filled together: cells of weight 0 are equal to each other."""
     return cell.weight or 1
 
 
@@ -141,7 +163,7 @@ def _at(level: int, weight: int, floor: int, top: int) -> int:
 
 
 def _level(rows: Sequence[tuple[Cell, int, int, int]], wanted: int) -> int:
-    """A level below which not more than ``wanted`` slots lie, and not many fewer: the rest is left to the heap."""
+    """A level below which at most ``wanted`` slots lie, and not many fewer: the heap finds the rest."""
 
     def below(level: int) -> int:
         return sum(_at(level, _weight(cell), floor, top) - floor for cell, _, floor, top in rows)

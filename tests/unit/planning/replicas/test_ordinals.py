@@ -1,5 +1,7 @@
 """Disjoint ranges of ordinals."""
 
+import dataclasses
+
 import msgspec
 import pytest
 
@@ -83,6 +85,19 @@ def test_without_status_a_range_is_known_again_by_what_runs():
     app = application({"member-1": {}, "member-2": {}})
     seen = make.observed({"member-2": make.view("member-2", running(app, "member-2", 30, 2))})
     assert starts(make.subject(app), app, seen) == {"member-1": 0, "member-2": 30}
+
+
+def test_the_workloads_of_a_united_deployment_that_was_lost_keep_their_ranges():
+    """Their pods would be restarted, and two clusters could run a pod of the same ordinal."""
+    lost = "0b4fd3f6-5d2f-4f0c-9d3f-3f0a5a4a0f11"
+    app = dataclasses.replace(application({"member-1": {}, "member-2": {}}, block=10), uid=lost)
+    document = make.manifest(shares={"member-1": {}, "member-2": {}})
+    document["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": 10, "adopt": {"ownerUID": lost}}
+    again = make.application(document, uid="uid-of-the-next")
+    seen = make.observed({"member-2": make.view("member-2", running(app, "member-2", 10, 2))})
+    assert starts(make.subject(again), again, seen) == {"member-1": 0, "member-2": 10}
+    seen = make.observed({"member-1": make.view("member-1", running(app, "member-1", 30, 2))})
+    assert starts(make.subject(again), again, seen) == {"member-1": 30, "member-2": 0}
 
 
 def test_the_ordinals_of_the_template_say_where_the_first_range_begins():
