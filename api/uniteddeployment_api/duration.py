@@ -1,4 +1,4 @@
-"""Durations as Kubernetes' users write them: ``90s``, ``10m``, ``1h30m``."""
+"""Durations such as ``90s``, ``10m`` and ``1h30m``."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""The UnitedRollout: how a new template of a UnitedDeployment reaches its pods, step by step.
+"""The UnitedRollout, which rolls out new templates of a UnitedDeployment in steps.
 
 Users write ``spec``. The rollout controller writes ``status``, with one exception: ``status.commands`` is where clients
 put commands such as an approval. It is in the status because GitOps tools leave the status alone, and because the right
@@ -40,244 +40,245 @@ StepState = Literal["Updating", "Baking", "Paused"]
 
 
 class RolloutTarget(Model):
-    """A UnitedDeployment in the namespace of the rollout."""
+    """Reference to a UnitedDeployment in the namespace of the rollout."""
 
     name: DnsSubdomain
-    """The name of the UnitedDeployment. Only one UnitedRollout may name it."""
+    """Name of the UnitedDeployment. Only one UnitedRollout may refer to it."""
 
 
 class RolloutWave(Model):
-    """Some subsets that a step is about."""
+    """The subsets that a step applies to."""
 
     subsets: Annotated[tuple[DnsLabel, ...], Field(max_length=MAX_WAVE)] = ()
-    """The names of the subsets; all subsets if empty."""
+    """Names of the subsets. If empty, all subsets."""
 
 
 class RolloutPause(Model):
-    """A stop after the pods of a step are ready."""
+    """A pause after the pods of a step are ready."""
 
     duration: Duration | None = None
-    """How long to wait, such as 10m; until somebody approves if not set."""
+    """How long to wait, such as 10m. If not set, the pause lasts until a command approves it."""
 
 
 class RolloutStep(Model):
-    """How far to update, and what to wait for before the next step."""
+    """One step of a rollout: how many pods to update, and what to wait for before the next step."""
 
     replicas: IntOrPercent
-    """How many pods of the whole application are to be updated, as a number or a percentage of all pods. With a wave:
-    how many pods of each of its subsets."""
+    """Number of pods of the whole application to update, as a number or a percentage of all pods, rounded up. With a
+    wave, the number of pods of each of its subsets."""
     wave: RolloutWave | None = None
-    """Update only these subsets in this step."""
+    """Limits the step to these subsets."""
     max_concurrent_clusters: (
         Annotated[int, Field(strict=True, ge=1, le=MAX_WAVE, json_schema_extra={"format": "int32"})] | None
     ) = None
-    """In how many clusters pods may be restarted at the same time; any number if not set."""
+    """Number of clusters in which pods may restart at the same time. If not set, there is no limit."""
     bake: Duration | None = None
-    """How long all updated pods have to be ready without interruption. The time starts again when one is not."""
+    """How long all updated pods must be ready without interruption."""
     pause: RolloutPause | None = None
-    """Stop when the pods are ready and the bake time is over."""
+    """Pause after the pods are ready and the bake time is over."""
 
 
 class UnitedRolloutSpec(Model):
     """How a new template is rolled out."""
 
     target_ref: RolloutTarget
-    """The UnitedDeployment. It cannot be changed."""
+    """UnitedDeployment to roll out. Immutable."""
     max_unavailable: IntOrPercent = "25%"
-    """How many pods of the whole application, over all clusters, may be unavailable because of a rollout: a number, or
-    a percentage that is rounded down, but at least 1. Pods that are unavailable for another reason count, too, and so
-    do all pods in clusters that cannot be reached."""
+    """Number of pods of the whole application, in all clusters, that may be unavailable during a rollout: a number, or
+    a percentage, rounded down, and at least 1. Pods that are unavailable for other reasons count too, and so do all
+    pods in clusters that cannot be reached."""
     steps: Annotated[tuple[RolloutStep, ...], Field(max_length=MAX_STEPS, json_schema_extra={"minItems": 1})]
-    """The steps in their order. After the last one all pods are updated."""
+    """Steps, in order. After the last one, the remaining pods are updated."""
     distribution: Literal["Even", "FirstCanaryEverywhere", "LargestFirst"] = "Even"
-    """How a number of pods is divided among subsets. Even: the same share of each, as closely as possible.
-    FirstCanaryEverywhere: every subset gets its first updated pod early. LargestFirst: large subsets come first."""
+    """How the pods of a step are divided among subsets. Even: a similar share of each subset. FirstCanaryEverywhere:
+    each subset gets its first updated pod early. LargestFirst: large subsets come first."""
     on_failure: Literal["Hold", "Rollback"] = "Hold"
-    """When updated pods do not become ready in time. Hold: stop. Rollback: go back to the stable revision."""
+    """What to do if updated pods do not become ready in time. Hold: stop. Rollback: return to the stable revision."""
     on_unreachable: Literal["Hold", "Skip"] = "Hold"
-    """When a cluster cannot be reached. Hold: wait for it. Skip: go on with the other clusters, and update it later."""
+    """What to do if a cluster cannot be reached. Hold: wait for it. Skip: continue with the other clusters, and update
+    it later."""
     progress_deadline: Duration = "10m"
-    """How long updated pods may take to become ready, measured from the last one that did."""
+    """How long updated pods may take to become ready, counted from the last pod that became ready."""
     rollback_window: Int32 = 0
-    """A template whose revision was among this many last stable revisions is rolled out without steps."""
+    """Number of last stable revisions whose templates are rolled out without steps."""
     paused: StrictBool = False
-    """While true, no further pod is updated."""
+    """While true, no further pods are updated."""
 
 
 class RolloutCommand(StatusModel):
-    """A command for the rollout controller. The key in status.commands is its id: an id is carried out once."""
+    """A command for the rollout controller. Its key in status.commands is its id. Each id is executed once."""
 
     verb: Verb
-    """approve: end the pause of the step. pause and resume: stop and go on. skip: end the waiting of the step.
-    promote: update everything without further steps. abort: go back to the stable revision. retry: try again after a
-    failure. undo: go back to the previous stable revision."""
+    """approve: end the pause of the step. pause, resume: stop and continue. skip: wait only for the pods of the step.
+    promote: update all pods without further steps. abort: return to the stable revision. retry: try again after a
+    failure. undo: return to the previous stable revision."""
     run_id: RunID = ""
-    """The run that it is for; required for approve, skip, promote, abort and retry."""
+    """Run that the command applies to. Required for approve, skip, promote, abort and retry."""
     step: Int32 = 0
-    """The step that it is for; required for approve and skip."""
+    """Step that the command applies to. Required for approve and skip."""
     by: Text = ""
-    """Who gives the command."""
+    """Who gave the command."""
 
 
 class RolloutAnswer(StatusModel):
-    """What became of a command."""
+    """Result of a command."""
 
     id: Text
-    """The id of the command."""
+    """Id of the command."""
     verb: Verb
-    """Its verb."""
+    """Verb of the command."""
     by: Text = ""
-    """Who gave it."""
+    """Who gave the command."""
     result: Literal["Done", "Refused"]
-    """Whether it was carried out."""
+    """Whether the command was executed."""
     message: Text = ""
-    """Why it was refused."""
+    """Why the command was refused."""
     time: Time
-    """When it was answered."""
+    """Time of the result."""
 
 
 class RolloutFailure(StatusModel):
-    """Why a run does not go on, or why it is rolled back."""
+    """Why a run does not continue, or why it is rolled back."""
 
     reason: Text
-    """The cause as one word: ProgressDeadlineExceeded, RolledBackBefore, Aborted or Reverted."""
+    """Cause, as one word: ProgressDeadlineExceeded, RolledBackBefore, Aborted or Reverted."""
     message: Text = ""
-    """The cause as a sentence."""
+    """Cause, for people."""
     by: Text = ""
-    """Who asked for it, if somebody did."""
+    """Who requested it, if a person did."""
     time: Time
-    """When it was noticed."""
+    """Time when it was detected."""
 
 
 class RolloutSubsetStatus(StatusModel):
     """One subset of the target during a run."""
 
     name: DnsLabel
-    """The subset."""
+    """Name of the subset."""
     cluster: Annotated[str, Field(max_length=317)] = ""
-    """The cluster that runs it, as namespace/name; empty for the host."""
+    """Cluster that runs the subset, as namespace/name. Empty for the host."""
     replicas: Int32 = 0
-    """How many pods it is to have."""
+    """Desired number of pods of the subset."""
     updated_replicas: Int32 = 0
-    """How many of its pods are at the update revision."""
+    """Number of pods at the update revision."""
     updated_ready_replicas: Int32 = 0
-    """How many of those are ready."""
+    """Number of pods that are at the update revision and ready."""
     target_replicas: Int32 = 0
-    """How many of its pods are to be updated in this step."""
+    """Number of pods to update by the end of this step."""
     partition: Int32 = 0
-    """How many of its pods are held at the stable revision now."""
+    """Number of pods that the partition holds at present."""
     state: Text = ""
-    """The state of the subset in the status of the UnitedDeployment."""
+    """State of the subset in the status of the UnitedDeployment."""
     reason: Text = ""
     """What the subset waits for."""
 
 
 class RolloutRun(StatusModel):
-    """A run that is over."""
+    """A run that ended."""
 
     run_id: RunID
-    """The run."""
+    """Id of the run."""
     stable_revision: Revision = ""
-    """The revision that it started from."""
+    """Revision that the run started from."""
     update_revision: Revision = ""
-    """The revision that it rolled out."""
+    """Revision that the run rolled out."""
     outcome: Literal["Completed", "RolledBack", "Superseded"]
-    """How it ended. Superseded: by another template."""
+    """How the run ended. Superseded: by another template."""
     reason: Text = ""
-    """Why it was rolled back."""
+    """Why the run was rolled back."""
     cause: Text = ""
-    """The annotation kubernetes.io/change-cause of the UnitedDeployment at that time."""
+    """Annotation kubernetes.io/change-cause of the UnitedDeployment at that time."""
     by: Text = ""
     """Who changed the template, as the field manager of the change."""
     step: Int32 = 0
-    """The step that it reached."""
+    """Last step of the run."""
     start_time: Time
-    """When it started."""
+    """Time when the run started."""
     finish_time: Time
-    """When it ended."""
+    """Time when the run ended."""
 
 
 class UnitedRolloutStatus(StatusModel):
-    """What the rollout controller knows, has decided, and is asked to do."""
+    """Observed state and decisions of the rollout controller, and commands of clients."""
 
     observed_generation: Int64 = 0
-    """The generation of the spec that this status is about."""
+    """Generation of the spec that this status describes."""
     phase: Phase | None = None
     """Pending: the target has no stable revision yet. Healthy: all pods run the stable revision. Progressing: pods are
-    being updated. Paused: waits for a time or an approval, or somebody has paused it. Degraded: somebody has to act.
-    RollingBack: pods go back to the stable revision."""
+    being updated. Paused: waits for a time or an approval, or paused by a command. Degraded: somebody has to act.
+    RollingBack: pods return to the stable revision."""
     message: Text = ""
     """What the rollout does or waits for."""
     run_id: RunID = ""
-    """The present run; empty if there is none."""
+    """Id of the present run. Empty if there is none."""
     run_count: Int64 = 0
-    """How many runs there have been."""
+    """Number of runs so far."""
     stable_revision: Revision = ""
-    """The revision that was last rolled out completely."""
+    """Last revision that was rolled out completely."""
     update_revision: Revision = ""
-    """The revision that is being rolled out; the stable one without a run."""
+    """Revision that is being rolled out. Without a run, the stable revision."""
     rejected_revision: Revision = ""
-    """The revision that was last rolled back. It is not rolled out again without the command retry."""
+    """Revision that was last rolled back. It is not rolled out again without the command retry."""
     cause: Text = ""
-    """The annotation kubernetes.io/change-cause of the UnitedDeployment when the run started."""
+    """Annotation kubernetes.io/change-cause of the UnitedDeployment when the run started."""
     started_by: Text = ""
     """Who changed the template, as the field manager of the change."""
     step: Int32 = 0
-    """The present step, counted from 1."""
+    """Present step, counted from 1."""
     steps: Int32 = 0
-    """How many steps there are."""
+    """Number of steps."""
     step_state: StepState | None = None
     """Updating: pods of the step are being updated. Baking and Paused: they are ready."""
     full: StrictBool = False
-    """Whether the run goes on without steps."""
+    """Whether the run continues without steps."""
     approved: StrictBool = False
     """Whether the pause of the present step is over."""
     skipped: StrictBool = False
-    """Whether the present step waits for nothing but its pods."""
+    """Whether the present step waits only for its pods."""
     paused_by: Text = ""
     """Who paused the rollout with a command."""
     replicas: Int32 = 0
-    """How many pods the target is to have."""
+    """Desired number of pods of the target."""
     target_replicas: Int32 = 0
-    """How many of them are to be updated in this step."""
+    """Number of pods to update by the end of this step."""
     updated_replicas: Int32 = 0
-    """How many of them are at the update revision."""
+    """Number of pods at the update revision."""
     updated_ready_replicas: Int32 = 0
-    """How many of those are ready."""
+    """Number of pods that are at the update revision and ready."""
     start_time: Time | None = None
-    """When the run started."""
+    """Time when the run started."""
     step_start_time: Time | None = None
-    """When the step started."""
+    """Time when the step started."""
     progress_time: Time | None = None
-    """Since when updated pods have not become ready; the progress deadline is measured from here."""
+    """Time from which the progress deadline counts. Not set while no pods are awaited."""
     ready_time: Time | None = None
-    """Since when the pods of the step are ready; the bake time is measured from here."""
+    """Time since when the pods of the step are ready. The bake time counts from here."""
     pause_time: Time | None = None
-    """Since when the step is paused."""
+    """Time since when the step is paused."""
     failure: RolloutFailure | None = None
-    """Why the run does not go on."""
+    """Why the run does not continue."""
     rollback: RolloutFailure | None = None
     """Why the run is being rolled back."""
     restore: Revision = ""
-    """The revision whose template is to be written to the target, until it is seen there."""
+    """Revision whose template the controller writes to the target. Set until the target has it."""
     partitions: Annotated[dict[str, Int32], Field(max_length=MAX_WAVE)] = Field(default_factory=dict)
-    """The partitions that the target is to have, by subset. They are stored here before they are written there."""
+    """Desired partitions of the target, by subset. They are stored here before they are written to the target."""
     previous_partitions: Annotated[dict[str, Int32], Field(max_length=MAX_WAVE)] = Field(default_factory=dict)
-    """The partitions that the target had before, until the present ones are seen there. Others are drift."""
+    """Previous partitions of the target, until it has the present ones. Any others are drift."""
     subsets: tuple[RolloutSubsetStatus, ...] = ()
-    """Each subset of the target during a run."""
+    """Status of each subset of the target during a run."""
     history: Annotated[tuple[RolloutRun, ...], Field(max_length=MAX_HISTORY)] = ()
-    """The last runs, the newest first."""
+    """Last runs, newest first."""
     commands: Annotated[dict[str, RolloutCommand], Field(max_length=MAX_COMMANDS)] = Field(default_factory=dict)
-    """Commands by id, which clients add and the controller removes when it has answered them."""
+    """Commands by id. Clients add them, and the controller removes them when it has answered them."""
     answers: Annotated[tuple[RolloutAnswer, ...], Field(max_length=MAX_ANSWERS)] = ()
-    """What became of the last commands, the newest first."""
+    """Results of the last commands, newest first."""
     conditions: tuple[Condition, ...] = ()
     """Ready, Reconciling and Stalled, as kstatus defines them."""
 
 
 class UnitedRollout(Model):
-    """How new templates of one UnitedDeployment are rolled out."""
+    """Rolls out new templates of one UnitedDeployment in steps."""
 
     api_version: Literal["uniteddeployment.io/v1alpha1"] = "uniteddeployment.io/v1alpha1"
     kind: Literal["UnitedRollout"] = "UnitedRollout"
@@ -285,4 +286,4 @@ class UnitedRollout(Model):
     spec: UnitedRolloutSpec
     """How a new template is rolled out."""
     status: UnitedRolloutStatus = UnitedRolloutStatus()
-    """How the rollout is doing."""
+    """Observed state of the rollout."""

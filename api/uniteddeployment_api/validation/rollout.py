@@ -1,4 +1,4 @@
-"""UnitedRollouts as they come from users and API servers: read, and checked."""
+"""Parsing and validation of UnitedRollouts from users and API servers."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from uniteddeployment_api.v1alpha1.rollout import RolloutStep, UnitedRollout
 
 
 def parse_united_rollout(obj: Mapping[str, Any]) -> UnitedRollout:
-    """The object as a model. Raises InvalidObject for unknown fields and for values of the wrong form."""
+    """Return the object as a model. Raises InvalidObject for unknown fields and for values of the wrong form."""
     try:
         return UnitedRollout.model_validate(dict(obj))
     except ValidationError as error:
@@ -19,7 +19,7 @@ def parse_united_rollout(obj: Mapping[str, Any]) -> UnitedRollout:
 
 
 def validate_united_rollout(rollout: UnitedRollout, subsets: Collection[str] | None = None) -> tuple[FieldError, ...]:
-    """Everything that is wrong with the steps; with the names of the target's ``subsets``, also with its waves."""
+    """Return all errors in the steps and, if the names of the target's ``subsets`` are given, in the waves."""
     steps = rollout.spec.steps
     if not steps:
         return (FieldError("spec.steps", "must have at least one step", "rollout-steps-needed"),)
@@ -30,9 +30,9 @@ def validate_united_rollout(rollout: UnitedRollout, subsets: Collection[str] | N
 
 
 def _falling(steps: tuple[RolloutStep, ...]) -> Iterator[FieldError]:
-    """Steps of the whole application that ask for less than an earlier one: a partition takes no updated pod back.
+    """Yield steps of the whole application that are smaller than an earlier one: partitions do not revert pods.
 
-    Numbers and percentages are compared with their like, since the total is not known here.
+    Numbers are compared with numbers and percentages with percentages, because the total is not known here.
     """
     most: dict[type, int] = {int: 0, str: 0}
     for index, step in enumerate(steps):
@@ -41,7 +41,7 @@ def _falling(steps: tuple[RolloutStep, ...]) -> Iterator[FieldError]:
         form = type(step.replicas)
         value = step.replicas if isinstance(step.replicas, int) else percent_of(step.replicas)
         if value < most[form]:
-            message = "must not be less than in an earlier step: pods that are updated stay updated"
+            message = "must not be less than in an earlier step, because partitions do not revert pods"
             yield FieldError(f"spec.steps[{index}].replicas", message, "rollout-steps-rise")
         most[form] = max(most[form], value)
 

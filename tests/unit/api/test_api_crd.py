@@ -14,10 +14,11 @@ from uniteddeployment_api.crd import custom_resource_definitions, schema_of, to_
 from uniteddeployment_api.errors import InvalidObject
 from uniteddeployment_api.rules import RULES
 from uniteddeployment_api.v1alpha1.cluster import Cluster
+from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
 
 CONFIG = Path(__file__).parents[3] / "config"
-SCHEMAS = {model.__name__: schema_of(model) for model in (UnitedDeployment, Cluster)}
+SCHEMAS = {model.__name__: schema_of(model) for model in (UnitedDeployment, Cluster, UnitedRollout)}
 
 KEYWORDS = {
     "description", "type", "format", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems",
