@@ -227,7 +227,7 @@ async def test_a_secret_is_read_again_whatever_the_connection_fails_with(world):
 async def test_a_failure_that_nobody_foresaw_stays_in_its_member(world, monkeypatch):
     """I10, I16: it is Offline with a reason, the others go on, and it is tried again."""
     await created(world)
-    look = Member._look
+    look = Member._probe_once
     broken = {"default/member-2"}
 
     async def fails(member):
@@ -235,7 +235,7 @@ async def test_a_failure_that_nobody_foresaw_stays_in_its_member(world, monkeypa
             raise RuntimeError("secret-token")
         await look(member)
 
-    monkeypatch.setattr(Member, "_look", fails)
+    monkeypatch.setattr(Member, "_probe_once", fails)
     await world.until(lambda: world.phase("member-2") == "Offline", 60, what="Offline")
     world.apply(manifest(image="app:2"))
     others = ("member-1", "member-3")
@@ -257,7 +257,7 @@ async def test_a_failure_that_nobody_foresaw_about_the_host_itself_is_tried_agai
     del document["spec"]["topology"]["subsets"][0]["targetCluster"]
     world.apply(document)
     await world.until(world.settled, what="creation")
-    look = Member._look
+    look = Member._probe_once
     broken = {""}
 
     async def fails(member):
@@ -265,7 +265,7 @@ async def test_a_failure_that_nobody_foresaw_about_the_host_itself_is_tried_agai
             raise RuntimeError
         await look(member)
 
-    monkeypatch.setattr(Member, "_look", fails)
+    monkeypatch.setattr(Member, "_probe_once", fails)
     await world.until(lambda: world.condition("Ready") == "Unknown", 60, what="the condition")
     broken.clear()
     await world.until(world.settled, 120, what="its return")

@@ -32,8 +32,8 @@ async def taken(target: Target, namespace: str) -> AsyncIterator[Snapshot]:
         fleet = Fleet(
             client,
             client_of,
-            changed=lambda _cluster, _application: None,
-            turned=lambda _cluster: None,
+            on_change=lambda _cluster, _application: None,
+            on_reach_changed=lambda _cluster: None,
             namespace=namespace,
             now=now,
             read_only=True,

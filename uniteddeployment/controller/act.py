@@ -84,7 +84,7 @@ class Actor:
             memory.failures[step.subset] = failure(before, step, error, subject.generation, now)
             _note_refusal(step, error, memory)
             if isinstance(error, errors.Unreachable | errors.Unauthorized):
-                member.suspect()
+                member.probe_soon()
             return False
         _note_success(step, written, memory, flight.outcome)
         return True

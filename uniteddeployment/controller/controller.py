@@ -18,7 +18,8 @@ from uniteddeployment.controller.reconcile import Reconciler, Result
 from uniteddeployment.controller.report import Reporter
 from uniteddeployment.controller.worker import Workers
 from uniteddeployment.fleet.cache import AppKey
-from uniteddeployment.fleet.registry import Connect, Fleet
+from uniteddeployment.fleet.connector import Connect
+from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
 from uniteddeployment.kube.recorder import Recorder
@@ -58,8 +59,8 @@ class Controller:
         self.fleet = Fleet(
             client,
             connect,
-            changed=self._application_changed,
-            turned=self._cluster_turned,
+            on_change=self._application_changed,
+            on_reach_changed=self._reach_changed,
             namespace=namespace,
             now=now,
         )
@@ -137,7 +138,7 @@ class Controller:
         if key is not None:
             self.queue.add(key)
 
-    def _cluster_turned(self, cluster: str) -> None:
+    def _reach_changed(self, cluster: str) -> None:
         for key in self._observer.in_cluster(cluster):
             self.queue.add(key)
 

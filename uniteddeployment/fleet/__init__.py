@@ -1,1 +1,1 @@
-"""Cluster objects become connected members: credentials, watches, caches, and how each cluster stands to us."""
+"""The fleet: Cluster objects, their credentials, and a member with watches and caches for each connected cluster."""

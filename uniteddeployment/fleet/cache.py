@@ -24,13 +24,13 @@ AppKey = tuple[str, str]
 class MemberCache:
     """The cached objects of one cluster.
 
-    ``changed`` is called with the application of each change that a watch shows, and ``touched`` for each change, also
-    for those by answers to our writes.
+    ``on_change`` is called with the application of each change that a watch shows, and ``on_contact`` for each change,
+    also for those by answers to our writes.
     """
 
-    def __init__(self, changed: Callable[[AppKey], None], *, touched: Callable[[], None] = lambda: None) -> None:
-        self._changed = changed
-        self._touched = touched
+    def __init__(self, on_change: Callable[[AppKey], None], *, on_contact: Callable[[], None] = lambda: None) -> None:
+        self._on_change = on_change
+        self._on_contact = on_contact
         self._workloads_of = {kind.name: Index(_application) for kind in KINDS}
         self._pods_of = _PodIndex()
         self.workload_caches: Mapping[str, Cache[Workload]] = {
@@ -67,7 +67,7 @@ class MemberCache:
         """Store the answer to a request unless the cached copy is at least as new; return True if stored."""
         stored = self.workload_caches[kind].merge(workload)
         if stored:
-            self._touched()
+            self._on_contact()
         return stored
 
     def expect_deletion(self, application: AppKey, kind: str, name: str, uid: str) -> None:
@@ -77,14 +77,14 @@ class MemberCache:
             self.workload_caches[kind].amend((application[0], name), cached.going())
 
     def _object_changed(self, old: Workload | Pod | None, new: Workload | Pod | None) -> None:
-        self._touched()
+        self._on_contact()
         state = new or old
         if state is None:
             return
         application = _application(state)
-        self._changed(application)
+        self._on_change(application)
         if old is not None and old.metadata.labels != state.metadata.labels and _application(old) != application:
-            self._changed(_application(old))
+            self._on_change(_application(old))
 
 
 class _PodIndex:

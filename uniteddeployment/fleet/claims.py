@@ -1,7 +1,7 @@
-"""Which Cluster object stands for a cluster, where several name the same one. Pure.
+"""Decides which Cluster object is used for a cluster if several have the same API server. Pure.
 
 Two Clusters for one API server would each show the workloads that were applied through the other, so only one of them
-is used. A Cluster that was used before keeps its place: its status has the uid of the cluster.
+is used. A Cluster that was used before stays in use: its status has the uid of the cluster.
 """
 
 from collections.abc import Iterable
@@ -10,36 +10,36 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one Cluster object says, or has shown, about the cluster that it stands for."""
+    """The claim of one Cluster object to a cluster."""
 
     cluster: str
     """``namespace/name``"""
     created: str
     """When the object was created (RFC 3339)."""
-    held: str = ""
-    """The uid of the cluster that it was used for before; empty if it was never used."""
-    found: str = ""
-    """The uid of the cluster that answers under its address; empty if that is not known yet."""
+    held_uid: str = ""
+    """The uid of the cluster for which it was used before; empty if it was never used."""
+    answering_uid: str = ""
+    """The uid of the cluster that answers at its address; empty if that is not known yet."""
     connecting: bool = False
-    """Whether it is being found out which cluster answers."""
+    """Whether it is not known yet which cluster answers."""
 
 
 def holder(uid: str, claims: Iterable[Claim]) -> str | None:
-    """The Cluster that stands for a cluster: the one that does so already, else the oldest, else the first by name.
+    """The Cluster to use for a cluster: the one that was used before, else the oldest, else the first by name.
 
-    A Cluster that was used for another cluster before does not become that of this one by answering for it now.
+    A Cluster that was used for another cluster before is never used for this one.
     """
-    candidates = [one for one in claims if one.held == uid or (not one.held and one.found == uid)]
-    return min(candidates, key=lambda one: (one.held != uid, *_age(one))).cluster if candidates else None
+    candidates = [claim for claim in claims if uid == (claim.held_uid or claim.answering_uid)]
+    return min(candidates, key=lambda claim: (claim.held_uid != uid, *_age(claim))).cluster if candidates else None
 
 
 def decided(uid: str, asking: str, claims: Iterable[Claim]) -> bool:
-    """Whether it is known who holds a cluster: not while an older Cluster may turn out to stand for it too."""
-    known = {one.cluster: one for one in claims}
+    """Whether the holder of a cluster is known: not while an older Cluster may turn out to have the same cluster."""
+    known = {claim.cluster: claim for claim in claims}
     mine = known[asking]
-    if any(one.held == uid for one in known.values()):
+    if any(claim.held_uid == uid for claim in known.values()):
         return True
-    return not any(one.connecting and not one.held and _age(one) < _age(mine) for one in known.values())
+    return not any(claim.connecting and not claim.held_uid and _age(claim) < _age(mine) for claim in known.values())
 
 
 def _age(claim: Claim) -> tuple[str, str]:

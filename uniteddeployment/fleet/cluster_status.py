@@ -77,9 +77,9 @@ class ClusterStatus:
             self._writing = False
 
     async def note_uid(self, uid: str) -> None:
-        """Write at once which cluster it stands for. Raises KubeError."""
+        """Write at once the uid of the cluster for which it is used. Raises KubeError."""
         stored = self._stored()
-        if stored is None or stored.uid != uid:
+        if stored is None or stored.recorded_uid != uid:
             await self._patch({"clusterUID": uid})
 
     async def _write_once(self) -> bool:

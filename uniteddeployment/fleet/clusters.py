@@ -1,4 +1,4 @@
-"""Cluster objects as they are watched, and the connection that a Cluster and its Secret describe."""
+"""Cluster objects as they are watched, and the connection that a Cluster and its Secret define."""
 
 import base64
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class Credentials(Struct, rename="camel", frozen=True):
 
 
 class ClusterSpec(Struct, rename="camel", frozen=True):
-    """What is read of a Cluster's spec."""
+    """The used part of a Cluster's spec."""
 
     server: str = ""
     ca_bundle: str = ""
@@ -42,14 +42,14 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
 
 
 class ClusterMetadata(Metadata, rename="camel", frozen=True):
-    """What is read of a Cluster's metadata. Any of its labels may be asked for."""
+    """The used part of a Cluster's metadata. It has all labels, since selectors may name any of them."""
 
     def __post_init__(self) -> None:
-        """Keeps all of them."""
+        """Keep all labels."""
 
 
 class ClusterObject(Struct, rename="camel", frozen=True):
-    """A Cluster as the watch shows it."""
+    """A Cluster."""
 
     metadata: ClusterMetadata
     spec: ClusterSpec = ClusterSpec()
@@ -60,13 +60,13 @@ class ClusterObject(Struct, rename="camel", frozen=True):
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
     @property
-    def uid(self) -> str:
-        """The uid of the cluster that it was used for before; empty if it never was."""
+    def recorded_uid(self) -> str:
+        """The uid of the cluster for which it was used before (``status.clusterUID``); empty if it never was."""
         return str(self.status.get("clusterUID") or "")
 
 
 class Secret(Struct, frozen=True):
-    """The data of a Secret, still base64."""
+    """The data of a Secret, in base64."""
 
     data: dict[str, str] = {}
 
@@ -75,7 +75,7 @@ class Secret(Struct, frozen=True):
 
 
 async def connection(cluster: ClusterObject, host: Client) -> Connection:
-    """How to reach the cluster. Raises CredentialsError with the way out, and no secret in it (I12)."""
+    """The connection to a cluster. Raises CredentialsError, which says how to solve it and quotes no secret (I12)."""
     secret_name = cluster.spec.credentials.secret_ref.name
     where = f"Secret {cluster.metadata.namespace}/{secret_name}"
     try:
@@ -107,13 +107,13 @@ def _connection(cluster: ClusterObject, data: Mapping[str, bytes], ca: bytes | N
         return replace(found, server=cluster.spec.server or found.server, ca=ca or found.ca, insecure=insecure)
     token, cert, key = data.get("token"), data.get("tls.crt"), data.get("tls.key")
     if not token and not (cert and key):
-        raise CredentialsError("it has neither kubeconfig nor token nor tls.crt and tls.key")
+        raise CredentialsError("it has no kubeconfig, no token, and no tls.crt with tls.key")
     if not cluster.spec.server:
         raise CredentialsError("spec.server is required when the Secret has no kubeconfig")
     return credentials.from_values(
         cluster.spec.server,
         ca=ca,
-        # What is not ASCII becomes a character that is not either, and so is refused with a reason.
+        # Bytes that are not ASCII become a character that is not ASCII, which is refused with a reason.
         token=token.decode("ascii", "replace") if token else None,
         client_cert=cert,
         client_key=key,

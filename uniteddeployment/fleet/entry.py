@@ -1,4 +1,4 @@
-"""A Cluster object as the fleet keeps it, and why it may not be used."""
+"""The fleet's entry for a Cluster object, and the reasons why a Cluster is not used."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -19,32 +19,33 @@ class Problem:
     reach: Reach
     detail: str
     reason: str = ""
-    """One of the above; empty if it is just not connected."""
+    """One of the constants above; empty if the cluster is only not connected."""
     same_as: str | None = None
-    """The Cluster that is used in its place; the host is ``""``."""
+    """The Cluster that is used instead; the host is ``""``."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """A Cluster object with the task that keeps it connected."""
+    """A Cluster object with its state and the task that keeps it connected."""
 
     cluster: ClusterObject
-    task: asyncio.Task[None]
-    held: str = ""
-    """The uid of the cluster that it stands for; empty if that was never decided."""
-    found: str = ""
-    """The uid of the cluster that answers under its address; empty if that is not known yet."""
+    held_uid: str = ""
+    """The uid of the cluster for which the Cluster is used; empty if that was never decided."""
+    answering_uid: str = ""
+    """The uid of the cluster that answers at its address; empty if that is not known yet."""
+    task: asyncio.Task[None] | None = None
+    """Keeps it connected."""
     member: Member | None = None
-    """The connection, once it is decided that the Cluster is used."""
+    """The connected member, once it is decided that the Cluster is used."""
     reach: Reach = Reach.PENDING
     detail: str = CONNECTING
     undecided: bool = True
-    """Whether it is too early to say how it stands."""
+    """Whether the reach is not known yet."""
     problem: Problem | None = None
     status: ClusterStatus | None = None
-    """Writes its status; None for those who only look."""
-    look_again: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when another Cluster came or went, or shows which cluster it stands for."""
+    """Writes its status; None if the fleet is read-only."""
+    reconsider: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when another Cluster was added or removed, or when its cluster was identified."""
 
     @property
     def key(self) -> str:
@@ -53,5 +54,10 @@ class Entry:
     @property
     def claim(self) -> Claim:
         meta = self.cluster.metadata
-        connecting = self.undecided and not self.found and not self.cluster.spec.suspended
-        return Claim(self.key, meta.creation_timestamp or "", self.held, self.found, connecting)
+        connecting = self.undecided and not self.answering_uid and not self.cluster.spec.suspended
+        return Claim(self.key, meta.creation_timestamp or "", self.held_uid, self.answering_uid, connecting)
+
+    def stop(self) -> None:
+        """Cancel the task that keeps it connected."""
+        if self.task is not None:
+            self.task.cancel()

@@ -1,4 +1,4 @@
-"""Which cluster answers: a cluster is known by the uid of its namespace kube-system, whatever its address (I14)."""
+"""The identity of a cluster: the uid of its namespace kube-system, independent of its address (I14)."""
 
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError, decode
@@ -14,15 +14,15 @@ _REQUEST = Request("GET", NAMESPACES.path(None, SYSTEM_NAMESPACE), verb="probe",
 
 
 class UnidentifiedError(KubeError):
-    """The cluster answers, and does not say which one it is. The message says what to do."""
+    """The cluster answers, and cannot be identified. The message says what to do."""
 
 
 class MissingRightError(UnidentifiedError):
-    """The credentials may not read the namespace."""
+    """The credentials do not have the right to read the namespace."""
 
 
 async def cluster_uid(client: Client, *, timeout: float) -> str:  # noqa: ASYNC109  # handed to the transport
-    """The uid of the cluster. Raises KubeError if it does not answer, UnidentifiedError if it does not say."""
+    """The uid of the cluster. Raises KubeError if it does not answer, UnidentifiedError if it has no uid."""
     try:
         answer = await client.probe(_REQUEST, timeout=timeout)
         uid = decode(answer.body, PartialObject).metadata.uid
@@ -30,13 +30,13 @@ async def cluster_uid(client: Client, *, timeout: float) -> str:  # noqa: ASYNC1
         raise UnidentifiedError("it refuses our credentials (401 Unauthorized)") from None
     except Forbidden:
         raise MissingRightError(
-            f"the credentials may not get the namespace {SYSTEM_NAMESPACE}, by whose uid a cluster is known: "
+            f"the credentials may not get the namespace {SYSTEM_NAMESPACE}, whose uid identifies the cluster: "
             "grant the verb get on it, as config/member does"
         ) from None
     except NotFound:
-        raise UnidentifiedError(f"it has no namespace {SYSTEM_NAMESPACE}, by whose uid a cluster is known") from None
+        raise UnidentifiedError(f"it has no namespace {SYSTEM_NAMESPACE}, whose uid identifies the cluster") from None
     except DecodingError as error:
         raise UnidentifiedError(f"it does not answer like a Kubernetes API server: {error}") from None
     if not uid:
-        raise UnidentifiedError(f"its namespace {SYSTEM_NAMESPACE} has no uid, by which a cluster is known")
+        raise UnidentifiedError(f"its namespace {SYSTEM_NAMESPACE} has no uid, which identifies the cluster")
     return shortened(uid, LONGEST_UID)

@@ -1,4 +1,4 @@
-"""The kinds of workloads as resources of an API server."""
+"""The resources of the workload kinds."""
 
 from collections.abc import Mapping
 
@@ -8,4 +8,4 @@ from uniteddeployment.planning.kinds import KINDS
 RESOURCES: Mapping[str, Resource] = {
     kind.name: Resource(kind.group, kind.version, kind.plural, kind.kind) for kind in KINDS
 }
-"""By the name of the kind."""
+"""Kind name -> resource."""

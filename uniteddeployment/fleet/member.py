@@ -1,8 +1,8 @@
 """A connected cluster: its client, its watches, its cache, and whether it can be reached.
 
-Every cluster is probed with one cheap request in 15 s, and at once when a watch breaks or a write gets no answer. The
-probe asks for what tells clusters apart, so that it is noticed when another one answers under the address (I14). An
-open connection alone proves nothing: a frozen server keeps its connections. Two probes in a row have to fail before
+Every cluster is probed with one cheap request every 15 s, and at once when a watch breaks or a write gets no answer.
+The probe asks for the identity of the cluster, so it detects another cluster at the same address (I14). An open
+connection alone proves nothing, since a frozen server keeps its connections. Two probes in a row have to fail before
 the cluster is Offline, so one slow answer changes nothing (I3, I8).
 """
 
@@ -33,24 +33,24 @@ from uniteddeployment_api import names
 _log = structlog.get_logger(__name__)
 
 PROBE_INTERVAL = 15.0
-"""Seconds between two probes of a cluster that is well."""
+"""Seconds between two probes of a cluster that is Ready."""
 PROBE_SECONDS = 5.0
-"""How long a probe waits for its answer."""
+"""The time-out of a probe in seconds."""
 FAILED_PROBES = 2
-"""How many probes in a row have to fail before a cluster counts as Offline."""
+"""How many probes in a row have to fail before a cluster is Offline."""
 SECOND_PROBE_PAUSE = 1.0
-"""Seconds until the second probe, after one that failed. With the above, a frozen cluster is Offline within 26 s."""
+"""Seconds from a failed probe to the second one. With the values above, a frozen cluster is Offline within 26 s."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
-"""Seconds between two probes of a cluster that is not well: the pause doubles from the first to the longest."""
+"""The shortest and the longest pause, in seconds, between two probes of a cluster that is not Ready."""
 UNDECIDED_SECONDS = 15.0
-"""How long a cluster may take to show everything before that counts as trouble, and is told."""
+"""How long the first lists of a cluster may take before that counts as a failure and is reported."""
 WATCH_GRACE_SECONDS = 10.0
-"""How long watches may fail, in a cluster that answers otherwise, before what it shows counts as out of date."""
+"""How long watches of a cluster that answers may fail before its cache counts as outdated."""
 LONGEST_VERSION = 64
-"""Characters of the version of an API server."""
+"""Characters that are kept of the version of an API server."""
 MOST_NODES = 1_000_000
-CONNECTING, READING = "connecting", "reading what runs there"
-REOPENING = "it answers again, and its watches are being opened"
+CONNECTING, READING = "connecting", "reading its workloads and pods"
+REOPENING = "it answers again, and its watches are being reopened"
 
 
 _VERSION = Request("GET", "/version", verb="probe", resource="version")
@@ -72,22 +72,26 @@ class _NodeList(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Facts:
-    """What a cluster tells about itself when it is asked."""
+    """The version and the number of nodes of a cluster."""
 
     version: str = ""
     nodes: int | None = None
 
 
 class Member:
-    """One cluster and what we know of it. ``run`` keeps it up to date until cancelled."""
+    """One connected cluster. ``run`` keeps its state up to date until cancelled.
+
+    ``on_change`` is called with the application of each change, and ``on_reach_changed`` with the member whenever its
+    reach, its detail or its kinds change.
+    """
 
     def __init__(
         self,
         name: str,
         client: Client,
         *,
-        changed: Callable[[AppKey], None],
-        turned: Callable[["Member"], None],
+        on_change: Callable[[AppKey], None],
+        on_reach_changed: Callable[["Member"], None],
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         last_contact: str | None = None,
@@ -95,30 +99,30 @@ class Member:
     ) -> None:
         self.name = name
         self.uid = uid
-        """By which the cluster is known; empty for the host, which cannot be replaced."""
+        """Identifies the cluster; empty for the host, which cannot be replaced."""
         self.client = client
-        self.cache = MemberCache(changed, touched=self._heard)
+        self.cache = MemberCache(on_change, on_contact=self._note_contact)
         self.reach = Reach.PENDING
         self.detail = CONNECTING
         self.facts = Facts()
         self.undecided = True
-        """Whether it is too early to say how it stands: it has not shown everything yet, and nothing has failed."""
+        """Whether its reach is not known yet: its first lists are not complete, and nothing has failed."""
         self._begun = asyncio.get_running_loop().time()
-        self._turned = turned
+        self._on_reach_changed = on_reach_changed
         self._now = now
         self._last_contact = last_contact
         self._seen: datetime | None = None
         self.unserved: Mapping[str, str] = {}
-        """Kinds of workloads that cannot be had there -> why."""
+        """Kinds of workloads that the cluster does not serve -> why."""
         self.unread: Mapping[str, str] = {}
-        """Kinds of workloads of which nothing could be read yet -> why."""
+        """Kinds of workloads that could not be read yet -> why."""
         self.failing = asyncio.Event()
-        """Whether the last probe failed."""
+        """Set while the last probe failed."""
         self.replaced = asyncio.Event()
-        """Whether another cluster answers: what it shows says nothing about this one."""
+        """Set when another cluster answers at the address; its objects are not those of this cluster."""
         self._failures = 0
-        """Probes that failed in a row."""
-        self._suspect = asyncio.Event()
+        """The number of failed probes in a row."""
+        self._probe_now = asyncio.Event()
         self._kinds = {kind: self._workloads(kind, namespace) for kind in KINDS}
         pods = Reflector(
             client,
@@ -127,7 +131,7 @@ class Member:
             self.cache.pod_cache,
             namespace=namespace,
             label_selector=names.LABEL_NAME,
-            on_synced=self.suspect,
+            on_synced=self.probe_soon,
             on_state=self._connection_changed,
             before_list=self._identify,
         )
@@ -136,7 +140,7 @@ class Member:
             *(found for kind, found in self._kinds.items() if not kind.provider),
             pods,
         ]
-        """Those without which what the cluster shows is not known; kinds of a provider stand for themselves."""
+        """The reflectors that a cluster needs to be Ready. A failure of a provider's kind concerns that kind only."""
 
     def _workloads(self, kind: Kind, namespace: str | None) -> Reflector[Workload]:
         return Reflector(
@@ -146,7 +150,7 @@ class Member:
             self.cache.workload_caches[kind.name],
             namespace=namespace,
             label_selector=names.LABEL_NAME,
-            on_synced=self.suspect,
+            on_synced=self.probe_soon,
             on_state=self._connection_changed,
             before_list=self._identify,
             optional=bool(kind.provider),
@@ -154,53 +158,55 @@ class Member:
 
     @property
     def last_contact(self) -> str | None:
-        """The time (RFC 3339) that what the cache holds is from; None if nothing was ever seen in full.
+        """The time (RFC 3339) up to which the cache is known to be current; None if it was never complete.
 
-        The last probe that was answered while every watch was open, or the last change that came in after it.
+        It is the last answered probe while every watch was open, or the last change after that.
         """
         return self._seen.strftime("%Y-%m-%dT%H:%M:%SZ") if self._seen is not None else self._last_contact
 
-    def view(self, key: AppKey) -> MemberView:
-        """What it shows of one application."""
+    def view(self, application: AppKey) -> MemberView:
+        """The state of an application in this cluster."""
         return MemberView(
             name=self.name,
             reach=self.reach,
             detail=self.detail,
             last_contact=None if self.reach is Reach.READY else self.last_contact,
-            workloads=tuple(one for one in self.cache.workloads(key) if one.kind not in self.unserved),
-            pods=self.cache.pods(key),
+            workloads=tuple(
+                workload for workload in self.cache.workloads(application) if workload.kind not in self.unserved
+            ),
+            pods=self.cache.pods(application),
             unserved=self.unserved,
             unread=self.unread,
             undecided=self.undecided,
         )
 
-    def suspect(self) -> None:
-        """Something went wrong with it, or changed for the better: look again."""
-        self._suspect.set()
+    def probe_soon(self) -> None:
+        """Probe now instead of at the next interval, since the state may have changed."""
+        self._probe_now.set()
 
-    def lost(self, reason: str) -> bool:
-        """Notes that nothing follows the cluster any more; says whether its caches were complete before that."""
+    def disconnect(self, reason: str) -> bool:
+        """Note that the cluster is no longer followed. Return whether its caches were complete before."""
         known = self.reach in (Reach.READY, Reach.OFFLINE)
         self.reach, self.detail = Reach.OFFLINE if known else Reach.PENDING, reason
         self.undecided = False
         return known
 
     async def run(self) -> None:
-        """Watch and probe until cancelled. The client stays open: the host's has other users."""
+        """Watch and probe until cancelled. The client stays open, since that of the host has other users."""
         async with asyncio.TaskGroup() as tasks:
             for reflector in self._reflectors:
                 tasks.create_task(reflector.run())
             tasks.create_task(self._probe_forever())
 
-    def _heard(self) -> None:
+    def _note_contact(self) -> None:
         self._seen = self._now()
 
     def _connection_changed(self, connected: bool) -> None:
-        if connected != (self.reach is Reach.READY) or self._closed() != (self.unserved, self.unread):
-            self.suspect()
+        if connected != (self.reach is Reach.READY) or self._unavailable_kinds() != (self.unserved, self.unread):
+            self.probe_soon()
 
-    def _closed(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """The kinds that cannot be had, and those that could not be read: applications of other kinds go on (I10)."""
+    def _unavailable_kinds(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """The kinds that are not served, and those that could not be read; other kinds are not affected (I10)."""
         unserved, unread = {}, {}
         for kind, reflector in self._kinds.items():
             if isinstance(reflector.refusal, NotFound):
@@ -210,20 +216,20 @@ class Member:
         return unserved, unread
 
     async def _probe_forever(self) -> None:
-        """Probe at fixed intervals while the cluster is well, and with growing pauses while it is not."""
+        """Probe at fixed intervals while the cluster is Ready, and with growing pauses while it is not."""
         clock = asyncio.get_running_loop().time
         pause, state, since = FIRST_PAUSE, (False, False), clock()
         while True:
             due = await self._wait(pause)
             reach, failing = self.reach, self.failing.is_set()
-            await self._look()
+            await self._probe_once()
             if due or (failing and not self.failing.is_set()):
-                # Not after each doubt: a watch that fails at once would be opened again at once, for ever.
+                # Not after each requested probe: a watch that fails immediately would be restarted in an endless loop.
                 self._retry_watches()
             if state != (state := (self.reach is Reach.READY, self.failing.is_set())):
                 since = clock()
             if state == (True, True):
-                # The next probe decides. It is not to come sooner because writes fail meanwhile.
+                # The next probe decides. Writes that fail meanwhile must not bring it forward.
                 await asyncio.sleep(SECOND_PROBE_PAUSE)
                 pause = 0.0
             elif self.reach is Reach.READY and not self._recovering:
@@ -234,14 +240,14 @@ class Member:
                 _log.info("cluster", cluster=self.name or "host", state=str(self.reach), detail=self.detail)
 
     async def _wait(self, seconds: float) -> bool:
-        """Waits for a doubt, for so many seconds at most; says whether there was none."""
+        """Wait for some seconds, or until a probe is requested; return whether the time is over."""
         due = False
         try:
             async with asyncio.timeout(seconds):
-                await self._suspect.wait()
+                await self._probe_now.wait()
         except TimeoutError:
             due = True
-        self._suspect.clear()
+        self._probe_now.clear()
         return due
 
     def _retry_watches(self) -> None:
@@ -249,41 +255,41 @@ class Member:
             if not reflector.connected:
                 reflector.retry_now()
 
-    async def _look(self) -> None:
-        """Probe once, and draw the conclusions."""
-        problem = await self._probe()
+    async def _probe_once(self) -> None:
+        """Probe once, and set the reach."""
+        problem = await self._problem()
         synced = all(reflector.settled for reflector in self._reflectors)
-        decided = problem is not None or synced or self._in_trouble()
+        decided = problem is not None or synced or self._first_lists_failed()
         if problem is not None:
             self._failures += 1
             self.failing.set()
             if self.reach is not Reach.READY or self._failures >= FAILED_PROBES:
-                self._turn(Reach.OFFLINE if synced else Reach.PENDING, problem, decided)
+                self._set_state(Reach.OFFLINE if synced else Reach.PENDING, problem, decided)
             return
         self._failures = 0
         self.failing.clear()
         if not synced:
-            self._turn(Reach.PENDING, self._trouble(self._reflectors) or READING, decided)
+            self._set_state(Reach.PENDING, self._trouble(self._reflectors) or READING, decided)
         elif not self._recovering:
-            self._heard()
-            self._turn(Reach.READY, "", decided)
+            self._note_contact()
+            self._set_state(Reach.READY, "", decided)
         elif self.reach is Reach.READY and not self._watches_lost:
-            self._turn(Reach.READY, "", decided)
+            self._set_state(Reach.READY, "", decided)
         else:
             known = self.reach is not Reach.PENDING
             trouble = self._trouble(self._required)
             why = f"it answers, but its objects cannot be watched: {trouble}" if trouble else REOPENING
-            self._turn(Reach.OFFLINE if known else Reach.PENDING, why, decided)
+            self._set_state(Reach.OFFLINE if known else Reach.PENDING, why, decided)
 
-    def _in_trouble(self) -> bool:
-        """Whether a watch without which nothing is known has failed, or has taken too long to show everything."""
+    def _first_lists_failed(self) -> bool:
+        """Whether a first list has failed, or has taken too long."""
         if any(reflector.last_error and not reflector.settled for reflector in self._reflectors):
             return True
         return asyncio.get_running_loop().time() - self._begun >= UNDECIDED_SECONDS
 
     @property
     def _recovering(self) -> bool:
-        """Whether a watch that has to be there is failing, or was until a moment ago."""
+        """Whether a required watch is failing, or was until a moment ago."""
         return not all(reflector.steady for reflector in self._required)
 
     @property
@@ -294,8 +300,8 @@ class Member:
     def _trouble(reflectors: Iterable[Reflector[Workload] | Reflector[Pod]]) -> str:
         return next((reflector.trouble for reflector in reflectors if reflector.trouble), "")
 
-    async def _probe(self) -> str | None:
-        """None if it answers and knows us, else what is wrong. Of a cluster that is not well more is asked."""
+    async def _problem(self) -> str | None:
+        """Send the requests of a probe; return the problem, or None. A cluster that is not Ready gets more requests."""
         try:
             await self._identify()
             if self.reach is not Reach.READY:
@@ -311,17 +317,17 @@ class Member:
         return None
 
     async def _identify(self) -> None:
-        """Raises UnidentifiedError if another cluster answers, and KubeError if none does."""
+        """Raises UnidentifiedError if another cluster answers, and KubeError if none answers."""
         try:
             found = await cluster_uid(self.client, timeout=PROBE_SECONDS)
         except MissingRightError:
-            return  # it knows us; that it is the right one was found out when it was connected
+            return  # it accepts the credentials, and it was identified when it was connected
         if self.uid and found != self.uid:
             self.replaced.set()
-            raise UnidentifiedError("another cluster answers under its address")
+            raise UnidentifiedError("another cluster answers at its address")
 
     async def _ask_for_facts(self) -> None:
-        """The number of nodes is a courtesy: a credential may well not have the right to count them."""
+        """Read the version, and the number of nodes if the credentials have the right to list them."""
         answer = await self.client.probe(_VERSION, timeout=PROBE_SECONDS)
         self.facts.version = shortened(decode(answer.body, _Version).git_version, LONGEST_VERSION)
         try:
@@ -332,11 +338,11 @@ class Member:
             nodes = decode(listed.body, _NodeList)
             self.facts.nodes = len(nodes.items) + nodes.metadata.remaining_item_count
 
-    def _turn(self, reach: Reach, detail: str, decided: bool) -> None:
-        """Notes how it stands. What is decided once stays so, whatever it then is."""
-        unserved, unread = self._closed() if reach is Reach.READY else (self.unserved, self.unread)
+    def _set_state(self, reach: Reach, detail: str, decided: bool) -> None:
+        """Set the state, and report it if it has changed. Once decided, a member stays decided."""
+        unserved, unread = self._unavailable_kinds() if reach is Reach.READY else (self.unserved, self.unread)
         undecided = self.undecided and not decided
         state = (reach, detail, unserved, unread, undecided)
         if state != (self.reach, self.detail, self.unserved, self.unread, self.undecided):
             self.reach, self.detail, self.unserved, self.unread, self.undecided = state
-            self._turned(self)
+            self._on_reach_changed(self)

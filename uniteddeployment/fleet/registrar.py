@@ -1,7 +1,8 @@
-"""Decides which Cluster object is used for which cluster, and keeps that in their status (I14).
+"""Decides which Cluster object is used for which cluster, and records that in their status (I14).
 
-A Cluster is refused when it names the host, when another one stands for the same cluster, and when another cluster than
-before answers under its address: what was applied to the earlier one is not there, and must not be taken for deleted.
+A Cluster is refused if it has the address of the host, if another Cluster is used for the same cluster, and if another
+cluster than before answers at its address: the workloads of the earlier cluster are not there, and must not count as
+deleted.
 """
 
 import asyncio
@@ -25,29 +26,32 @@ _log = structlog.get_logger(__name__)
 
 
 class Registrar:
-    """Knows the uid of the host and of each cluster that answered. ``entries`` is shared with the fleet."""
+    """Knows the uids of the host and of each cluster that answered.
 
-    def __init__(self, host: Client, entries: Mapping[str, Entry], leave: Callable[[str], None]) -> None:
+    ``entries`` is shared with the fleet. ``give_up`` is called with a Cluster that has to give its cluster up.
+    """
+
+    def __init__(self, host: Client, entries: Mapping[str, Entry], give_up: Callable[[str], None]) -> None:
         self._host = host
         self._entries = entries
-        self._leave = leave
+        self._give_up = give_up
         self._host_uid: str | None = None
         self._changed = asyncio.Event()
 
     def changed(self) -> None:
-        """A Cluster came or went, or it is known by now which cluster it stands for, or that it cannot be known."""
+        """A Cluster was added or removed, or its cluster was identified, or that has failed."""
         self._changed.set()
         for entry in self._entries.values():
-            entry.look_again.set()
+            entry.reconsider.set()
 
     async def identify_host(self) -> None:
-        """Find out the uid of the host. Without the right to do so, a Cluster for the host is not noticed."""
+        """Find out the uid of the host. Without the right to do so, a Cluster for the host is not detected."""
         pause = FIRST_PAUSE
         while self._host_uid is None:
             try:
                 self._host_uid = await cluster_uid(self._host, timeout=PROBE_SECONDS)
             except MissingRightError as error:
-                _log.warning("a Cluster object for the host would not be noticed", why=str(error))
+                _log.warning("a Cluster object for the host would not be detected", why=str(error))
                 self._host_uid = ""
             except KubeError as error:
                 _log.warning("the host cannot be identified yet", why=str(error))
@@ -56,17 +60,17 @@ class Registrar:
         self.changed()
 
     async def admit(self, entry: Entry, client: Client) -> Problem | None:
-        """Find out which cluster answers, and why the Cluster is not used for it; None if it is.
+        """Find out which cluster answers, and why the Cluster is not used for it; None if it is used.
 
-        Then its status says so, before anything is applied through it.
+        If it is used, its status records that before anything is applied through it.
         """
-        entry.look_again.clear()
+        entry.reconsider.clear()
         try:
-            found = await cluster_uid(client, timeout=PROBE_SECONDS)
-            if found != entry.found:
-                entry.found = found
+            uid = await cluster_uid(client, timeout=PROBE_SECONDS)
+            if uid != entry.answering_uid:
+                entry.answering_uid = uid
                 self.changed()
-                entry.look_again.clear()
+                entry.reconsider.clear()
             await self._decided(entry)
             problem = self.problem(entry)
             if problem is None:
@@ -77,59 +81,59 @@ class Registrar:
         return problem
 
     def problem(self, entry: Entry) -> Problem | None:
-        """Why the Cluster is not used for the cluster that answered; None if it is."""
-        if entry.held and entry.held != entry.found:
+        """Why the Cluster is not used for the cluster that answered; None if it is used."""
+        if entry.held_uid and entry.held_uid != entry.answering_uid:
             detail = (
-                f"another cluster answers under its address: the uid of its namespace kube-system is {entry.found} and "
-                f"was {entry.held}. Nothing is read or written there. If the cluster was replaced for good, delete the "
-                "Cluster object and create it again"
+                "another cluster answers at its address: the uid of its namespace kube-system is "
+                f"{entry.answering_uid} and was {entry.held_uid}. Nothing is read or written there. If the cluster was "
+                "replaced permanently, delete the Cluster object and create it again"
             )
             return Problem(Reach.PENDING, detail, REPLACED)
-        if entry.found == self._host_uid:
+        if entry.answering_uid == self._host_uid:
             detail = (
-                "it names the cluster that holds the UnitedDeployments: leave targetCluster out of the subsets that "
-                "run there, and delete this Cluster"
+                "it has the address of the host: leave targetCluster out of the subsets that run there, and delete "
+                "this Cluster"
             )
             return Problem(Reach.UNKNOWN, detail, IS_HOST, HOST)
-        holder = claims.holder(entry.found, self._claims())
+        holder = claims.holder(entry.answering_uid, self._claims())
         if holder is None or holder == entry.key:
             return None
-        detail = f"it names the same cluster as the Cluster {holder}, which is used: delete one of the two"
+        detail = f"the Cluster {holder} is used for the same cluster: delete one of the two"
         return Problem(Reach.UNKNOWN, detail, DUPLICATE, holder)
 
     async def superseded(self, entry: Entry) -> None:
-        """Returns when the Cluster is not to be used any more."""
+        """Return when the Cluster must not be used any more."""
         while self.problem(entry) is None:
-            entry.look_again.clear()
-            await entry.look_again.wait()
+            entry.reconsider.clear()
+            await entry.reconsider.wait()
 
     async def wait_refused(self, entry: Entry, problem: Problem, seconds: float) -> None:
-        """Wait for a time after a refusal, or until another Cluster came or went.
+        """Wait for some seconds after a refusal, or until another Cluster is added or removed.
 
-        A Cluster in a namespace that is being deleted will be gone soon: it gives up its place at once.
+        A Cluster in a namespace that is being deleted will be deleted soon: it gives its cluster up at once.
         """
-        if problem.same_as and await self._is_leaving(problem.same_as):
-            self._leave(problem.same_as)
+        if problem.same_as and await self._is_being_deleted(problem.same_as):
+            self._give_up(problem.same_as)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await entry.look_again.wait()
+                await entry.reconsider.wait()
 
     def _claims(self) -> list[Claim]:
         return [entry.claim for entry in self._entries.values()]
 
     async def _decided(self, entry: Entry) -> None:
-        """Wait until it is known whether another Cluster stands for the same cluster."""
-        while self._host_uid is None or not claims.decided(entry.found, entry.key, self._claims()):
+        """Wait until it is known whether another Cluster has the same cluster."""
+        while self._host_uid is None or not claims.decided(entry.answering_uid, entry.key, self._claims()):
             self._changed.clear()
             await self._changed.wait()
 
     async def _hold(self, entry: Entry) -> None:
-        """Raises KubeError."""
-        entry.held = entry.found
+        """Record that the Cluster is used for the cluster that answers. Raises KubeError."""
+        entry.held_uid = entry.answering_uid
         if entry.status is not None:
-            await entry.status.note_uid(entry.held)
+            await entry.status.note_uid(entry.held_uid)
 
-    async def _is_leaving(self, key: str) -> bool:
+    async def _is_being_deleted(self, key: str) -> bool:
         try:
             namespace = await self._host.get(NAMESPACES, key.partition("/")[0], PartialObject)
         except NotFound:

@@ -1,13 +1,12 @@
-"""The fleet: every Cluster object is a member that is being connected, is connected, or says why not.
+"""The fleet: every Cluster object with its state, and the member of each cluster that is connected.
 
-A Cluster appears: its Secret is read, it is found out which cluster answers, and its watches start. It changes: it is
-connected again. It is suspended or deleted: its watches stop, and what runs there is left alone.
+When a Cluster is created or its spec changes, it is connected. When it is suspended or deleted, its watches stop, and
+the workloads there are left alone.
 """
 
 import asyncio
 import contextlib
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -15,38 +14,32 @@ from typing import Any
 import structlog
 from cachetools import LRUCache
 
-from uniteddeployment.fleet import cluster_status, clusters
+from uniteddeployment.fleet import cluster_status
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
-from uniteddeployment.fleet.entry import Entry, Problem
-from uniteddeployment.fleet.member import FIRST_PAUSE, LONGEST_PAUSE, Member
+from uniteddeployment.fleet.connector import Connect, Connector, unexpected
+from uniteddeployment.fleet.entry import Entry
+from uniteddeployment.fleet.member import Member
 from uniteddeployment.fleet.registrar import Registrar
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.credentials import Connection, CredentialsError
-from uniteddeployment.kube.errors import KubeError
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.planning.observed import HOST, MemberView, Reach
 
 _log = structlog.get_logger(__name__)
 
-Connect = Callable[[Connection], Client]
-"""Makes the client of a member; simulations give one that stays in the process."""
-
-RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15.0, 60.0
-"""How often the Secret of a cluster that cannot be reached is read again."""
-CHECKING = "it is being found out which cluster answers"
-_REMEMBERED = 1024
+MOST_LAST_CONTACTS = 1024
+"""For how many clusters that are not connected the time of the last contact is kept."""
 
 
 class Fleet:
-    """All clusters that an application can target, the host among them under the name ``""``.
+    """All clusters that an application can target. The host has the name ``""``.
 
-    ``changed(cluster, application)`` is called when something of an application changed in a cluster;
-    ``turned(cluster)`` when a cluster came, went, or can or cannot be reached. ``read_only`` is for those who only
-    look: nothing is written, not even the status of Clusters.
+    ``on_change(cluster, application)`` is called when something of an application changes in a cluster, and
+    ``on_reach_changed(cluster)`` when a cluster is added or removed, or when its reach or its labels change. With
+    ``read_only``, nothing is written, not even the status of Clusters.
     """
 
     def __init__(
@@ -54,30 +47,38 @@ class Fleet:
         host: Client,
         connect: Connect,
         *,
-        changed: Callable[[str, AppKey], None],
-        turned: Callable[[str], None],
+        on_change: Callable[[str, AppKey], None],
+        on_reach_changed: Callable[[str], None],
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         read_only: bool = False,
     ) -> None:
         self._host = host
         self._read_only = read_only
-        self._connect = connect
-        self._changed = changed
-        self._turned = turned
+        self._on_change = on_change
+        self._on_reach_changed = on_reach_changed
         self._namespace = namespace
         self._now = now
         self._entries: dict[str, Entry] = {}
-        self._registrar = Registrar(host, self._entries, self._leave)
-        self._left: set[str] = set()
-        """The uids of Clusters that gave up their place because their namespace is being deleted."""
-        self._last_contacts: LRUCache[str, str | None] = LRUCache(_REMEMBERED)
-        """When clusters that are not connected any more were last heard of."""
+        self._registrar = Registrar(host, self._entries, self._give_up)
+        self._connector = Connector(
+            host,
+            connect,
+            self._registrar,
+            new_member=lambda entry, client: self._new_member(entry.key, client, entry.answering_uid),
+            set_state=self._set_state,
+            reach_changed=self._member_reach_changed,
+            disconnected=self._note_last_contact,
+        )
+        self._given_up: set[str] = set()
+        """The uids of Clusters that gave their cluster up because their namespace is being deleted."""
+        self._last_contacts: LRUCache[str, str | None] = LRUCache(MOST_LAST_CONTACTS)
+        """Cluster -> the time of the last contact, for clusters that are not connected any more."""
         self._tasks: asyncio.TaskGroup | None = None
-        self._stirred = asyncio.Event()
-        self._local = self._member(HOST, host)
-        self._cluster_cache: Cache[ClusterObject] = Cache(self._cluster_changed)
-        self._clusters = Reflector(host, CLUSTERS, ClusterObject, self._cluster_cache, on_synced=self._stirred.set)
+        self._state_changed = asyncio.Event()
+        self._local = self._new_member(HOST, host)
+        self._cache: Cache[ClusterObject] = Cache(self._cluster_changed)
+        self._clusters = Reflector(host, CLUSTERS, ClusterObject, self._cache, on_synced=self._state_changed.set)
 
     @property
     def synced(self) -> bool:
@@ -86,48 +87,51 @@ class Fleet:
 
     @property
     def settled(self) -> bool:
-        """Whether each member has been reached or found out of reach."""
+        """Whether it is known of each member if it can be reached."""
         return self.synced and not any(entry.undecided for entry in self._entries.values())
 
     async def wait_synced(self) -> None:
+        """Wait until the fleet is synced."""
         while not self.synced:
-            self._stirred.clear()
-            await self._stirred.wait()
+            self._state_changed.clear()
+            await self._state_changed.wait()
 
     async def wait_settled(self, seconds: float) -> None:
-        """Give members the time to be reached; a start does not wait for the dead any longer than that (I10)."""
+        """Wait until the fleet is settled, but not longer than so many seconds (I10)."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self.settled:
-                    self._stirred.clear()
-                    await self._stirred.wait()
+                    self._state_changed.clear()
+                    await self._state_changed.wait()
 
     def clusters(self) -> tuple[str, ...]:
         """The names of all clusters, including those that cannot be reached."""
         return HOST, *self._entries
 
     def members(self) -> Iterable[Member]:
-        """Every cluster that there is a client for."""
+        """The host and every connected member."""
         yield self._local
         for entry in self._entries.values():
             if entry.member is not None:
                 yield entry.member
 
     def member(self, cluster: str) -> Member | None:
+        """The member of a cluster; None if it is not connected."""
         if cluster == HOST:
             return self._local
         entry = self._entries.get(cluster)
         return entry.member if entry else None
 
     def cluster(self, cluster: str) -> ClusterObject | None:
+        """The Cluster object of a cluster."""
         entry = self._entries.get(cluster)
         return entry.cluster if entry else None
 
-    def view(self, cluster: str, key: AppKey) -> MemberView:
-        """What a cluster shows of an application, whether or not there is such a cluster."""
+    def view(self, cluster: str, application: AppKey) -> MemberView:
+        """The state of an application in a cluster, which need not exist."""
         member = self.member(cluster)
         if member is not None:
-            return member.view(key)
+            return member.view(application)
         entry = self._entries.get(cluster)
         last_contact = self._last_contacts.get(cluster)
         if entry is None:
@@ -144,19 +148,30 @@ class Fleet:
             try:
                 await self._clusters.run()
             finally:
-                self._tasks = None  # members that are still ending must not start anything in a group that is ending
+                self._tasks = None  # members that are still ending must not start tasks in a group that is ending
 
-    def _member(self, name: str, client: Client, uid: str = "") -> Member:
+    def _new_member(self, name: str, client: Client, uid: str = "") -> Member:
         return Member(
             name,
             client,
-            changed=lambda key: self._changed(name, key),
-            turned=self._member_turned,
+            on_change=lambda application: self._on_change(name, application),
+            on_reach_changed=self._member_reach_changed,
             namespace=self._namespace,
             now=self._now,
             last_contact=self._last_contacts.get(name),
             uid=uid,
         )
+
+    async def _keep_local(self) -> None:
+        """Follow the host's own workloads."""
+        backoff = Backoff()
+        while True:
+            try:
+                await self._local.run()
+            except Exception as error:  # noqa: BLE001  # logged, reported in status, and tried again
+                self._local.disconnect(unexpected("host", error))
+                self._member_reach_changed(self._local)
+            await asyncio.sleep(backoff.pause())
 
     def _cluster_changed(self, old: ClusterObject | None, new: ClusterObject | None) -> None:
         cluster = new or old
@@ -164,208 +179,103 @@ class Fleet:
             return
         known = self._entries.get(cluster.key)
         if known is not None and known.member is not None:
-            self._last_contacts[cluster.key] = known.member.last_contact
+            self._note_last_contact(known.member)
         if new is None or new.metadata.deletion_timestamp is not None:
-            self._left.discard(cluster.metadata.uid)
-            self._drop(cluster.key)
+            self._given_up.discard(cluster.metadata.uid)
+            self._remove(cluster.key)
             return
-        if new.metadata.uid in self._left:
+        if new.metadata.uid in self._given_up:
             return
         same = known is not None and known.cluster.metadata.uid == new.metadata.uid
         if known is not None and same and known.cluster.spec == new.spec:
             self._status_changed(known, new)
             if old is None or old.metadata.labels != new.metadata.labels:
-                self._turned(new.key)
+                self._on_reach_changed(new.key)
             return
-        entry = Entry(new, self._tasks.create_task(self._supervise(new.key)), new.uid)
+        entry = Entry(new, new.recorded_uid)
         if known is not None:
-            known.task.cancel()
+            known.stop()
         if known is not None and same:
-            entry.held, entry.status = known.held, known.status
+            entry.held_uid, entry.status = known.held_uid, known.status
         elif not self._read_only:
-            entry.status = self._status_of(new)
+            entry.status = self._new_status(new)
         self._entries[new.key] = entry
+        entry.task = self._tasks.create_task(self._connector.run(entry))
         self._registrar.changed()
 
     def _status_changed(self, entry: Entry, new: ClusterObject) -> None:
-        """Another process may have decided for which cluster a Cluster is used."""
+        """The status may have the decision of another process about the cluster for which the Cluster is used."""
         entry.cluster = new
         self._report(entry)
-        if new.uid and new.uid != entry.held:
-            entry.held = new.uid
+        if new.recorded_uid and new.recorded_uid != entry.held_uid:
+            entry.held_uid = new.recorded_uid
             self._registrar.changed()
 
-    def _status_of(self, cluster: ClusterObject) -> ClusterStatus:
-        cached = self._cluster_cache
+    def _remove(self, key: str) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            entry.stop()
+            _log.info("cluster", cluster=key, state="removed")
+            self._registrar.changed()
+            self._on_reach_changed(key)
+
+    def _give_up(self, key: str) -> None:
+        """A Cluster that is about to be deleted gives its cluster up to another one."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._given_up.add(entry.cluster.metadata.uid)
+            self._remove(key)
+
+    def _note_last_contact(self, member: Member) -> None:
+        self._last_contacts[member.name] = member.last_contact
+
+    def _member_reach_changed(self, member: Member) -> None:
+        entry = self._entries.get(member.name)
+        if entry is not None:
+            entry.reach, entry.detail, entry.undecided = member.reach, member.detail, member.undecided
+        self._state_changed.set()
+        self._on_reach_changed(member.name)
+        if entry is not None:
+            self._report(entry)
+
+    def _set_state(self, entry: Entry, reach: Reach, detail: str) -> None:
+        was_undecided = entry.undecided
+        entry.reach, entry.detail, entry.undecided = reach, detail, False
+        if was_undecided:
+            self._registrar.changed()
+        self._state_changed.set()
+        self._on_reach_changed(entry.key)
+        self._report(entry)
+
+    def _new_status(self, cluster: ClusterObject) -> ClusterStatus:
+        cached = self._cache
         return ClusterStatus(
             self._host,
             cluster,
             stored=lambda: cached.get((cluster.metadata.namespace, cluster.metadata.name)),
             answered=self._status_answered,
-            wanted=partial(self._status, cluster.key, cluster.metadata.uid),
+            wanted=partial(self._wanted_status, cluster.key, cluster.metadata.uid),
         )
 
     def _status_answered(self, answer: ClusterObject) -> None:
-        """The answer may show changes by others as well, and its watch event will show nothing new."""
-        old = self._cluster_cache.get((answer.metadata.namespace, answer.metadata.name))
-        if self._cluster_cache.merge(answer):
+        """The answer to a write of a status may also show changes by others. Its watch event shows nothing new."""
+        old = self._cache.get((answer.metadata.namespace, answer.metadata.name))
+        if self._cache.merge(answer):
             self._cluster_changed(old, answer)
 
-    def _drop(self, key: str) -> None:
-        entry = self._entries.pop(key, None)
-        if entry is not None:
-            entry.task.cancel()
-            _log.info("cluster", cluster=key, state="gone")
-            self._registrar.changed()
-            self._turned(key)
-
-    def _leave(self, key: str) -> None:
-        """A Cluster gives up its place before it is gone."""
-        entry = self._entries.get(key)
-        if entry is not None:
-            self._left.add(entry.cluster.metadata.uid)
-            self._drop(key)
-
-    async def _supervise(self, key: str) -> None:
-        """Keep one cluster connected. Whatever fails there, also what nobody foresaw, stays there (I10, I16)."""
-        entry = self._entries[key]
-        backoff = Backoff()
-        while True:
-            try:
-                await self._keep_connected(key)
-            except Exception as error:  # noqa: BLE001  # logged, told in status, and tried again
-                reason = _unforeseen(key, error)
-            else:
-                return
-            self._refuse(entry, Problem(Reach.PENDING, reason))
-            await asyncio.sleep(backoff.pause())
-
-    async def _keep_local(self) -> None:
-        """The same for the host's own workloads."""
-        backoff = Backoff()
-        while True:
-            try:
-                await self._local.run()
-            except Exception as error:  # noqa: BLE001  # as above
-                self._local.lost(_unforeseen("host", error))
-                self._member_turned(self._local)
-            await asyncio.sleep(backoff.pause())
-
-    async def _keep_connected(self, key: str) -> None:
-        """Connect one cluster, and again when its credentials cannot be had yet."""
-        entry = self._entries[key]
-        if entry.cluster.spec.suspended:
-            self._say(entry, Reach.SUSPENDED, "spec.suspended is set")
-            return
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                connection = await clusters.connection(entry.cluster, self._host)
-                client = self._connect(connection)
-            except (CredentialsError, KubeError) as error:
-                self._refuse(entry, Problem(Reach.PENDING, str(error)))
-                await asyncio.sleep(RETRY_SECONDS)
-                continue
-            try:
-                problem = await self._registrar.admit(entry, client)
-                if problem is None:
-                    pause = FIRST_PAUSE
-                    entry.problem = None
-                    await self._follow(entry, client, connection)
-                    continue
-            finally:
-                await client.close()
-            self._refuse(entry, problem)
-            await self._registrar.wait_refused(entry, problem, RETRY_SECONDS if problem.reason else pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-
-    async def _follow(self, entry: Entry, client: Client, connection: Connection) -> None:
-        """Watch a cluster until its Secret has other credentials, or the Cluster is not to be used for it any more."""
-        member = entry.member = self._member(entry.key, client, entry.found)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                following = tasks.create_task(member.run())
-                ends = (
-                    tasks.create_task(self._replaced(entry, member, connection)),
-                    tasks.create_task(self._registrar.superseded(entry)),
-                    tasks.create_task(member.replaced.wait()),
-                )
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-                for task in (following, *ends):
-                    task.cancel()
-        finally:
-            self._last_contacts[entry.key] = member.last_contact
-        if member.replaced.is_set() or self._registrar.problem(entry) is not None:
-            entry.member = None
-            self._refuse(entry, Problem(Reach.PENDING, CHECKING))
-
-    def _refuse(self, entry: Entry, problem: Problem) -> None:
-        """Say why a Cluster is not used. What was seen through it stays known, unless it may be another cluster's."""
-        if problem == entry.problem and not entry.undecided:
-            return
-        entry.problem = problem
-        if problem.reason:
-            entry.member = None
-        if entry.member is not None and entry.member.lost(problem.detail):
-            self._member_turned(entry.member)
-        else:
-            self._say(entry, problem.reach, problem.detail)
-
-    async def _replaced(self, entry: Entry, member: Member, connection: Connection) -> None:
-        """Returns when the cluster cannot be reached and its Secret says something else by now.
-
-        A refused token is not the only sign of credentials that were replaced: with another certificate authority
-        the connection fails before any answer.
-        """
-        pause = RETRY_SECONDS
-        while True:
-            if not member.failing.is_set():
-                pause = RETRY_SECONDS
-                await member.failing.wait()
-            await asyncio.sleep(pause)
-            if not member.failing.is_set():
-                continue
-            pause = min(2 * pause, LONGEST_RETRY_SECONDS)
-            try:
-                fresh = await clusters.connection(entry.cluster, self._host)
-            except (CredentialsError, KubeError) as error:
-                _log.warning("credentials not read", cluster=member.name, error=str(error))
-                continue
-            if member.failing.is_set() and fresh != connection:
-                _log.info("new credentials", cluster=member.name)
-                return
-
-    def _member_turned(self, member: Member) -> None:
-        entry = self._entries.get(member.name)
-        if entry is not None:
-            entry.reach, entry.detail, entry.undecided = member.reach, member.detail, member.undecided
-        self._stirred.set()
-        self._turned(member.name)
-        if entry is not None:
-            self._report(entry)
-
-    def _say(self, entry: Entry, reach: Reach, detail: str) -> None:
-        was_undecided = entry.undecided
-        entry.reach, entry.detail, entry.undecided = reach, detail, False
-        if was_undecided:
-            self._registrar.changed()
-        self._stirred.set()
-        self._turned(entry.cluster.key)
-        self._report(entry)
-
     def _report(self, entry: Entry) -> None:
-        """Have the Cluster's status written; nobody waits for that."""
+        """Write the Cluster's status in the background."""
         if entry.status is not None and self._tasks is not None:
-            self._tasks.create_task(self._write(entry.cluster.key, entry.status))
+            self._tasks.create_task(self._write_status(entry.key, entry.status))
 
-    async def _write(self, key: str, status: ClusterStatus) -> None:
+    async def _write_status(self, key: str, status: ClusterStatus) -> None:
         try:
             await status.write()
         except Exception as error:  # noqa: BLE001  # the status of one Cluster must not end the work on the others
-            _unforeseen(key, error)
+            unexpected(key, error)
 
-    def _status(self, key: str, uid: str, stored: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What the status of a Cluster should be; None while that is not known, or when it is another one's."""
+    def _wanted_status(self, key: str, uid: str, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The status that a Cluster should have; None if it is not known yet, or if the Cluster was replaced."""
         entry = self._entries.get(key)
         if entry is None or entry.cluster.metadata.uid != uid or (entry.undecided and stored):
             return None
@@ -376,30 +286,9 @@ class Fleet:
             detail=entry.detail,
             facts=entry.member.facts if entry.member is not None else None,
             now=self._now(),
-            uid=entry.held,
+            uid=entry.held_uid,
             reason=entry.problem.reason if entry.problem is not None else "",
         )
-
-
-def _unforeseen(cluster: str, error: Exception) -> str:
-    """Logs an error that nobody foresaw, and gives the reason for status.
-
-    Neither has the text of the error: it may quote what was read from a Secret (I12).
-    """
-    leaves = list(_leaves(error))
-    for leaf in leaves:
-        where = "".join(traceback.format_tb(leaf.__traceback__))
-        _log.error("connection failed", cluster=cluster, error=type(leaf).__name__, where=where)
-    return f"internal error: {type(leaves[0]).__name__}; the controller's log says where"
-
-
-def _leaves(error: Exception) -> Iterator[Exception]:
-    """The errors in a group of errors, or the error itself."""
-    if not isinstance(error, ExceptionGroup):
-        yield error
-        return
-    for one in error.exceptions:
-        yield from _leaves(one)
 
 
 def selected(cluster: ClusterObject, labels: dict[str, str]) -> bool:

@@ -54,7 +54,7 @@ async def connected(answers: dict[str, Answer]) -> AsyncIterator[tuple[HostileSe
     """A member of such a server, followed as the controller does."""
     async with HostileServer(answers).serving() as server:
         client = Client(AiohttpTransport(Connection(f"http://127.0.0.1:{server.port}", name="evil")), "evil")
-        member = Member("default/evil", client, changed=lambda _: None, turned=lambda _: None)
+        member = Member("default/evil", client, on_change=lambda _: None, on_reach_changed=lambda _: None)
         running = asyncio.create_task(member.run())
         try:
             yield server, member

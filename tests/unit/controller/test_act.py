@@ -58,11 +58,11 @@ def recreated(subset: str) -> Delete:
 
 
 class Member:
-    """A member that notes when it is suspected."""
+    """A member that notes when it is to be probed."""
 
     suspected = False
 
-    def suspect(self) -> None:
+    def probe_soon(self) -> None:
         self.suspected = True
 
 

@@ -63,12 +63,12 @@ async def _nothing() -> AsyncIterator[bytes]:
 )
 async def test_a_cluster_is_undecided_until_something_fails_or_it_takes_too_long(server: Slow, after: float) -> None:
     """I3, I8: not known yet is not trouble, and trouble does not hide behind it for ever."""
-    turned: list[tuple[Reach, bool]] = []
+    states: list[tuple[Reach, bool]] = []
     member = Member(
         "member-1",
         Client(server, "member-1"),
-        changed=lambda _: None,
-        turned=lambda one: turned.append((one.reach, one.undecided)),
+        on_change=lambda _: None,
+        on_reach_changed=lambda one: states.append((one.reach, one.undecided)),
     )
     assert member.undecided
     async with running(member.run()):
@@ -77,4 +77,4 @@ async def test_a_cluster_is_undecided_until_something_fails_or_it_takes_too_long
         await asyncio.sleep(after * 0.2 + 16.0)
         assert not member.undecided
         assert member.reach is Reach.PENDING
-        assert (Reach.PENDING, False) in turned, "whoever waits is told"
+        assert (Reach.PENDING, False) in states, "whoever waits is told"

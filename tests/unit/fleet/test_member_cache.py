@@ -32,7 +32,7 @@ class Cache(MemberCache):
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
         self.touches = 0
-        super().__init__(self.told.append, touched=self._count)
+        super().__init__(self.told.append, on_contact=self._count)
 
     def _count(self) -> None:
         self.touches += 1
