@@ -95,6 +95,17 @@ def test_a_new_image_is_written_together_with_the_partition_that_holds_it():
     assert make.status_of(result)["updatedRevision"] == new.revision_name
 
 
+def test_the_revision_of_a_subset_in_status_is_that_of_its_updated_pods():
+    """Also while a partition holds all its pods at the old one, which ``revisions`` shows (as documented)."""
+    app, views, _, status = settled()
+    partitions = {"member-1": "100%", "member-2": "100%", "member-3": "100%"}
+    new = make.application(make.manifest(image="app:2", partitions=partitions), generation=2)
+    result = plan(make.subject(new, status=status), make.observed(views, revisions=(make.record(app),)))
+    for entry in make.status_of(result)["subsetStatuses"]:
+        assert entry["revision"] == new.revision_of(entry["name"])
+        assert [shown["revision"] for shown in entry["revisions"]] == [app.revision_of(entry["name"])]
+
+
 def test_a_subset_that_joins_in_mid_canary_starts_at_the_stable_revision():
     """I6: a partition does not hold the first pods of a StatefulSet."""
     app, views, _, status = settled()
