@@ -36,7 +36,14 @@ def test_the_examples_of_a_module_are_true(name: str) -> None:
     [
         "uniteddeployment_api.int_or_percent",
         "uniteddeployment.kube.versions",
+        "uniteddeployment.planning.kinds.moves",
+        "uniteddeployment.planning.kinds.places",
+        "uniteddeployment.planning.replicas.adaptive",
         "uniteddeployment.planning.replicas.allocate",
+        "uniteddeployment.planning.replicas.divide",
+        "uniteddeployment.planning.replicas.ordinals",
+        "uniteddeployment.planning.replicas.shares",
+        "uniteddeployment.planning.replicas.slots",
         "uniteddeployment_rollout.partitions",
     ],
 )

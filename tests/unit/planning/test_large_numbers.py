@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support import planning as make
 from uniteddeployment.planning.kinds.advanced import reserved_ordinals
-from uniteddeployment.planning.kinds.places import keeping, lowest
+from uniteddeployment.planning.kinds.places import keeping_partition, lowest_partition
 from uniteddeployment.planning.observed import NO_PODS, Workload, WorkloadStatus
 from uniteddeployment.planning.plan import plan
 from uniteddeployment_api.v1alpha1.meta import INT32_MAX, MAX_REPLICAS
@@ -90,4 +90,7 @@ def test_a_partition_of_a_member_is_no_range_either(strategy):
     context = SimpleNamespace(partition=0, replicas=MAX_REPLICAS, target="", stable="old", pods=NO_PODS)
     for status in (WorkloadStatus(), WorkloadStatus(updated_replicas=INT32_MAX, replicas=INT32_MAX)):
         one = msgspec.structs.replace(found, status=status)
-        assert peak(lambda one=one: (lowest(context, one, int), keeping(context, one, int))) < FEW_BYTES
+        assert (
+            peak(lambda one=one: (lowest_partition(context, one, int), keeping_partition(context, one, int)))
+            < FEW_BYTES
+        )

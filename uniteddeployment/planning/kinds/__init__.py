@@ -1,6 +1,6 @@
-"""What the planner knows of each kind of workload: one module per kind.
+"""The kinds of workloads, one module each.
 
-Adding a kind is adding a module that declares it and plans its subsets, and naming it in :data:`KINDS`.
+To add a kind, add a module that declares it and plans its subsets, and list it in :data:`KINDS`.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ KINDS: Mapping[Kind, Callable[[SubsetContext], SubsetPlan]] = {
     cloneset.KIND: cloneset.plan_subset,
     advanced.KIND: advanced.plan_subset,
 }
-"""What a kind is asked, and what it answers."""
+"""Kind -> the function that plans a subset of it."""
 
 _BY_TEMPLATE = {kind.template: kind for kind in KINDS}
 

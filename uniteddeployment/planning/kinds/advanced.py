@@ -1,8 +1,8 @@
-"""An Advanced StatefulSet of OpenKruise per subset, held by its own partition.
+"""OpenKruise's Advanced StatefulSets: a subset has one, held by its own partition.
 
-Its partition is a number of pods that stay old: those of the lowest ordinals, counted past the ordinals that
-``reserveOrdinals`` leaves out, or any with ``unorderedUpdate``. Its pods are named as a StatefulSet's are, so the
-names of its objects end differently: while one kind replaces the other, the two must not want the same pods.
+The partition is a number of pods that stay old: those of the lowest ordinals, without the ordinals that
+``reserveOrdinals`` leaves out, or any with ``unorderedUpdate``. Pods are named as those of a StatefulSet are, so the
+names of the workloads have a suffix: while one kind replaces the other, the two must not create the same pods.
 """
 
 from bisect import bisect_right
@@ -33,15 +33,15 @@ _DIGITS = 10
 
 
 def plan_subset(context: SubsetContext) -> SubsetPlan:
-    """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_ordered(context, _order)
+    """Plan a subset. Raises TemplateMissing if the stable template is needed and is not loaded."""
+    return plan_ordered(context, _places)
 
 
-def _order(context: SubsetContext, found: Workload) -> Place | None:
+def _places(context: SubsetContext, workload: Workload) -> Place | None:
     rolling = (context.app.workload_template["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     if rolling.get("unorderedUpdate") is not None:
         return None
-    reserved, first = _reserved(context.app), found.first_ordinal
+    reserved, first = _reserved(context.app), workload.first_ordinal
     skipped = reserved.below(first)
 
     def place(ordinal: int) -> int | None:
@@ -54,26 +54,34 @@ def _order(context: SubsetContext, found: Workload) -> Place | None:
 
 @dataclass(frozen=True, slots=True)
 class ReservedOrdinals:
-    """Ranges that are sorted and do not overlap."""
+    """Ranges of ordinals, sorted and without overlaps.
+
+    An entry such as ``"0-2147483647"`` is a few bytes long, so nothing here takes time or memory per ordinal.
+    """
 
     starts: Sequence[int]
     ends: Sequence[int]
     """The ordinal after the last of each range."""
     totals: Sequence[int]
-    """How many ordinals the range and all before it have."""
+    """The number of ordinals in each range and all before it."""
 
     def __contains__(self, ordinal: int) -> bool:
         at = bisect_right(self.starts, ordinal) - 1
         return at >= 0 and ordinal < self.ends[at]
 
     def below(self, ordinal: int) -> int:
-        """How many reserved ordinals are smaller than this one."""
+        """The number of reserved ordinals that are smaller than this one."""
         at = bisect_right(self.starts, ordinal) - 1
         return self.totals[at] - max(0, self.ends[at] - ordinal) if at >= 0 else 0
 
 
 def reserved_ordinals(entries: Iterable[object]) -> ReservedOrdinals:
-    """Numbers, and ranges that are written ``"3-5"``. Anything else is left for the API server to refuse."""
+    """Numbers, and ranges such as ``"3-5"``. Anything else is ignored: the API server refuses it.
+
+    >>> reserved = reserved_ordinals([1, "3-5", "4-6"])
+    >>> reserved.below(4), 2 in reserved, reserved.below(10)
+    (2, False, 5)
+    """
     merged: list[list[int]] = []
     for start, end in sorted(_spans(entries)):
         if merged and start <= merged[-1][1]:
@@ -98,7 +106,7 @@ def _spans(entries: Iterable[object]) -> Iterable[tuple[int, int]]:
 
 
 def _reserved(app: Application) -> ReservedOrdinals:
-    """The ordinals that the pods of an application leave out. Memoised in ``app``."""
+    """The ordinals that the pods of an application skip. Memoised in ``app``."""
     memo = ("reserveOrdinals",)
     if memo not in app.rendered:
         entries = app.workload_template["spec"].get("reserveOrdinals")

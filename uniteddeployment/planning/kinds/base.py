@@ -1,12 +1,11 @@
-"""What a kind is asked, and what it answers."""
+"""The interface of a kind of workload: the context that it plans a subset from, and the plan that it returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from uniteddeployment.planning.application import Application
-from uniteddeployment.planning.kinds import workload
-from uniteddeployment.planning.kinds.workload import Rendered
+from uniteddeployment.planning.kinds.workload import Rendered, render, with_numbers
 from uniteddeployment.planning.observed import (
     NO_PODS,
     MemberView,
@@ -27,7 +26,7 @@ from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The name of a workload for a subset that has none yet, and whether it has to be there already."""
+    """The name of the workload that a subset without a workload takes over, and whether it must exist already."""
 
     name: str = ""
     existing: bool = False
@@ -46,7 +45,7 @@ class TemplateMissing(Exception):  # noqa: N818  (a question to the caller, not 
 
 @dataclass(frozen=True)
 class SubsetContext:
-    """What one subset is to be, and what its cluster shows of it."""
+    """Everything that one subset is planned from."""
 
     app: Application
     subset: Subset
@@ -54,32 +53,33 @@ class SubsetContext:
     view: MemberView
     replicas: int
     partition: int
-    """Pods to keep at the stable revision, not more than ``replicas``."""
+    """Number of pods to keep at the stable revision, at most ``replicas``."""
     target: str
-    """The revision that updated pods have."""
+    """The revision of updated pods."""
     stable: str | None
-    """The revision that the others have; None before the first rollout is complete, and when it is ``lost``."""
+    """The revision of the other pods. None before the first rollout is complete, and if it is ``lost``."""
     templates: Mapping[str, RevisionData]
-    """Revision -> what it holds, as far as loaded."""
+    """Revision -> its content, as far as it was loaded."""
     generations: Mapping[WorkloadKey, int] = field(default_factory=dict)
+    """Workload -> the generation that our last write gave it, where that is known."""
     reason: str = ""
-    """Why it is to have this number of replicas."""
+    """Why it gets this number of replicas."""
     ignored: tuple[str, ...] = ()
     """Dotted paths of the workload that are left to others."""
     ordinals_start: int | None = None
-    """Where the subset's range of ordinals begins, with Disjoint ones."""
+    """The first ordinal of the subset's range, with Disjoint ordinals."""
     claim: Claim = NO_CLAIM
-    """What the subset takes over as long as it has no workload."""
+    """The workload that the subset takes over while it has none."""
     reserved: int = 0
-    """How many of the replicas wait for a node, to have stand-ins elsewhere."""
+    """How many of the replicas wait for a node and are meant to have stand-ins in other subsets."""
     covered: int = 0
-    """How many of those do have stand-ins, and so need not run."""
+    """How many of those have stand-ins, so that they need not run."""
     now: str = ""
-    """When the clusters were looked at."""
+    """The time of the snapshot."""
     schedulable: StoredCondition | None = None
     """The condition that says whether the subset takes pods, with the strategy Adaptive."""
     lost: str = ""
-    """Why the template of the stable revision cannot be had, if there was such a revision."""
+    """Why the template of the stable revision is not available, if there was a stable revision."""
 
     @property
     def holds(self) -> bool:
@@ -90,69 +90,74 @@ class SubsetContext:
     def _owned(self) -> tuple[Workload, ...]:
         """The workloads of this subset that exist and are ours, of every kind."""
         return tuple(
-            found
-            for found in self.view.workloads
-            if found.subset == self.subset.name and self.app.owner.owns(found.metadata.annotations)
+            workload
+            for workload in self.view.workloads
+            if workload.subset == self.subset.name and self.app.owner.owns(workload.metadata.annotations)
         )
 
     @cached_property
     def mine(self) -> tuple[Workload, ...]:
-        """Those of this kind. Asked for many times in a plan, so looked for once."""
-        return tuple(found for found in self._owned if found.kind == self.app.kind)
+        """The workloads of this subset that are of the present kind."""
+        return tuple(workload for workload in self._owned if workload.kind == self.app.kind)
 
     @property
     def replaces(self) -> bool:
-        """Whether workloads of another kind run the subset as yet: its pods are not all this kind's then."""
+        """Whether workloads of another kind still run the subset, so that some of its pods are not of this kind."""
         return len(self._owned) > len(self.mine)
 
     @property
     def per_revision(self) -> bool:
-        """Whether the subset has a workload for each revision."""
+        """Whether the subset has one workload for each revision."""
         return self.app.workload_kind.per_revision
 
+    @property
+    def pods(self) -> PodTally:
+        """The pods of this subset."""
+        return self.view.pods.get(self.subset.name, NO_PODS)
+
     def name(self, revision: str) -> str:
-        """How we call the workload of a revision."""
+        """The name that we give to the workload of a revision."""
         return self.app.workload_name(self.subset.name, revision)
 
     @cached_property
     def _head(self) -> str:
-        """What the names of the subset's Deployments begin with, before the revision."""
+        """The beginning of the names of the subset's workloads, before the revision."""
         probe = "0" * HASH_LENGTH
         return self.name(probe).removesuffix(probe)
 
-    def revision_of(self, found: Workload) -> str:
-        """The revision of a workload. Where each revision has one of its own, the name of one that we made tells it.
+    def revision_of(self, workload: Workload) -> str:
+        """The revision of a workload. Where each revision has its own workload, its name says it if we gave it.
 
-        A label can be changed by anybody, a name by nobody.
+        Anybody can change a label; nobody can change a name.
         """
-        if self.per_revision and not self.was_there(found):
-            return found.metadata.name.removeprefix(self._head)
-        return found.revision
+        if self.per_revision and not self.was_adopted(workload):
+            return workload.metadata.name.removeprefix(self._head)
+        return workload.revision
 
-    def was_there(self, found: Workload) -> bool:
-        """Whether a workload was there before and was taken over: it keeps its name."""
-        name = found.metadata.name
+    def was_adopted(self, workload: Workload) -> bool:
+        """Return True if a workload existed before and was taken over: it keeps its name."""
+        name = workload.metadata.name
         if not self.per_revision:
-            return name != self.name(found.revision)
+            return name != self.name(workload.revision)
         return not name.startswith(self._head) or len(name) != len(self._head) + HASH_LENGTH
 
     def adopted(self, revision: str) -> str:
-        """The name of the workload of a revision if it was there before; nothing if we made it."""
+        """The name of the workload of a revision if it was, or is to be, taken over; empty if the name is ours."""
         mine = self.mine
-        for found in mine:
-            if self.was_there(found) and (found.revision == revision or not self.per_revision):
-                return found.metadata.name
+        for workload in mine:
+            if self.was_adopted(workload) and (workload.revision == revision or not self.per_revision):
+                return workload.metadata.name
         return "" if mine else self.claim.name
 
     def by_revision(self, counts: Counts) -> tuple[RevisionCount, ...]:
-        """Revision -> pods and ready pods. What was there before tells it by its status: its pods have no labels."""
+        """The pods of each revision. Those of an adopted workload have no labels, so its status counts them."""
         pods, stable = self.pods, self.stable
         shown = {revision: (count, pods.ready.get(revision, 0)) for revision, count in pods.living.items() if revision}
-        for found in self.mine:
-            if not self.was_there(found):
+        for workload in self.mine:
+            if not self.was_adopted(workload):
                 continue
             if self.per_revision:
-                shown[found.revision] = (found.status.replicas, found.status.ready_replicas)
+                shown[workload.revision] = (workload.status.replicas, workload.status.ready_replicas)
                 continue
             shown[self.target] = (counts.updated, counts.updated_ready)
             if stable is not None and stable != self.target:
@@ -160,7 +165,7 @@ class SubsetContext:
         return tuple(RevisionCount(revision, *numbers) for revision, numbers in sorted(shown.items()) if numbers[0])
 
     def takes_over(self) -> "SubsetPlan | None":
-        """The adoption of the workload that was there before, at the revision that the others run, if it is due."""
+        """The adoption of an existing workload, at the revision of most of the subset's pods; None if none is due."""
         if not self.claim.existing or self.mine:
             return None
         revision = self.stable if self.holds and self.stable is not None else self.target
@@ -170,24 +175,20 @@ class SubsetContext:
 
     @property
     def why_not_ready(self) -> str:
-        """What keeps pods from being ready or from being created, in brackets; nothing if nothing is known."""
+        """What keeps pods from being ready or from being created, in brackets; empty if nothing is known."""
         parts = [summary(self.pods.unready, self.now)]
-        parts += [found.status.failure for found in self.mine]
+        parts += [workload.status.failure for workload in self.mine]
         if self.app.workload_kind.template in ORDINAL_TEMPLATES:
-            parts += [_not_created(found) for found in self.mine]
-        told = "; ".join(part for part in parts if part)
-        return f" ({told})" if told else ""
-
-    @property
-    def pods(self) -> PodTally:
-        return self.view.pods.get(self.subset.name, NO_PODS)
+            parts += [_not_created(workload) for workload in self.mine]
+        reasons = "; ".join(part for part in parts if part)
+        return f" ({reasons})" if reasons else ""
 
     def render(self, revision: str) -> Rendered:
-        """Raises :class:`TemplateMissing`."""
+        """The workload at a revision. Raises TemplateMissing and PatchError."""
         data = self.templates.get(revision)
         if data is None:
             raise TemplateMissing(revision)
-        return workload.render(
+        return render(
             self.app,
             self.subset,
             data,
@@ -199,7 +200,7 @@ class SubsetContext:
     def apply(
         self,
         rendered: Rendered,
-        found: Workload | None,
+        workload: Workload | None,
         why: str,
         *,
         replicas: int,
@@ -207,10 +208,11 @@ class SubsetContext:
         drift: bool = False,
         adopt: bool = False,
     ) -> Apply:
-        uid = found.metadata.uid if found else None
+        """The step that creates a workload (None), or corrects the one that exists."""
+        uid = workload.metadata.uid if workload else None
         return Apply(
             ref=WorkloadRef(self.cluster, self.subset.name, rendered.kind.name, rendered.name),
-            body=workload.with_numbers(
+            body=with_numbers(
                 rendered,
                 replicas=replicas,
                 partition=partition,
@@ -218,43 +220,45 @@ class SubsetContext:
                 stable=self.stable if self.stable != self.target else None,
             ),
             why=why,
-            create=found is None,
+            create=workload is None,
             drift=drift,
             adopt=adopt,
-            keep=self.ignored if found else (),
+            keep=self.ignored if workload else (),
         )
 
-    def scale(self, found: Workload, replicas: int, why: str) -> Scale:
-        return Scale(self.view.ref(found), replicas, found.metadata.generation, why)
+    def scale(self, workload: Workload, replicas: int, why: str) -> Scale:
+        """The step that changes only the replicas of a workload."""
+        return Scale(self.view.ref(workload), replicas, workload.metadata.generation, why)
 
-    def drifted(self, found: Workload) -> bool:
-        """Whether its spec was changed after our last write, by somebody else.
+    def drifted(self, workload: Workload) -> bool:
+        """Return True if somebody else has changed the spec of a workload after our last write.
 
-        A workload whose generation we have not noted (this process never wrote it and status does not say) counts as
-        changed: one more apply finds out, and changes nothing if nothing was.
+        A workload whose generation is unknown (this process never wrote it, and the status does not say) counts as
+        changed: one more apply finds out, and changes nothing if nothing was changed.
         """
-        return self.generations.get(self.view.ref(found).key) != found.metadata.generation
+        return self.generations.get(self.view.ref(workload).key) != workload.metadata.generation
 
 
 @dataclass(frozen=True, slots=True)
 class SubsetPlan:
-    """What is to be written for a subset now, and how far it is."""
+    """The writes that are due for a subset, and how far it is."""
 
     steps: tuple[MemberStep, ...]
     counts: Counts
     workload: str
+    """The name of the workload to show; empty if there is none."""
     settled: bool
-    """Everything that was asked for is there and ready."""
+    """Everything that was asked for exists and is ready."""
     message: str = ""
-    """What is being waited for, when not settled."""
+    """What the subset waits for, if it is not settled."""
     note: str = ""
-    """What people should know of it although nothing is being waited for."""
+    """What users should know although nothing is waited for."""
     stalled: bool = False
-    """Somebody has to act: waiting will not help."""
+    """A user has to act: waiting does not help."""
 
 
 def held_note(context: SubsetContext, updated: int) -> str:
-    """What to say of pods that are held otherwise than one would expect; nothing if they are as one would."""
+    """A note about pods that are held in an unexpected way; empty if the partition holds what one would expect."""
     allowed = context.replicas - context.partition
     if context.holds and updated > allowed:
         return (
@@ -276,17 +280,18 @@ def not_creatable(context: SubsetContext, missing: int) -> str:
     )
 
 
-def _not_created(found: Workload) -> str:
-    """What to say of a StatefulSet that makes no further pods although all it has are available.
+def _not_created(workload: Workload) -> str:
+    """A hint for a StatefulSet that creates no further pods although all that it has are available; empty if it does.
 
-    Its controller creates pods before it writes that status, so the creation was refused. It says why in Events only.
+    Its controller creates pods before it writes that status, so the creation was refused. It says why only in Events.
     """
-    status = found.status
-    missing = found.spec.replicas - status.replicas
-    if not found.observed or missing <= 0 or status.available_replicas < status.replicas:
+    status = workload.status
+    missing = workload.spec.replicas - status.replicas
+    if not workload.observed or missing <= 0 or status.available_replicas < status.replicas:
         return ""
-    return f"{missing} not created: see the Events of {found.kind} {found.metadata.name}"
+    return f"{missing} not created: see the Events of {workload.kind} {workload.metadata.name}"
 
 
-def applied_digest(found: Workload) -> str | None:
-    return found.metadata.annotations.get(names.ANNOTATION_APPLIED)
+def applied_digest(workload: Workload) -> str | None:
+    """The digest of the body that we applied last; None if the workload does not have one."""
+    return workload.metadata.annotations.get(names.ANNOTATION_APPLIED)

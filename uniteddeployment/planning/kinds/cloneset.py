@@ -1,8 +1,8 @@
-"""A CloneSet of OpenKruise per subset, held by its own partition: a number of pods that stay old, whichever they are.
+"""OpenKruise's CloneSets: a subset has one, held by its own partition, which is a number of pods that stay old.
 
-Its controller brings the old pods to that number also when it scales, up or down, so the partition that is asked for
-is the one that is written. Otherwise it is a StatefulSet's case (see :mod:`.partitioned`): pods are made at the old
-revision only as long as it remembers that revision, and a pod that is updated stays so when the partition is raised.
+Its controller chooses these pods, and keeps to that number also while it scales, so the user's partition is written as
+it is. Like that of a StatefulSet (:mod:`.partitioned`), it creates pods at the old revision only as long as it knows
+that revision, and raising the partition takes no updated pod back.
 """
 
 from uniteddeployment.planning.application import Kind
@@ -25,5 +25,5 @@ KIND = Kind(
 
 
 def plan_subset(context: SubsetContext) -> SubsetPlan:
-    """Raises TemplateMissing when the stable template has to be loaded first."""
+    """Plan a subset. Raises TemplateMissing if the stable template is needed and is not loaded."""
     return plan_held(context, unordered)

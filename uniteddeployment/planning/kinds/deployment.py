@@ -1,7 +1,7 @@
-"""One Deployment per revision in a subset, so that the number of updated pods is the replicas of one object.
+"""Deployments: a subset has one for each revision, so the number of updated pods is the replicas of one object.
 
-Exact by construction (I6): whatever happens to the controller or to the network, a Deployment does not grow by itself.
-Replicas move within maxSurge and maxUnavailable of the template's strategy; going back is moving them back.
+This holds the partition exactly (I6): whatever happens to the controller or to the network, a Deployment does not grow
+by itself. Replicas move within maxSurge and maxUnavailable of the template's strategy; going back moves them back.
 """
 
 from collections.abc import Mapping
@@ -25,39 +25,42 @@ KIND = Kind(
 
 
 def plan_subset(context: SubsetContext) -> SubsetPlan:
-    """Raises TemplateMissing when a Deployment of the stable revision has to be made and its template is not loaded."""
+    """Plan a subset. Raises TemplateMissing if the stable template is needed and is not loaded."""
     takeover = context.takes_over()
     if takeover is not None:
         return takeover
-    found = {context.revision_of(workload): workload for workload in context.mine}
+    workloads = {context.revision_of(workload): workload for workload in context.mine}
     sizes = {
         revision: moves.Size(workload.spec.replicas, workload.status.available_replicas)
-        for revision, workload in found.items()
+        for revision, workload in workloads.items()
     }
     partition = context.partition if context.stable != context.target else 0
     goal = moves.goals(context.replicas, partition, context.target, _rest(context, sizes), sizes)
     missing = context.replicas - sum(goal.values())
     strategy = context.render(context.target).body["spec"].get("strategy") or {}
     now = moves.step(context.replicas, _pace(context, strategy), sizes, goal, context.target)
-    steps = _writes(context, found, now, partition)
-    steps += _removals(context, found, now, goal)
-    counts = _counts(context, found)
-    waiting = _progress(context, found, goal, counts) if not steps else ", ".join(step.why for step in steps)
+    steps = [*_writes(context, workloads, now, partition), *_removals(context, workloads, now, goal)]
+    counts = _counts(context, workloads)
+    waiting = ", ".join(step.why for step in steps) if steps else _progress(context, workloads, goal, counts)
     if missing:
         waiting = not_creatable(context, missing)
-    shown = next((found[one] for one in (context.target, context.stable) if one in found), None)
-    name = shown.metadata.name if shown else context.name(context.target)
-    note = held_note(context, counts.updated)
+    shown = next((workloads[revision] for revision in (context.target, context.stable) if revision in workloads), None)
     return SubsetPlan(
-        tuple(steps), counts, name, settled=not waiting, message=waiting, note=note, stalled=bool(missing)
+        tuple(steps),
+        counts,
+        shown.metadata.name if shown else context.name(context.target),
+        settled=not waiting,
+        message=waiting,
+        note=held_note(context, counts.updated),
+        stalled=bool(missing),
     )
 
 
 def _rest(context: SubsetContext, sizes: Mapping[str, moves.Size]) -> str | None:
-    """The revision at which pods are created that the partition holds.
+    """The revision at which pods that the partition holds are created; None if they cannot be.
 
-    Before any version was complete it is the one that most old pods have, and only if there are none it is the target.
-    A stable revision that is lost is not replaced by the target: its pods are not created.
+    Before any version was complete it is the revision of most old pods or, if there are none, the target. If the stable
+    revision was lost, the target does not replace it.
     """
     if context.stable is not None:
         return context.stable
@@ -68,18 +71,18 @@ def _rest(context: SubsetContext, sizes: Mapping[str, moves.Size]) -> str | None
 
 
 def _pace(context: SubsetContext, strategy: Mapping[str, object]) -> moves.Pace:
-    """Pods that have stand-ins may be missing on top of what the strategy allows of the others."""
+    """The pace of the strategy. Pods that have stand-ins may be missing on top of what it allows."""
     pace = moves.pace(strategy, context.replicas - context.covered)
     return moves.Pace(pace.surge, pace.unavailable + context.covered)
 
 
 def _writes(
-    context: SubsetContext, found: dict[str, Workload], now: dict[str, int], partition: int
+    context: SubsetContext, workloads: dict[str, Workload], now: dict[str, int], partition: int
 ) -> list[MemberStep]:
-    """Those that shrink come first: were only some carried out, no bound would be broken."""
+    """Writes that shrink a Deployment come first: if only some are carried out, no bound is broken."""
     steps: list[tuple[int, MemberStep]] = []
     for revision, replicas in sorted(now.items()):
-        workload = found.get(revision)
+        workload = workloads.get(revision)
         if workload is None:
             if replicas or (revision == context.target and not partition):
                 why = f"create with {replicas} replicas at revision {revision}"
@@ -103,12 +106,12 @@ def _writes(
 
 
 def _removals(
-    context: SubsetContext, found: dict[str, Workload], now: dict[str, int], goal: dict[str, int]
+    context: SubsetContext, workloads: dict[str, Workload], now: dict[str, int], goal: dict[str, int]
 ) -> list[MemberStep]:
-    """Old Deployments that are empty and done."""
+    """Deletions of old Deployments that are empty."""
     return [
         Delete(context.view.ref(workload), workload.metadata.uid, f"revision {revision}: no pods left")
-        for revision, workload in sorted(found.items())
+        for revision, workload in sorted(workloads.items())
         if revision != context.target
         and not goal[revision]
         and not now[revision]
@@ -118,18 +121,18 @@ def _removals(
     ]
 
 
-def _counts(context: SubsetContext, found: dict[str, Workload]) -> Counts:
-    target = found.get(context.target)
+def _counts(context: SubsetContext, workloads: dict[str, Workload]) -> Counts:
+    target = workloads.get(context.target)
     return Counts(
-        observed=sum(workload.status.replicas for workload in found.values()),
-        ready=sum(workload.status.ready_replicas for workload in found.values()),
+        observed=sum(workload.status.replicas for workload in workloads.values()),
+        ready=sum(workload.status.ready_replicas for workload in workloads.values()),
         updated=target.status.replicas if target else 0,
         updated_ready=target.status.ready_replicas if target else 0,
     )
 
 
-def _progress(context: SubsetContext, found: dict[str, Workload], goal: dict[str, int], counts: Counts) -> str:
-    if not all(workload.observed for workload in found.values()):
+def _progress(context: SubsetContext, workloads: dict[str, Workload], goal: dict[str, int], counts: Counts) -> str:
+    if not all(workload.observed for workload in workloads.values()):
         return "until its controller has seen the change"
     why = context.why_not_ready
     if counts.updated_ready < goal[context.target] - context.covered:

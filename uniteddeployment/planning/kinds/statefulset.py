@@ -1,4 +1,4 @@
-"""A StatefulSet per subset, held by its own partition: the pods of the lowest ordinals stay old."""
+"""StatefulSets: a subset has one, held by its own partition. The pods of the lowest ordinals stay old."""
 
 from uniteddeployment.planning.application import Kind
 from uniteddeployment.planning.kinds.base import SubsetContext, SubsetPlan
@@ -19,10 +19,10 @@ KIND = Kind(
 
 
 def plan_subset(context: SubsetContext) -> SubsetPlan:
-    """Raises TemplateMissing when the stable template has to be loaded first."""
-    return plan_ordered(context, _order)
+    """Plan a subset. Raises TemplateMissing if the stable template is needed and is not loaded."""
+    return plan_ordered(context, _places)
 
 
-def _order(context: SubsetContext, found: Workload) -> Place:  # noqa: ARG001  # every kind is asked the same
-    start = found.first_ordinal
+def _places(context: SubsetContext, workload: Workload) -> Place:  # noqa: ARG001  # the signature of a PlaceRule
+    start = workload.first_ordinal
     return lambda ordinal: ordinal - start

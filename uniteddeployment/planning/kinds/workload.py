@@ -1,7 +1,7 @@
-"""The object that a subset wants in its cluster: the user's template with what makes it this subset's.
+"""The workload of a subset as it is applied: the user's template, with the subset's names, labels and changes.
 
-A body is what is sent by server-side apply: only the fields that we own. Its digest leaves out the numbers that move
-all the time (replicas, partition), so that "is the rest still what we applied" is one comparison of strings.
+A body is sent by server-side apply, so it has only the fields that we own. Its digest does not cover the numbers that
+change all the time (replicas, partition): comparing two strings shows whether anything else has to be applied.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from uniteddeployment_api import Subset, names
 from uniteddeployment_api.placement import placed
 
 ON_DELETE = "OnDelete"
-"""The type of updateStrategy that waits for somebody to delete pods; a partition means nothing to it."""
+"""The type of updateStrategy that waits for users to delete pods; a partition means nothing to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A workload without its numbers. Use :func:`with_numbers` to get what is sent."""
+    """A workload without its numbers, which :func:`with_numbers` adds."""
 
     kind: Kind
     name: str
@@ -38,11 +38,10 @@ def render(
     adopted: str = "",
     ordinals_start: int | None = None,
 ) -> Rendered:
-    """The workload of ``subset`` at a revision whose template is ``data``. Memoised in ``app``.
+    """The workload of ``subset`` at a revision whose content is ``data``. Memoised in ``app``.
 
-    ``adopted`` is the name of a workload that was there before: it keeps its name and its selector, and its pods get
-    no labels of ours, since those would restart them. Raises :class:`PatchError` with the path from the root of the
-    subset.
+    ``adopted`` is the name of a workload that existed before: it keeps its name and its selector, and its pods get none
+    of our labels, since those would restart them. Raises PatchError with the path from the root of the subset.
     """
     memo = (subset.name, revision, id(data.template), adopted, ordinals_start)
     known = app.rendered.get(memo)
@@ -66,9 +65,9 @@ def with_numbers(
     uid: str | None = None,
     stable: str | None = None,
 ) -> dict[str, Any]:
-    """The body to apply. ``uid`` makes the write fail if the object is another one by now (I13).
+    """The body to apply. With ``uid``, the write fails if another object has the name by now (I13).
 
-    ``stable`` is the revision of the pods that are held, where a kind has to be told which of the others go first.
+    ``stable`` is the revision of the pods that are held. Kinds with priorities update the others first.
     """
     metadata = dict(rendered.body["metadata"])
     if uid:
@@ -78,18 +77,17 @@ def with_numbers(
         strategy = {"type": rendered.kind.update_type, **(spec.get("updateStrategy") or {})}
         if strategy["type"] != ON_DELETE:
             if rendered.kind.prioritised and stable and not strategy.get("priorityStrategy"):
-                strategy["priorityStrategy"] = _last(stable)
+                strategy["priorityStrategy"] = _all_before(stable)
             spec["updateStrategy"] = _with_value(strategy, rendered.kind.partition, partition)
     if (spec.get("strategy") or {}).get("type") == "Recreate" and rendered.kind.per_revision:
-        # A Deployment of one revision never updates pods by itself, so to it this is no news; and an API server
-        # refuses it where it has set the defaults of the other strategy before.
+        # A Deployment of one revision never updates pods, so the type means nothing to it. And an API server refuses it
+        # if it has set the defaults of the other type before.
         del spec["strategy"]
     return {**rendered.body, "metadata": metadata, "spec": spec}
 
 
-def _last(stable: str) -> dict[str, Any]:
-    """Pods of a canary that was given up are updated before those that are held: three versions are no reason to
-    lose what is stable."""
+def _all_before(stable: str) -> dict[str, Any]:
+    """The priority that updates the pods of an abandoned canary before those that are held at the stable revision."""
     others = {"key": names.LABEL_REVISION, "operator": "NotIn", "values": [stable]}
     return {"weightPriority": [{"weight": 100, "matchSelector": {"matchExpressions": [others]}}]}
 
@@ -127,7 +125,7 @@ def _body(app: Application, subset: Subset, data: RevisionData, revision: str, a
 
 
 def _changed(app: Application, subset: Subset, data: RevisionData, revision: str) -> Mapping[str, Any]:
-    """The user's workload as the subset changes it: its pod template at the revision, everything else as it is now."""
+    """The user's workload with the subset's changes: the pod template at the revision, the rest as it is now."""
     metadata, spec = app.workload_template.get("metadata") or {}, app.workload_template["spec"]
     base = {"metadata": {"labels": {}, "annotations": {}, **metadata}}
     workload = {**base, "spec": {**spec, "template": placed(app.pod_template, subset)}}
@@ -139,9 +137,9 @@ def _changed(app: Application, subset: Subset, data: RevisionData, revision: str
         patch, kept = data.patches.get(subset.name), data.overrides.get(subset.name, ())
     else:
         patch, kept = app.patches.get(subset.name), app.overrides.get(subset.name, ())
-    made = templates.with_template_changes(old, patch, kept)
+    template = templates.with_template_changes(old, patch, kept)
     now = templates.with_all_changes(workload, subset.patch, operations)
-    return {**now, "spec": {**now["spec"], "template": made}}
+    return {**now, "spec": {**now["spec"], "template": template}}
 
 
 def _selector(app: Application, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -151,6 +149,6 @@ def _selector(app: Application, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _labelled(template: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
-    """After the subset's changes: they must not take a pod out of its subset."""
+    """Add our labels last: the subset's changes must not take a pod out of its subset."""
     metadata = template.get("metadata") or {}
     return {**template, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}}

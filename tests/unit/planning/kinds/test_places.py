@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support.held import NEW, OLD, OTHER, case
-from uniteddeployment.planning.kinds.places import keeping, lowest
+from uniteddeployment.planning.kinds.places import keeping_partition, lowest_partition
 
 
 def searched(replicas, partition, updated):
@@ -25,7 +25,7 @@ def test_it_is_the_lowest_that_leaves_no_more_updated_pods_than_allowed(replicas
     revisions = data.draw(st.lists(st.sampled_from([NEW, OLD, OTHER, None]), min_size=replicas, max_size=replicas))
     context, found = case(replicas, partition, revisions)
     updated = {place for place, one in enumerate(revisions) if one == NEW}
-    assert lowest(context, found, int) == searched(replicas, partition, updated)
+    assert lowest_partition(context, found, int) == searched(replicas, partition, updated)
 
 
 @given(sizes, st.data())
@@ -36,7 +36,7 @@ def test_growing_counts_every_pod_that_may_have_been_updated_meanwhile(replicas,
     partition = data.draw(st.integers(0, replicas))
     written = data.draw(st.integers(0, replicas))
     context, found = case(replicas, partition, revisions, written=written)
-    result = lowest(context, found, int)
+    result = lowest_partition(context, found, int)
     meanwhile = set(range(written, len(revisions))) | {at for at, one in enumerate(revisions) if one == NEW}
     below = sum(1 for place in meanwhile if place < result)
     assert replicas - result + below <= max(replicas - partition, len(meanwhile))
@@ -54,65 +54,65 @@ def test_updated_pods_that_only_the_status_counts_are_taken_to_be_where_they_har
     assume(all(place >= written for place in hidden))
     seen = [None if at in hidden else one for at, one in enumerate(revisions)]
     context, found = case(replicas, partition, seen, written=written, extra=len(hidden))
-    result = lowest(context, found, int)
+    result = lowest_partition(context, found, int)
     not_updated = sum(1 for place in range(result) if place not in updated)
     assert not_updated >= min(partition, replicas - len(updated))
 
 
 def test_unseen_updated_pods_are_at_the_top_as_long_as_the_partition_has_room_for_them():
     context, found = case(4, 1, [OLD, OLD, None, None], written=2, extra=2, updated=2)
-    assert lowest(context, found, int) == 1
+    assert lowest_partition(context, found, int) == 1
     context, found = case(4, 1, [OLD, OLD, None, None], written=3, extra=2, updated=2)
-    assert lowest(context, found, int) == 2, "one of them is below it"
+    assert lowest_partition(context, found, int) == 2, "one of them is below it"
 
 
 def test_unseen_updated_pods_fill_the_places_that_are_free():
     context, found = case(8, 1, [NEW, *[None] * 7], written=8, extra=7, updated=2)
-    assert lowest(context, found, int) == 3
+    assert lowest_partition(context, found, int) == 3
     context, found = case(8, 4, [None, NEW, *[None] * 6], written=8, extra=7, updated=3)
-    assert lowest(context, found, int) == 7
+    assert lowest_partition(context, found, int) == 7
 
 
 def test_it_is_not_lowered_before_the_controller_has_seen_the_last_write():
     context, found = case(8, 6, [OLD] * 3 + [NEW] + [OLD] * 4, written=8, observed=False)
-    assert lowest(context, found, int) == 8
+    assert lowest_partition(context, found, int) == 8
     context, found = case(8, 6, [OLD] * 3 + [NEW] + [OLD] * 4, written=8)
-    assert lowest(context, found, int) == 7
+    assert lowest_partition(context, found, int) == 7
     context, found = case(4, 3, [OLD] * 4, written=9, observed=False)
-    assert lowest(context, found, int) == 4, "no higher than the pods that there are to be"
+    assert lowest_partition(context, found, int) == 4, "no higher than the pods that there are to be"
     context, found = case(4, 3, [OLD] * 4, written=4, observed=False, revision=OTHER)
-    assert lowest(context, found, int) == 3, "of another template it says nothing"
+    assert lowest_partition(context, found, int) == 3, "of another template it says nothing"
 
 
 def test_raising_it_in_the_middle_of_an_update_counts_only_what_was_updated():
     """I3: one write, since whatever was updated meanwhile was updated before."""
     context, found = case(4, 2, [OLD, OLD, OLD, NEW], written=1)
-    assert lowest(context, found, int) == 2
+    assert lowest_partition(context, found, int) == 2
 
 
 def test_raising_it_does_not_count_by_a_status_that_is_older_than_the_last_write():
     context, found = case(4, 2, [OLD] * 4, written=1, observed=False, updated=3)
-    assert lowest(context, found, int) == 2
+    assert lowest_partition(context, found, int) == 2
 
 
 def test_growing_with_another_template_counts_none_of_what_the_old_one_allowed():
     context, found = case(8, 6, [OLD] * 4, written=2, revision=OTHER)
-    assert lowest(context, found, int) == 6
+    assert lowest_partition(context, found, int) == 6
 
 
 def test_pods_that_are_seen_are_what_they_are_when_the_template_is_the_stable_one():
     context, found = case(6, 3, [NEW, OLD, OLD, OLD, OLD, OLD], written=2, revision=OLD)
-    assert lowest(context, found, int) == 4
+    assert lowest_partition(context, found, int) == 4
 
 
 def test_pods_that_nobody_sees_are_not_updated_ones_when_the_template_is_a_third_one():
     context, found = case(6, 3, [None] * 6, written=2, revision=OTHER, extra=6)
-    assert lowest(context, found, int) == 3
+    assert lowest_partition(context, found, int) == 3
 
 
 def test_a_kind_without_places_gets_the_partition_that_was_asked_for():
     context, found = case(4, 2, [NEW] * 4, written=0)
-    assert lowest(context, found, None) == 2
+    assert lowest_partition(context, found, None) == 2
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_par
 ):
     """Nothing that runs is restarted, and nothing is kept for pods that are not there any more."""
     context, found = case(replicas, replicas, revisions, **options)
-    assert keeping(context, found, int) == expected
+    assert keeping_partition(context, found, int) == expected
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,12 @@ def test_a_kind_without_places_keeps_as_many_pods_and_removes_updated_ones_first
     replicas, revisions, options, expected
 ):
     context, found = case(replicas, replicas, revisions, **options)
-    assert keeping(context, found, None) == expected
+    assert keeping_partition(context, found, None) == expected
 
 
 def test_pods_that_nobody_sees_are_updated_ones_when_the_template_is_the_stable_one():
     """An adopted workload that goes on from there."""
     context, found = case(6, 3, [None] * 6, written=2, revision=OLD, extra=6, updated=4)
-    assert lowest(context, found, int) == 5
+    assert lowest_partition(context, found, int) == 5
     context, found = case(6, 3, [None] * 6, written=2, revision=OLD, extra=6, updated=6, current=OLD)
-    assert lowest(context, found, int) == 3, "all of them are at the stable revision"
+    assert lowest_partition(context, found, int) == 3, "all of them are at the stable revision"
