@@ -69,7 +69,7 @@ def test_a_new_definition_has_accepted_nothing_and_stores_in_its_storage_version
         (
             "spec.versions.0.schema",
             ...,
-            "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required",
+            "spec.versions[0].schema.openAPIV3Schema: Required value",
         ),
         (
             "spec.versions.0.subresources",
@@ -256,3 +256,64 @@ def test_a_new_storage_version_is_remembered_and_the_generation_counts_the_spec(
     labelled = changed(old, "metadata.labels", {"a": "b"})
     DefinitionStrategy().prepare_update(labelled, old, "")
     assert labelled["metadata"]["generation"] == 1
+
+
+# Versions
+
+
+def versioned(*versions: Obj) -> list[str]:
+    return refusals(changed(definition(), "spec.versions", list(versions)))
+
+
+def version(name: str, *, storage: bool, **more: Any) -> Obj:
+    return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": {"type": "object"}}, **more}
+
+
+SHOWN = (
+    '{"Name":"%s","Served":true,"Storage":%s,"Deprecated":false,"DeprecationWarning":null,"Schema":null,'
+    '"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}'
+)
+
+
+def test_a_definition_without_a_storage_version_has_none_that_objects_are_stored_in() -> None:
+    assert versioned(version("v1", storage=False)) == [
+        (
+            f"spec.versions: Invalid value: [{SHOWN % ('v1', 'false')}]: must have exactly one version marked as "
+            "storage version"
+        ),
+        "status.storedVersions: Invalid value: null: must have at least one stored version",
+    ]
+
+
+def test_of_two_storage_versions_the_first_is_the_one_that_objects_are_stored_in() -> None:
+    assert versioned(version("v1", storage=True), version("v2", storage=True)) == [
+        (
+            f"spec.versions: Invalid value: [{SHOWN % ('v1', 'true')},{SHOWN % ('v2', 'true')}]: must have exactly one "
+            "version marked as storage version"
+        ),
+        'status.storedVersions: Invalid value: ["v1"]: must have the storage version v2',
+    ]
+
+
+def test_a_version_without_a_schema_is_named() -> None:
+    assert versioned(version("v1", storage=True), {"name": "v2", "served": True, "storage": False}) == [
+        "spec.versions[1].schema.openAPIV3Schema: Required value"
+    ]
+
+
+def test_schemas_that_differ_are_shown_with_all_fields_of_their_type() -> None:
+    other = version("v2", storage=True, schema={"openAPIV3Schema": {"type": "object", "properties": {"a": {}}}})
+    said = versioned(version("v1", storage=True), other)
+    assert '"Schema":{"OpenAPIV3Schema":{"ID":"","Schema":"","Ref":null,"Description":"","Type":"object",' in said[0]
+    assert '"Properties":{"a":{"ID":"","Schema":"","Ref":null,' in said[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"deprecationWarning": "x"}, 'Invalid value: "x": can only be set for deprecated versions'),
+        ({"deprecated": True, "deprecationWarning": ""}, 'Invalid value: "": must not be an empty string'),
+    ],
+)
+def test_a_deprecation_warning_is_for_deprecated_versions(more: Obj, said: str) -> None:
+    assert versioned(version("v1", storage=True, **more)) == [f"spec.versions[0].deprecationWarning: {said}"]

@@ -253,5 +253,5 @@ def test_replicas_that_a_scale_would_show_are_not_negative() -> None:
     assert made.scale.replicas == ".spec.n"
     causes = made.strategy.validate_create(thing({"n": -1}))
     assert [f"{cause.field}: {cause.message}" for cause in causes] == [
-        "spec.n: Invalid value: -1: should be a non-negative integer"
+        ".spec.n: Invalid value: -1: should be a non-negative integer"
     ]

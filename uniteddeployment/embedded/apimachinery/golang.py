@@ -5,6 +5,12 @@ from typing import Any
 import msgspec
 
 
+def go_json(value: Any, *, ordered: bool = True) -> str:
+    """JSON as Go writes it, with sorted keys where a value is a map (``ordered``) and no struct."""
+    text = msgspec.json.encode(value, order="deterministic" if ordered else None).decode()
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def go_value(value: Any) -> str:
     """A wrapped value as ``%v`` prints it: ``&{map[a:1]}``."""
     return "&{" + go_plain(value) + "}"

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from uniteddeployment.embedded.apimachinery.golang import go_json
 from uniteddeployment.embedded.apimachinery.resources import Obj
 
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
@@ -101,7 +102,7 @@ def from_v2(obj: Obj) -> Obj:
         BEHAVIOR: behavior and _behavior_to_v1(behavior),
         CONDITIONS: [{key: one[key] for key in _CONDITION if one.get(key) is not None} for one in conditions],
     }
-    annotated = {name: _text(value) for name, value in said.items() if value}
+    annotated = {name: go_json(value, ordered=False) for name, value in said.items() if value}
     return {**obj, "metadata": _annotated(obj["metadata"], annotated), "spec": spec, "status": status}
 
 
@@ -116,12 +117,6 @@ def _annotated(metadata: Obj, more: Mapping[str, str]) -> Obj:
     annotations |= more
     kept = {key: value for key, value in metadata.items() if key != "annotations"}
     return {**kept, "annotations": annotations} if annotations else kept
-
-
-def _text(value: Any) -> str:
-    """JSON as Go writes it."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _metric_to_v1(metric: Obj, sources: Mapping[str, tuple[Field, ...]]) -> Obj:

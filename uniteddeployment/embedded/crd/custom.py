@@ -1,9 +1,11 @@
 """The strategy of custom resources, and the resources of a definition."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from uniteddeployment.embedded.apimachinery import meta
+from uniteddeployment.embedded.apimachinery.golang import go_plain, go_type
 from uniteddeployment.embedded.apimachinery.json_document import Document, distinct, duplicates
 from uniteddeployment.embedded.apimachinery.names import label_key
 from uniteddeployment.embedded.apimachinery.resources import Obj, RawSchema, Resource, ScalePaths
@@ -12,7 +14,6 @@ from uniteddeployment.embedded.builtin.shapes import shape_of
 from uniteddeployment.embedded.crd import field_errors as fe
 from uniteddeployment.embedded.crd.columns import columns_of
 from uniteddeployment.embedded.crd.definition.conditions import ESTABLISHED, TERMINATING, is_true
-from uniteddeployment.embedded.crd.field_errors import Path
 from uniteddeployment.embedded.crd.jsonpath import simple_path
 from uniteddeployment.embedded.crd.schema import CompiledSchema, compiled
 from uniteddeployment.embedded.crd.validate import type_name
@@ -217,12 +218,16 @@ class CustomStrategy:
             return []
         errors: list[Cause] = []
         for dotted in (self._scale.replicas, self._scale.status_replicas):
-            value = simple_path(dotted)(obj)
-            path: Path = (None, dotted)
-            if isinstance(value, int) and value < 0:
-                errors.append(fe.invalid(path, value, "should be a non-negative integer"))
-            elif isinstance(value, int) and value > _MAX_INT32:
-                errors.append(fe.invalid(path, value, f"should be less than or equal to {_MAX_INT32}"))
+            value, problem = _accessed(obj, dotted, int)
+            if problem:
+                errors.append(_at(dotted, 0, problem))
+            elif value is not None and value < 0:
+                errors.append(_at(dotted, value, "should be a non-negative integer"))
+            elif value is not None and value > _MAX_INT32:
+                errors.append(_at(dotted, value, f"should be less than or equal to {_MAX_INT32}"))
+        if self._scale.selector:
+            _, problem = _accessed(obj, self._scale.selector, str)
+            errors += [_at(self._scale.selector, "", problem)] if problem else []
         return errors
 
     def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:
@@ -230,6 +235,33 @@ class CustomStrategy:
         present = () if old is None else old["metadata"].get("finalizers") or ()
         added = sorted(set(new["metadata"].get("finalizers") or ()).difference(present))
         return [text for name in added for text in _finalizer_warnings(name)]
+
+
+def _at(path: str, value: object, text: str) -> Cause:
+    """A field of the scale subresource, which the real server names by its path with the dot in front."""
+    return Cause("FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {text}", path)
+
+
+def _accessed(obj: Obj, dotted: str, wanted: type) -> tuple[Any, str]:
+    """The value at a path (None if there is none), and what is wrong with its type."""
+    value: Any = obj
+    names = dotted.strip(".").split(".")
+    for index, name in enumerate(names):
+        if value is None:
+            return None, ""
+        if not isinstance(value, dict):
+            at = "." + ".".join(names[: index + 1])
+            return None, _mistyped(at, value, "map[string]interface{}")
+        if name not in value:
+            return None, ""
+        value = value[name]
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        return None, _mistyped("." + ".".join(names), value, {int: "int64", str: "string"}[wanted])
+    return value, ""
+
+
+def _mistyped(path: str, value: object, wanted: str) -> str:
+    return f"{path} accessor error: {go_plain(value)} is of the type {go_type(value)}, expected {wanted}"
 
 
 def _finalizer_warnings(name: str) -> list[str]:

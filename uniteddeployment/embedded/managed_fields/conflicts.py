@@ -12,6 +12,12 @@ def conflicting(others: Entries, touched: Fields) -> dict[Manager, Fields]:
     return {who: fields for who, fields in sorted(shared.items()) if fields}
 
 
+def without(conflicts: dict[Manager, Fields], allowed: Fields) -> dict[Manager, Fields]:
+    """The conflicts about other fields than the allowed ones."""
+    left = {who: fieldset.difference(fields, allowed) for who, fields in conflicts.items()}
+    return {who: fields for who, fields in left.items() if fields}
+
+
 def conflict_error(conflicts: dict[Manager, Fields]) -> StatusError:
     """409 with a cause for each field; the message groups several by manager."""
     paths = [(who, fieldset.show(path)) for who, fields in conflicts.items() for path in fieldset.paths(fields)]

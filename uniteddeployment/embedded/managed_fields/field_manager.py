@@ -19,7 +19,7 @@ from uniteddeployment.embedded.managed_fields import combine, entries, typed
 from uniteddeployment.embedded.managed_fields import field_set as fieldset
 from uniteddeployment.embedded.managed_fields import last_applied as lastapplied
 from uniteddeployment.embedded.managed_fields.compare import Comparison, compare
-from uniteddeployment.embedded.managed_fields.conflicts import conflict_error, conflicting
+from uniteddeployment.embedded.managed_fields.conflicts import conflict_error, conflicting, without
 from uniteddeployment.embedded.managed_fields.entries import APPLY, UPDATE, Entries, Entry, Manager
 from uniteddeployment.embedded.managed_fields.field_set import LEAF, SELF, Fields, FieldsError
 from uniteddeployment.embedded.schema.node import Node
@@ -225,13 +225,15 @@ def apply(
     merged = _prune(node, merged, [configured, *(entry.fields for entry in owners.values() if entry is not last)], last)
     comparison = write.compare(live, merged)
     others = {who: entry for who, entry in owners.items() if who != mine}
-    conflicts = conflicting(others, comparison.touched())
-    if conflicts and not force and not _expected(manager, conflicts, base, node):
+    conflicts = {} if force else conflicting(others, comparison.touched())
+    if conflicts and manager == KUBECTL:
+        conflicts = without(conflicts, lastapplied.owned(base, node))
+    if conflicts:
         raise conflict_error(conflicts)
     result = _taken_from(others, comparison.touched(), comparison.removed)
     changed = merged != base
     result[mine] = held.at(write.time) if changed else held
-    if changed and manager == KUBECTL:
+    if manager == KUBECTL:
         merged = lastapplied.refresh(merged, patch)
     new = {**merged, "metadata": dict(merged.get("metadata") or {})}
     _finish(live, new, result)
@@ -292,11 +294,3 @@ def _prune(node: Node, merged: Obj, owners: list[Fields], last: Entry | None) ->
 
 def _members(node: Node, obj: Obj) -> Fields:
     return typed.named_members(typed.field_set(node, obj), node)
-
-
-def _expected(manager: str, conflicts: dict[Manager, Fields], live: Obj, node: Node) -> bool:
-    """Whether kubectl itself owns all conflicting fields through a client-side apply."""
-    if manager != KUBECTL:
-        return False
-    allowed = lastapplied.owned(live, node)
-    return all(not fieldset.difference(fields, allowed) for fields in conflicts.values())

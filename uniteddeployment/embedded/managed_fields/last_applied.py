@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from uniteddeployment.embedded.apimachinery.golang import go_json
 from uniteddeployment.embedded.apimachinery.nesting import NestingError, check_json
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.managed_fields import field_set as fieldset
@@ -43,10 +44,10 @@ def refresh(merged: Obj, patch: Obj) -> Obj:
     """``merged`` with the annotation updated to the applied configuration, if the annotation exists."""
     metadata: dict[str, Any] = merged.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    if ANNOTATION not in annotations:
+    if not annotations.get(ANNOTATION):
         return merged
     inner = {name: value for name, value in (patch.get("metadata") or {}).items() if name != "managedFields"}
     if isinstance(inner.get("annotations"), dict):
         inner["annotations"] = {name: value for name, value in inner["annotations"].items() if name != ANNOTATION}
-    text = msgspec.json.encode({**patch, "metadata": inner}, order="deterministic").decode() + "\n"
+    text = go_json({**patch, "metadata": inner}) + "\n"
     return {**merged, "metadata": {**metadata, "annotations": {**annotations, ANNOTATION: text}}}

@@ -64,7 +64,7 @@ def patch(core: Core, target: Target, media: str, body: bytes, call: Call) -> Pa
 
     def change(live: Obj) -> Obj:
         given = patch_body.read(media, body)
-        new = _typed(core, target, given.apply_to(live, node), given, call)
+        new = typed(core, target, given.apply_to(live, node), given, call)
         bodies.patched(target.resource, new, call, given.complaints, given.shown)
         return _completed(target, new)
 
@@ -78,7 +78,7 @@ def _completed(target: Target, new: Obj) -> Obj:
     return new
 
 
-def _typed(core: Core, target: Target, new: Obj, given: PatchBody, call: Call) -> Obj:
+def typed(core: Core, target: Target, new: Obj, given: PatchBody, call: Call) -> Obj:
     """What came out of a patch as an object of the resource's kind and version. Raises StatusError.
 
     Whether a custom resource is of the right kind is for its validation to say.

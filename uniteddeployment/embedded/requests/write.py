@@ -281,8 +281,8 @@ def update(
 def _check_version(target: Target, metadata: Obj, before: Obj, *, versioned: bool) -> None:
     resource, known = target.resource, before["metadata"]
     said = metadata.get("resourceVersion") or ""
-    if versioned and metadata.get("uid") and metadata["uid"] != known["uid"]:
-        raise _other_uid(target, metadata["uid"], known["uid"])
+    if versioned:
+        check_uid(target, metadata, before)
     if not said or said == "0":
         if versioned and (resource.custom or resource.key in VERSION_REQUIRED):
             cause = Cause(
@@ -291,6 +291,13 @@ def _check_version(target: Target, metadata: Obj, before: Obj, *, versioned: boo
             raise invalid(resource.plural, resource.group, target.name, [cause])
     elif said != known["resourceVersion"]:
         raise conflict(resource.plural, resource.group, target.name, MODIFIED)
+
+
+def check_uid(target: Target, metadata: Obj, before: Obj) -> None:
+    """A client that names a uid means no other object."""
+    known = before["metadata"]["uid"]
+    if metadata.get("uid") and metadata["uid"] != known:
+        raise _other_uid(target, metadata["uid"], known)
 
 
 def _other_uid(target: Target, said: str, known: str) -> StatusError:

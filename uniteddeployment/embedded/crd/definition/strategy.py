@@ -6,7 +6,12 @@ from typing import Any
 from uniteddeployment.embedded.apimachinery.json_document import Document, distinct, duplicates
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.crd.definition.decoding import decode
-from uniteddeployment.embedded.crd.definition.validation import check_definition, check_names, check_update
+from uniteddeployment.embedded.crd.definition.validation import (
+    check_definition,
+    check_names,
+    check_stored,
+    check_update,
+)
 from uniteddeployment.embedded.errors import Cause
 
 
@@ -33,15 +38,17 @@ class DefinitionStrategy:
                 names["singular"] = names["kind"].lower()
             if not names.get("listKind"):
                 names["listKind"] = f"{names['kind']}List"
+        status = obj.get("status")
+        if isinstance(status, dict) and not status.get("storedVersions"):
+            status["storedVersions"] = _storage_versions(obj)[:1] or None
 
     def prepare_create(self, obj: Obj) -> None:
         """Reset the status; objects will be stored in the storage version."""
         obj["metadata"]["generation"] = 1
-        stored = [version["name"] for version in _versions(obj) if version.get("storage")]
         obj["status"] = {
             "conditions": None,
             "acceptedNames": {"plural": "", "kind": ""},
-            "storedVersions": stored[:1],
+            "storedVersions": _storage_versions(obj)[:1] or None,
         }
 
     def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
@@ -53,14 +60,14 @@ class DefinitionStrategy:
             return
         new["status"] = dict(old["status"])
         stored = list(new["status"].get("storedVersions") or ())
-        stored += [v["name"] for v in _versions(new) if v.get("storage") and v["name"] not in stored]
+        stored += [name for name in _storage_versions(new)[:1] if name not in stored]
         new["status"]["storedVersions"] = stored
         generation = old["metadata"].get("generation", 1)
         new["metadata"]["generation"] = generation + (new.get("spec") != old.get("spec"))
 
     def validate_create(self, obj: Obj) -> Sequence[Cause]:
         """Validate names, versions, schemas and rules."""
-        return [*check_names(obj), *check_definition(obj)]
+        return [*check_names(obj), *check_definition(obj), *check_stored(obj)]
 
     def validate_update(self, new: Obj, old: Obj, subresource: str) -> Sequence[Cause]:
         """The same for an update, including immutable fields."""
@@ -72,6 +79,10 @@ class DefinitionStrategy:
     def warnings(self, new: Obj, old: Obj | None) -> Sequence[str]:  # noqa: ARG002  # what the protocol gives
         """Definitions have no warnings."""
         return ()
+
+
+def _storage_versions(crd: Obj) -> list[str]:
+    return [version["name"] for version in _versions(crd) if version.get("storage")]
 
 
 def _versions(crd: Obj) -> list[dict[str, Any]]:

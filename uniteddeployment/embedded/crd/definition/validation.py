@@ -9,6 +9,7 @@ from typing import Any, Final
 from uniteddeployment.embedded.apimachinery import names
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.crd import field_errors as fe
+from uniteddeployment.embedded.crd.definition import go_form
 from uniteddeployment.embedded.crd.definition.conditions import ESTABLISHED, is_true
 from uniteddeployment.embedded.crd.definition.schema_validation import check_schema
 from uniteddeployment.embedded.crd.field_errors import Path, child
@@ -24,7 +25,6 @@ _LABEL_TEXT: Final = (
 _MIXED_CASE: Final = "may have mixed case, but should otherwise match: "
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-_HOISTED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _PROTECTED: Final = ("k8s.io", "kubernetes.io")
 _SELECTABLE: Final = (
     "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
@@ -60,11 +60,11 @@ def check_definition(crd: Obj) -> list[Cause]:
     elif scope not in {"Cluster", "Namespaced"}:
         errors.append(fe.not_supported(child(_SPEC, "scope"), scope, ("Cluster", "Namespaced")))
     versions = spec.get("versions") or []
-    errors += _versions(versions)
+    errors += _versions(spec.get("versions"))
     for index, version in enumerate(versions):
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
             at = child(_SPEC, f"versions[{index}].schema.openAPIV3Schema")
-            errors.append(fe.required(at, "schemas are required"))
+            errors.append(fe.required(at))
     errors += _names(spec["names"])
     errors += _conversion(spec.get("conversion") or {})
     for key, field, check in (
@@ -93,16 +93,7 @@ def check_update(new: Obj, old: Obj) -> list[Cause]:
         for dotted in (*fixed, "group", "names.plural")
         if _get(new["spec"], dotted) != _get(old["spec"], dotted)
     ]
-    known = {version["name"] for version in new["spec"].get("versions") or ()}
-    for index, name in enumerate((new.get("status") or {}).get("storedVersions") or ()):
-        if name not in known:
-            text = (
-                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
-                f"{name} from status.storedVersions"
-            )
-            errors.append(fe.invalid(child(None, f"status.storedVersions[{index}]"), name, text))
-    return errors
+    return [*errors, *check_stored(new)]
 
 
 def _get(spec: Mapping[str, Any], dotted: str) -> Any:
@@ -130,35 +121,65 @@ def label(text: str) -> str:
     return ",".join(problems)
 
 
-def _versions(versions: list[Any]) -> list[Cause]:
-    path = child(_SPEC, "versions")
+def _versions(given: list[Any] | None) -> list[Cause]:
+    path, versions = child(_SPEC, "versions"), given or []
     errors: list[Cause] = []
+    if versions and versions[0]["name"] and (problems := label(versions[0]["name"])):
+        # The name of the first version is that of the version which older forms of a definition had.
+        errors.append(fe.invalid(child(_SPEC, "version"), versions[0]["name"], problems))
     for index, version in enumerate(versions):
         problems = label(version["name"])
         if problems:
             errors.append(fe.invalid((path, f"[{index}].name"), version["name"], problems))
+        at: Path = (path, f"[{index}].deprecationWarning")
+        errors += [fe.invalid(at, version["deprecationWarning"], text) for text in _deprecation(version)]
+    shown = None if given is None else go_form.versions(versions)
     if len({version["name"] for version in versions}) != len(versions):
-        errors.append(fe.invalid(path, _shown(versions), "must contain unique version names"))
+        errors.append(fe.invalid(path, shown, "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        text = "must have exactly one version marked as storage version"
-        errors.append(fe.invalid(path, _shown(versions), text))
+        errors.append(fe.invalid(path, shown, "must have exactly one version marked as storage version"))
     return errors
 
 
-def _shown(versions: list[Any]) -> list[Any]:
-    """Versions in messages: with Go's field names, and without the fields that all have in common."""
-    common = {key for key in _HOISTED if all(version.get(key) == versions[0].get(key) for version in versions)}
-    return [
-        {
-            "Name": version["name"],
-            "Served": bool(version.get("served")),
-            "Storage": bool(version.get("storage")),
-            "Deprecated": bool(version.get("deprecated")),
-            "DeprecationWarning": version.get("deprecationWarning"),
-            **{key[0].upper() + key[1:]: None if key in common else version.get(key) for key in _HOISTED},
-        }
+def _deprecation(version: Mapping[str, Any]) -> list[str]:
+    """Problems of the text that users of a deprecated version are warned with."""
+    text = version.get("deprecationWarning")
+    if text is None:
+        return []
+    if not version.get("deprecated"):
+        return ["can only be set for deprecated versions"]
+    problems = ["must be <= 256 characters long"] if len(text.encode()) > 256 else []
+    if not text:
+        problems.append("must not be an empty string")
+    hidden = next((index for index, char in enumerate(text) if not char.isprintable()), None)
+    if hidden is not None:
+        index = len(text[:hidden].encode())
+        problems.append(f"must only contain printable UTF-8 characters; non-printable character found at index {index}")
+    return problems
+
+
+def check_stored(crd: Obj) -> list[Cause]:
+    """Validate the versions that objects may be stored in: the storage version, and no removed one."""
+    path = child(None, "status.storedVersions")
+    stored = (crd.get("status") or {}).get("storedVersions")
+    if not stored:
+        return [fe.invalid(path, stored, "must have at least one stored version")]
+    versions = crd["spec"].get("versions") or ()
+    known = {version["name"] for version in versions}
+    errors = [
+        fe.invalid(path, stored, f"must have the storage version {version['name']}")
         for version in versions
+        if version.get("storage") and version["name"] not in stored
     ]
+    for index, name in enumerate(stored):
+        if name not in known:
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
+            )
+            errors.append(fe.invalid((path, f"[{index}]"), name, text))
+    return errors
 
 
 def _names(wanted: Mapping[str, Any]) -> list[Cause]:
@@ -190,8 +211,21 @@ def _conversion(conversion: Mapping[str, Any]) -> list[Cause]:
     if strategy not in {"None", "Webhook"}:
         return [fe.not_supported(child(path, "strategy"), strategy, ("None", "Webhook"))]
     if strategy == "Webhook":
-        return [fe.forbidden(child(path, "strategy"), "this cluster converts nothing: use None")]
+        return _webhook(conversion, path) or [
+            fe.forbidden(child(path, "strategy"), "this cluster converts nothing: use None")
+        ]
     return []
+
+
+def _webhook(conversion: Mapping[str, Any], path: Path) -> list[Cause]:
+    """What is missing of a webhook, which the real server would call."""
+    webhook = conversion.get("webhook") or {}
+    errors: list[Cause] = []
+    if webhook.get("clientConfig") is None:
+        errors.append(fe.required(child(path, "webhookClientConfig"), "required when strategy is set to Webhook"))
+    if not webhook.get("conversionReviewVersions"):
+        errors.append(fe.required(child(path, "conversionReviewVersions")))
+    return errors
 
 
 def _schema(version: Mapping[str, Any], path: Path) -> list[Cause]:
@@ -218,7 +252,7 @@ def _subresources(version: Mapping[str, Any], path: Path) -> list[Cause]:
         elif problems := _simple_path(text, at):
             errors += problems
         elif not text.startswith((f".{root}.",) if root else (".status.", ".spec.")):
-            under = f".{root}" if root else "either .status or .spec"
+            under = f".{root}" if root else "either .spec or .status"
             errors.append(fe.invalid(at, text, f"should be a json path under {under}"))
     return errors
 

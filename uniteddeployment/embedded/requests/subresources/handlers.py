@@ -75,6 +75,8 @@ class Subresources:
             return self._log(context)
         if resource.key == token_request.ACCOUNTS and name == token_request.SUBRESOURCE:
             return self._tokens.answer(context)
+        if resource.custom:
+            raise context.target.missing()
         raise missing_path()
 
     def _whole(self, context: Context) -> Response:
@@ -95,7 +97,7 @@ class Subresources:
         if method == "PUT":
             call = context.call("UpdateOptions")
             media = negotiate.body_type(context.header("content-type"))
-            scaled = scale.update(core, target, scale.read(core, context.request.body, media), call)
+            scaled = scale.update(core, target, scale.read(core, target, context.request.body, media, call), call)
         elif method == "PATCH":
             media = negotiate.content_type(context.header("content-type"))
             patches.check_media(media, custom=context.resource.custom)
@@ -106,10 +108,9 @@ class Subresources:
         return self._shown(context, scaled, call.warnings)
 
     def _shown(self, context: Context, scaled: Obj, warnings: Sequence[str] = ()) -> Response:
-        """A Scale, whose table columns are the same for all built-in kinds."""
-        if context.resource.custom:
-            return answer.value(scaled, context.accepted, warnings=warnings)
-        shape = replace(context.resource, columns=scale.COLUMNS, extra={})
+        """A Scale, which has table columns of its own."""
+        columns = scale.CUSTOM_COLUMNS if context.resource.custom else scale.COLUMNS
+        shape = replace(context.resource, columns=columns, extra={})
         return answer.object_(self._core, shape, scaled, context.accepted, context.query, warnings=warnings)
 
     def _post(self, context: Context) -> Response:

@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from uniteddeployment.embedded.apimachinery.clone import clone
-from uniteddeployment.embedded.apimachinery.resources import Column, Obj, RawSchema, ScalePaths
+from uniteddeployment.embedded.apimachinery.resources import Column, Obj, RawSchema, Resource, ScalePaths
 from uniteddeployment.embedded.apimachinery.tables import CREATED_DESCRIPTION, NAME_DESCRIPTION
+from uniteddeployment.embedded.builtin import shapes
 from uniteddeployment.embedded.builtin.cells import cell
-from uniteddeployment.embedded.errors import Cause, invalid
+from uniteddeployment.embedded.builtin.strategy import BuiltinStrategy, Rules
+from uniteddeployment.embedded.errors import Cause, StatusError, bad_request, invalid
 from uniteddeployment.embedded.managed_fields import field_manager as managed
 from uniteddeployment.embedded.managed_fields import scale as scaled
 from uniteddeployment.embedded.requests import body as bodies
@@ -22,7 +26,9 @@ from uniteddeployment.embedded.storage.state import Core
 
 GROUP: Final = "autoscaling"
 KIND: Final = "Scale"
+VERSION: Final = "v1"
 API_VERSION: Final = "autoscaling/v1"
+DEFINITION: Final = "io.k8s.api.autoscaling.v1.Scale"
 SUBRESOURCE: Final = "scale"
 
 SCHEMA: Final[RawSchema] = {
@@ -39,26 +45,40 @@ SCHEMA: Final[RawSchema] = {
     },
 }
 _NODE: Final = node_of(SCHEMA, lambda _: {})
+_UNSET: Final = -(2**31)
+"""Replicas of a custom resource that has none, while a patch is applied."""
+_UNDECODABLE: Final = (
+    'no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"'
+)
+_UNOWNED: Final = (
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
+    "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+)
+"""The real server cannot apply to the Scale of a custom resource whose replicas nobody owns."""
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
+def _columns(desired: str, available: str) -> tuple[Column, ...]:
+    return (
+        Column("Name", "string", cell("name"), NAME_DESCRIPTION, "name"),
+        Column("Desired", "integer", lambda obj, _: obj["spec"].get("replicas", 0), desired),
+        Column("Available", "integer", lambda obj, _: obj["status"]["replicas"], available),
+    )
+
+
 COLUMNS: Final = (
-    Column("Name", "string", cell("name"), NAME_DESCRIPTION, "name"),
-    Column(
-        "Desired",
-        "integer",
-        lambda obj, _: obj["spec"].get("replicas", 0),
+    *_columns(
         "replicas is the desired number of instances for the scaled object.",
-    ),
-    Column(
-        "Available",
-        "integer",
-        lambda obj, _: obj["status"]["replicas"],
         "replicas is the actual number of observed instances of the scaled object.",
     ),
     Column("Age", "string", cell("age"), CREATED_DESCRIPTION),
 )
 """The table columns of a built-in kind's Scale."""
+
+CUSTOM_COLUMNS: Final = (
+    *_columns("Number of desired replicas", "Number of actual replicas"),
+    Column("Age", "date", cell("age"), CREATED_DESCRIPTION),
+)
 
 
 def at(obj: Obj, path: str) -> Any:
@@ -130,10 +150,19 @@ def _term(key: str, operator: str, values: Sequence[str]) -> str:
 
 def get(core: Core, target: Target) -> Obj:
     """The Scale of a stored object."""
+    obj, paths = _live(core, target), _paths(target)
+    if target.resource.custom and at(obj, paths.replicas) is None:
+        why = f"the spec replicas field {json.dumps(paths.replicas)} does not exist"
+        details = {"causes": [{"message": why}]}
+        raise StatusError(500, "InternalError", f"Internal error occurred: {why}", details=details)
+    return scale_of(paths, obj)
+
+
+def _live(core: Core, target: Target) -> Obj:
     obj = write.live(core, target)
     if obj is None:
         raise target.missing()
-    return scale_of(_paths(target), obj)
+    return obj
 
 
 def _paths(target: Target) -> ScalePaths:
@@ -143,12 +172,31 @@ def _paths(target: Target) -> ScalePaths:
     return paths
 
 
-def read(core: Core, raw: bytes, media: str) -> Obj:
+@lru_cache(maxsize=1)
+def _scales() -> Resource:
+    """The Scale as a resource, for decoding."""
+    strategy = BuiltinStrategy(DEFINITION, kind=KIND, version=VERSION, status=False, generation=(), rules=Rules())
+    return Resource(
+        group=GROUP,
+        version=VERSION,
+        kind=KIND,
+        plural="scales",
+        singular="scale",
+        strategy=strategy,
+        schema=shapes.resolve(DEFINITION),
+        resolve=shapes.resolve,
+    )
+
+
+def read(core: Core, target: Target, raw: bytes, media: str, call: Call) -> Obj:
     """The Scale in the body of a PUT."""
-    bodies.check_size(raw)
-    scale = bodies.read_plain(core.registry, KIND, API_VERSION, raw, media)
-    scale.setdefault("spec", {})
-    return scale
+    try:
+        return bodies.read_object(core.registry, _scales(), raw, media, call)
+    except StatusError as error:
+        if target.resource.custom and error.code == 400:
+            # The real server's decoder of custom resources cannot say what is wrong with a Scale.
+            raise bad_request(_UNDECODABLE) from error
+        raise
 
 
 def update(core: Core, target: Target, scale: Obj, call: Call) -> Obj:
@@ -159,6 +207,7 @@ def update(core: Core, target: Target, scale: Obj, call: Call) -> Obj:
     _drop_zero(scale)
 
     def change(live: Obj) -> Obj:
+        write.check_uid(target, scale["metadata"], live)
         managed.update(_owned_scale(paths, live), scale, **_ownership(core, call))
         return _with(live, target, scale)
 
@@ -196,17 +245,14 @@ def _with(live: Obj, target: Target, scale: Obj) -> Obj:
     paths = _paths(target)
     replicas = (scale.get("spec") or {}).get("replicas")
     replicas = 0 if replicas is None else replicas
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise bodies.mistyped(KIND, "ScaleSpec.spec.replicas", replicas, "int32")
     if replicas < 0 and not target.resource.custom:
         text = f"Invalid value: {json.dumps(replicas)}: must be greater than or equal to 0"
         raise invalid(KIND, GROUP, target.name, [Cause("FieldValueInvalid", text, "spec.replicas")])
     new = clone(live)
     put(new, paths.replicas, replicas)
     metadata, scale_metadata = new["metadata"], scale["metadata"]
-    for field in ("resourceVersion", "uid"):
-        if scale_metadata.get(field):
-            metadata[field] = scale_metadata[field]
+    if scale_metadata.get("resourceVersion"):
+        metadata["resourceVersion"] = scale_metadata["resourceVersion"]
     metadata["managedFields"] = scaled.of_object(
         metadata.get("managedFields"), scale_metadata.get("managedFields"), paths.replicas, target.resource.api_version
     )
@@ -218,10 +264,16 @@ def patch(core: Core, target: Target, media: str, raw: bytes, call: Call) -> Obj
     bodies.check_size(raw)
     if media == patches.APPLY_PATCH:
         return _apply(core, target, patches.read_apply(raw), call)
-    scale = get(core, target)
-    new = patch_body.read(media, raw).apply_to(scale, _NODE)
-    bodies.check_parts(KIND, new)
-    new.setdefault("spec", {})
+    live, paths, resource = _live(core, target), _paths(target), _scales()
+    before = scale_of(paths, live)
+    if target.resource.custom and at(live, paths.replicas) is None:
+        before["spec"]["replicas"] = _UNSET
+    given = patch_body.read(media, raw)
+    new = given.apply_to(before, core.registry.node(resource))
+    new = patches.typed(core, replace(target, resource=resource), new, given, call)
+    bodies.patched(resource, new, call, given.complaints, given.shown)
+    if new["spec"].get("replicas") == _UNSET:
+        raise bad_request(f"the spec replicas field {json.dumps(paths.replicas)} cannot be empty")
     return update(core, target, new, call)
 
 
@@ -230,7 +282,10 @@ def _apply(core: Core, target: Target, loaded: Loaded, call: Call) -> Obj:
     paths, config = _paths(target), loaded.value
 
     def change(live: Obj) -> Obj:
-        applied = managed.apply(_owned_scale(paths, live), config, force=call.force, **_ownership(core, call))
+        scale = _owned_scale(paths, live)
+        if target.resource.custom and not scale["metadata"]["managedFields"]:
+            raise StatusError(500, "", _UNOWNED)
+        applied = managed.apply(scale, config, force=call.force, **_ownership(core, call))
         patches.check_repeated(loaded, call)
         bodies.check_name(config, target.name, target.namespace)
         return _with(live, target, clone(applied))
