@@ -1,4 +1,4 @@
-"""A cluster without an event loop, and short ways to ask it."""
+"""A cluster without an event loop, and shortcuts for requests."""
 
 import heapq
 import json
@@ -33,7 +33,7 @@ class _Call:
 
 
 class HandClock:
-    """A clock that is moved by hand."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -56,7 +56,7 @@ class HandClock:
         return call
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and do what was asked for meanwhile."""
+        """Advance the time and run the calls that are due."""
         end = self.seconds + seconds
         while self._calls and self._calls[0][0] <= end:
             self.seconds, _, call = heapq.heappop(self._calls)
@@ -66,7 +66,7 @@ class HandClock:
 
 
 class Api:
-    """A cluster without controllers (unless asked for) and an administrator who talks to it."""
+    """A cluster, by default without controllers, and requests by its administrator."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Api:
         return self.cluster.handle(Request(method, path, query, {**said, **(headers or {})}, raw))  # type: ignore[arg-type]
 
     def json(self, method: str, url: str, body: Any = None, *, status: int = 0, **how: Any) -> Obj:
-        """The decoded answer; ``status`` is checked if given."""
+        """The decoded response; checks ``status`` if it is given."""
         response = self.ask(method, url, body, **how)
         if status:
             assert response.status == status, response.body
@@ -136,7 +136,7 @@ class Api:
 
 
 class Events:
-    """What a watch has said so far, without waiting for more."""
+    """The events of a watch, without waiting for more."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -157,14 +157,14 @@ class Events:
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in self.take()]
 
     def has_ended(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the stream has ended."""
         coroutine = self.stream.__anext__()
         try:
             coroutine.send(None)
         except StopAsyncIteration:
             return True
         except RuntimeError:
-            # It would wait, for which there is no loop here.
+            # It waits, for which there is no event loop.
             return False
         return False
 

@@ -1,4 +1,4 @@
-"""Definitions for tests: one kind, ``Thing``, with whatever schema a test is about."""
+"""Definitions for tests: the kind ``Thing`` with any schema."""
 
 from copy import deepcopy
 from typing import Any
@@ -29,7 +29,7 @@ def definition(spec_schema: Json | None = None, **version: Any) -> Obj:
 
 
 def established(crd: Obj) -> Obj:
-    """The definition as it is when the cluster serves it."""
+    """The definition in its established state."""
     made = deepcopy(crd)
     made["status"] = {
         "acceptedNames": made["spec"]["names"],
@@ -40,7 +40,7 @@ def established(crd: Obj) -> Obj:
 
 
 def resource(spec_schema: Json | None = None, **version: Any) -> Resource:
-    """The resource that :func:`definition` makes."""
+    """The resource of :func:`definition`."""
     return resources_of(established(definition(spec_schema, **version)))[0]
 
 
@@ -58,7 +58,7 @@ def thing(spec: Any, **fields: Any) -> Obj:
 
 
 def decoded(made: CustomStrategy, obj: Obj) -> tuple[list[str], Obj]:
-    """What decoding makes of an object: the complaints, and the object with its defaults."""
+    """The errors of strict decoding, and the decoded object with its defaults."""
     obj = deepcopy(obj)
     unknown = list(made.conform(obj))
     made.default(obj)
@@ -66,7 +66,7 @@ def decoded(made: CustomStrategy, obj: Obj) -> tuple[list[str], Obj]:
 
 
 def problems(made: CustomStrategy, spec: Any, old: Any = None) -> list[str]:
-    """What is wrong with a Thing of that spec, or with the change from another."""
+    """The validation errors of a Thing with that spec, or of its update."""
     obj = decoded(made, thing(spec))[1]
     before = None if old is None else decoded(made, thing(old))[1]
     causes = made.validate_create(obj) if before is None else made.validate_update(obj, before, "")
@@ -74,7 +74,7 @@ def problems(made: CustomStrategy, spec: Any, old: Any = None) -> list[str]:
 
 
 def refusals(crd: Obj, old: Obj | None = None) -> list[str]:
-    """What is wrong with a definition, as its strategy says it."""
+    """The validation errors of a definition."""
     made = DefinitionStrategy()
     obj = deepcopy(crd)
     made.conform(obj)

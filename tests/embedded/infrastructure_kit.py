@@ -1,4 +1,4 @@
-"""A cluster with nodes for the tests of infrastructure controllers: all default controllers, and time on a heap."""
+"""A cluster with nodes and all default controllers, for tests of infrastructure controllers."""
 
 from collections.abc import Iterator
 from random import Random
@@ -13,12 +13,12 @@ from uniteddeployment.embedded.controllers.kubelet.nodes import node_object
 
 NAMESPACE = "ns"
 HEARTBEATS = [("MODIFIED", kind, f"n{i}") for i in (1, 2, 3) for kind in ("nodes", "leases.coordination.k8s.io")]
-"""All that a settled site writes in five minutes."""
+"""The resources that a settled cluster writes within five minutes."""
 SELECTED = "1 node(s) didn't match Pod's node affinity/selector"
 
 
 class Site:
-    """One cluster with three zones of one node each, and short words for what tests do with it."""
+    """A cluster with three zones of one node each, and shortcuts."""
 
     def __init__(self, *, nodes: int = 3, seed: int = 1, cpu: str = "8", ready_after: float = 0.0) -> None:
         self.clock = HeapClock()
@@ -64,13 +64,13 @@ class Site:
     def patch(
         self, resource: str, name: str, *, namespace: str = NAMESPACE, subresource: str = "", **parts: Any
     ) -> Obj:
-        """Replace top-level parts, merging them one level deep."""
+        """Replace top-level fields, merging one level deep."""
         obj = self.get(resource, name, namespace)
         new = {**obj, **{part: {**(obj.get(part) or {}), **value} for part, value in parts.items()}}
         return self.access.update(resource, new, manager="test", subresource=subresource)
 
     def place(self, name: str, **spec: Any) -> str:
-        """Create a pod, let the cluster work, and give the node it got (empty for none)."""
+        """Create a pod, let the cluster settle, and return its node (empty for none)."""
         self.create("pods", pod(name, **spec))
         self.run()
         return self.node_of(name)
@@ -79,7 +79,7 @@ class Site:
         return str(self.pod(name)["spec"].get("nodeName", ""))
 
     def refusal(self, name: str) -> str:
-        """Why a pod has no node."""
+        """The reason why a pod has no node."""
         condition = condition_of(self.pod(name)["status"], "PodScheduled")
         assert (condition.get("status"), condition.get("reason")) == ("False", "Unschedulable"), condition
         return str(condition["message"])
@@ -91,14 +91,14 @@ class Site:
                 yield event["reason"], event["message"]
 
     def writes(self, seconds: float) -> list[tuple[str, str, str]]:
-        """What is written while time goes on."""
+        """The writes within a period."""
         before = len(self.history)
         self.run(seconds)
         return self.history[before:]
 
 
 def pod(name: str, *, labels: dict[str, str] | None = None, image: str = "app:1", **spec: Any) -> Obj:
-    """A pod with one container; ``cpu`` and ``memory`` are its requests, everything else goes into its spec."""
+    """A pod with one container; ``cpu`` and ``memory`` are its requests, other arguments go into its spec."""
     wanted = {key: spec.pop(key) for key in ("cpu", "memory") if key in spec}
     container: Obj = {"name": "c", "image": image}
     if wanted:

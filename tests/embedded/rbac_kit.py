@@ -1,4 +1,4 @@
-"""Roles, bindings and ServiceAccounts for tests, and requests by those who have them."""
+"""Roles, bindings and ServiceAccounts for tests, and requests by their users."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 
 def rule(verbs: str, resources: str, group: str = "", names: Sequence[str] = ()) -> Obj:
-    """A rule of words: ``rule("get list", "pods pods/log")``."""
+    """A rule from words: ``rule("get list", "pods pods/log")``."""
     made: Obj = {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
     return {**made, "resourceNames": list(names)} if names else made
 
@@ -37,13 +37,13 @@ def account(name: str, namespace: str = "default") -> Obj:
 
 
 def give(api: Api, name: str, *rules: Obj) -> None:
-    """Let a user do this in the namespace default, by a Role and a RoleBinding of the user's name."""
+    """Grant a user permissions in the namespace default, by a Role and a RoleBinding named after the user."""
     api.create(f"{DEFAULT}/roles", role(name, *rules))
     api.create(f"{DEFAULT}/rolebindings", binding(name, name, user(name)))
 
 
 def give_everywhere(api: Api, name: str, *rules: Obj) -> None:
-    """Let a user do this in the whole cluster."""
+    """Grant a user permissions in the whole cluster."""
     api.create(f"{CLUSTER}/clusterroles", role(name, *rules))
     api.create(f"{CLUSTER}/clusterrolebindings", binding(name, name, user(name), kind="ClusterRole"))
 
@@ -55,6 +55,6 @@ def ask_as(api: Api, name: str, method: str, url: str, body: Any = None, **how: 
 
 
 def token_of(api: Api, name: str, namespace: str = "default", **spec: Any) -> str:
-    """A token of a ServiceAccount that is there."""
+    """A token of an existing ServiceAccount."""
     url = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
     return str(api.json("POST", url, {"spec": spec}, status=201)["status"]["token"])

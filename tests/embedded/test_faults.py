@@ -1,4 +1,4 @@
-"""Faults in process: latency, errors, cut off, black hole, slow watches; deterministic and switchable."""
+"""Faults in process: latency, errors, cut off, black hole, slow watches."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -58,7 +58,7 @@ async def test_latency_is_waited_on_the_clock_of_the_cluster() -> None:
 
 
 async def test_errors_come_at_their_rate_and_the_same_each_time() -> None:
-    """I2: the same seed gives the same faults."""
+    """The same seed yields the same faults (I2)."""
 
     async def codes() -> list[int]:
         cluster = make(seed=3)
@@ -70,7 +70,7 @@ async def test_errors_come_at_their_rate_and_the_same_each_time() -> None:
     assert set(first) == {200, 429, 500}
 
 
-async def test_too_many_requests_say_when_to_come_back() -> None:
+async def test_too_many_requests_have_a_retry_after_header() -> None:
     cluster = make()
     cluster.faults.set(error_rate=1.0, error_codes=(429,))
     response = await cluster.request(LIST)
@@ -78,7 +78,7 @@ async def test_too_many_requests_say_when_to_come_back() -> None:
 
 
 async def test_a_cut_off_cluster_refuses_and_breaks_open_watches() -> None:
-    """I10: what is cut off fails at once, so that it delays nobody."""
+    """A cut-off cluster fails at once and therefore delays nobody (I10)."""
     cluster = make()
     stream = stream_of(await cluster.request(WATCH))
     reading = asyncio.ensure_future(anext(stream))
@@ -117,7 +117,7 @@ async def test_a_black_hole_never_answers_and_open_watches_fall_silent() -> None
     assert b'"name":"a"' in await reading
 
 
-async def test_a_slow_watch_tells_late_what_happened() -> None:
+async def test_a_slow_watch_delays_events() -> None:
     cluster = make()
     cluster.faults.set(slow_watch=3.0)
     stream = stream_of(await cluster.request(WATCH))

@@ -1,7 +1,7 @@
-"""A bare cluster for the tests of workload controllers: store, access, controllers, and kubelets of a few lines.
+"""A minimal cluster for tests of workload controllers: store, access, controllers and a simple kubelet.
 
-Time is a heap of calls that :meth:`World.run` takes one after the other, so that minutes of waiting take no time and
-every history is the same in every run.
+Time is a heap of calls that :meth:`World.run` executes one after the other, so waiting costs no time and every run has
+the same history.
 """
 
 import heapq
@@ -43,7 +43,7 @@ ALL: tuple[type[Controller], ...] = (
 
 @dataclass(order=True)
 class Call:
-    """A call in the future."""
+    """A scheduled call."""
 
     due: float
     number: int
@@ -55,7 +55,7 @@ class Call:
 
 
 class HeapClock:
-    """Time that stands still until somebody runs it."""
+    """Time that advances only when it is run."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -86,9 +86,10 @@ class HeapClock:
 
 
 class Kubelets:
-    """All kubelets and the scheduler: pods run 0.1 s after they are made, and are gone 0.2 s after their deletion.
+    """All kubelets and the scheduler: pods run 0.1 s after their creation and are gone 0.2 s after their deletion.
 
-    Images steer them as in the recordings: ``fail:*`` is never ready, ``complete:*`` and ``exit1:*`` end.
+    Images determine their behavior, as in the recordings: ``fail:*`` is never ready, ``complete:*`` and ``exit1:*``
+    end.
     """
 
     def __init__(self, access: LocalAccess, clock: HeapClock) -> None:
@@ -138,7 +139,7 @@ class Kubelets:
 
 
 class World:
-    """One cluster, its controllers, and short words for what tests do with it."""
+    """One cluster with its controllers, and shortcuts."""
 
     def __init__(self, *kinds: type[Controller], seed: int = 1) -> None:
         self.clock = HeapClock()
@@ -173,7 +174,7 @@ class World:
         return list(self.access.list(resource, NAMESPACE))
 
     def set(self, resource: str, name: str, path: str, value: Any) -> Obj:
-        """Change one field: a dotted path, with numbers for items of lists. None removes it."""
+        """Set one field by a dotted path, with numbers for list items. None removes it."""
         obj = _with(self.get(resource, name), path.split("."), value)
         return self.access.update(resource, obj, manager="test")
 
@@ -185,7 +186,7 @@ class World:
         return {pod["metadata"]["name"]: image_of(pod) for pod in self.all("pods")}
 
     def messages(self, reason: str) -> list[str]:
-        """What events said, in their order."""
+        """Messages of events, in order."""
         events = sorted(self.all("events"), key=lambda event: int(event["metadata"]["name"].rpartition(".")[2], 16))
         return [event["message"] for event in events if event["reason"] == reason]
 

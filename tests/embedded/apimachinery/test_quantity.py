@@ -1,4 +1,4 @@
-"""Quantities are exact, canonical, and compare as the numbers that they are."""
+"""Quantities are exact and canonical, and compare by value."""
 
 from fractions import Fraction
 
@@ -58,15 +58,17 @@ def test_a_quantity_is_shown_without_a_fraction_and_with_the_largest_suffix(writ
     suffix=st.sampled_from(sorted(SCALES)),
 )
 def test_reading_agrees_with_fractions(sign: str, whole: int, fraction: str, suffix: str) -> None:
-    """What is finer than a billionth is rounded away from zero; what is too large is cut."""
+    """Values finer than a billionth are rounded away from zero; values that are too large are capped."""
     exact = abs(Fraction(f"{whole}.{fraction or 0}") * SCALES[suffix])
     wanted = min(-(-exact * 10**9 // 1), LIMIT * 10**9)
     assert nano(f"{sign}{whole}.{fraction}{suffix}") == (-wanted if sign == "-" else wanted)
 
 
 @given(amount=st.integers(-(10**24), 10**24), style=st.sampled_from(["", "i", "e"]))
-def test_what_is_written_reads_back_the_same(amount: int, style: str) -> None:
-    """A binary amount that no power of 1024 divides has no suffix, and is decimal when it is read again."""
+def test_formatted_quantities_parse_to_the_same_value(amount: int, style: str) -> None:
+    """A binary amount that is not divisible by a power of 1024 has no suffix, and is decimal when it is parsed
+    again.
+    """
     quantity = Quantity(amount, style)  # type: ignore[arg-type]  # sampled from the very words
     again = parse(str(quantity))
     assert again.nano == amount
@@ -92,6 +94,6 @@ def test_counting_rounds_up() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "abc", "1.2.3", "1 Gi", "Gi", "--1", "1e", "1x"])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
+def test_invalid_quantities_are_refused(text: str) -> None:
     with pytest.raises(QuantityError, match=r"quantities must match|suffix"):
         parse(text)

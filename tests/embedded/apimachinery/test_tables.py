@@ -35,7 +35,7 @@ def test_rows_include_what_is_asked_for(include: str, kind: str) -> None:
     assert (row["object"] or {"kind": ""})["kind"] == kind
 
 
-def test_what_cannot_be_included_is_refused() -> None:
+def test_invalid_values_of_include_object_are_refused() -> None:
     assert Api().ask("GET", f"{CONFIGMAPS}?includeObject=Wrong", accept=TABLE).status == 400
 
 

@@ -1,4 +1,4 @@
-"""The audit of requests: who asked for what, and what became of it."""
+"""Audit events of requests."""
 
 import json
 from pathlib import Path
@@ -11,8 +11,8 @@ from tests.support import audit
 from uniteddeployment.embedded.auth.audit import AuditEvent, AuditLog
 
 
-def test_every_request_gives_one_event_with_what_a_rule_would_have_to_allow() -> None:
-    """Tests compare the rights of a program with what it asked for: nothing may be missing, nothing twice."""
+def test_every_request_yields_one_event_with_its_authorization_attributes() -> None:
+    """Tests compare a program's permissions with its requests, so events must be complete and without duplicates."""
     api, events = Api(), list[AuditEvent]()
     api.cluster.audit.append(events.append)
     api.configmap("a")
@@ -43,7 +43,7 @@ def test_every_request_gives_one_event_with_what_a_rule_would_have_to_allow() ->
 
 
 def test_the_file_has_the_events_of_a_real_server_and_no_secrets(tmp_path: Path) -> None:
-    """I12: a credential is in no log; and what reads one audit log reads the other."""
+    """No log contains a credential (I12), and readers of a real audit log can read this one."""
     log = AuditLog(tmp_path / "audit")
     api = Api()
     api.cluster.audit.append(log)

@@ -1,4 +1,4 @@
-"""Who asks, and what they may."""
+"""Responses of authentication and authorization."""
 
 import pytest
 
@@ -10,7 +10,7 @@ REVIEWS = "/apis/authorization.k8s.io/v1"
 
 
 def test_an_unknown_token_is_refused_and_not_repeated() -> None:
-    """I12: a credential is in no error text."""
+    """No error text contains a credential (I12)."""
     response = Api().ask("GET", CONFIGMAPS, token="secret-guess")
     assert response.status == 401
     assert b"secret-guess" not in response.body
@@ -28,7 +28,7 @@ def test_an_unknown_token_is_refused_and_not_repeated() -> None:
         ("GET", "/apis", 'cannot get path "/apis"'),
     ],
 )
-def test_who_is_not_known_is_told_what_they_may_not(method: str, path: str, text: str) -> None:
+def test_an_anonymous_request_is_forbidden_with_a_message(method: str, path: str, text: str) -> None:
     refused = Api().json(method, path, token="", status=403)
     assert text in refused["message"]
     assert "system:anonymous" in refused["message"]
@@ -62,7 +62,7 @@ def test_tokens_can_be_reviewed() -> None:
     assert api.json("POST", url, {"spec": {"token": "no"}}, status=201)["status"]["error"] == "invalid bearer token"
 
 
-def test_an_administrator_can_look_through_the_eyes_of_somebody_else() -> None:
+def test_an_administrator_can_impersonate_any_user() -> None:
     api = Api()
     jane = {"impersonate-user": "jane", "impersonate-group": "team"}
     refused = api.json("GET", CONFIGMAPS, headers=jane, status=403)
@@ -88,12 +88,12 @@ def test_an_administrator_can_look_through_the_eyes_of_somebody_else() -> None:
         ({"user": "x", "resourceAttributes": {"fieldSelector": {}}}, 422, "requirements or rawSelector is required"),
     ],
 )
-def test_questions_that_make_no_sense_are_refused(spec: object, status: int, text: str) -> None:
+def test_invalid_reviews_are_refused(spec: object, status: int, text: str) -> None:
     response = Api().ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": spec})
     assert (response.status, text.encode() in response.body) == (status, True), response.body
 
 
-def test_a_question_about_a_namespace_is_asked_there() -> None:
+def test_a_local_review_must_be_in_its_namespace() -> None:
     api = Api()
     url = f"{REVIEWS}/namespaces/default/localsubjectaccessreviews"
     about = {"verb": "list", "resource": "pods", "namespace": "default"}
@@ -104,7 +104,7 @@ def test_a_question_about_a_namespace_is_asked_there() -> None:
     assert "must match metadata.namespace" in api.json("POST", url, other, status=422)["message"]
 
 
-def test_unknown_fields_of_a_question_are_warned_of_or_refused() -> None:
+def test_unknown_fields_of_a_review_are_warned_of_or_refused() -> None:
     api = Api()
     body = {"spec": {"user": "x", "usr": "y", "resourceAttributes": {"verb": "get"}}}
     assert api.ask("POST", f"{REVIEWS}/subjectaccessreviews", body).warnings == (
@@ -113,7 +113,7 @@ def test_unknown_fields_of_a_question_are_warned_of_or_refused() -> None:
     assert api.ask("POST", f"{REVIEWS}/subjectaccessreviews?fieldValidation=Strict", body).status == 400
 
 
-def test_what_i_may_do_is_listed_for_a_namespace() -> None:
+def test_the_rules_of_the_user_are_listed_for_a_namespace() -> None:
     api = Api()
     url = f"{REVIEWS}/selfsubjectrulesreviews"
     status = api.json("POST", url, {"spec": {"namespace": "default"}}, status=201)["status"]

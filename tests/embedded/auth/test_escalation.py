@@ -1,4 +1,4 @@
-"""Escalation: nobody grants by a role or a binding what they do not hold."""
+"""Escalation checks: nobody grants rights through a role or a binding that they do not hold."""
 
 from typing import Any
 
@@ -69,8 +69,8 @@ def test_every_way_of_writing_a_role_is_checked(api: Api, method: str) -> None:
     assert refused(response), response.body
 
 
-def test_who_takes_a_right_away_or_changes_what_grants_nothing_is_checked_too_but_for_owners(api: Api) -> None:
-    """As on a real server: a role that grants more than its writer holds is not his to change, labels included."""
+def test_revocations_and_metadata_changes_are_checked_except_for_owner_references(api: Api) -> None:
+    """As on a real server, a user cannot change a role that grants more than they hold, not even its labels."""
     give(api, "bob", WRITE)
     api.create(f"{DEFAULT}/roles", role("r", rule("get list", "secrets")))
     merge = "application/merge-patch+json"
@@ -151,5 +151,5 @@ def test_an_aggregated_role_is_written_by_cluster_administrators_alone(api: Api)
         ),
     ],
 )
-def test_what_one_rule_covers_of_another(held: Obj, wanted: Obj, lacking: str) -> None:
+def test_coverage_of_one_rule_by_others(held: Obj, wanted: Obj, lacking: str) -> None:
     assert described(missing([held], [wanted])) == lacking

@@ -1,4 +1,4 @@
-"""Impersonation: who may be taken for whom, by the verbs of 1.36."""
+"""Impersonation with the verbs of 1.36."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def api() -> Api:
 
 
 def give(api: Api, *rules: Obj) -> str:
-    """A token of a ServiceAccount that may do this."""
+    """A token of a ServiceAccount with these permissions."""
     give_everywhere(api, "system:serviceaccount:default:sa", *rules)
     return token_of(api, "sa")
 
@@ -31,7 +31,7 @@ def who(api: Api, token: str, **headers: str) -> Any:
     return answer["status"]["userInfo"] if answer["kind"] == "SelfSubjectReview" else answer["message"]
 
 
-def test_without_a_right_nobody_is_impersonated(api: Api) -> None:
+def test_impersonation_requires_permission(api: Api) -> None:
     token = give(api)
     refused = api.json("GET", CONFIGMAPS, token=token, headers={"impersonate-user": "bob"}, status=403)
     assert 'cannot impersonate-on:user-info:list resource "configmaps"' in refused["message"]
@@ -96,7 +96,7 @@ def test_the_node_of_a_pod_is_impersonated_by_no_other_pod(api: Api) -> None:
     assert "forbidden" in who(api, token, impersonate_user="system:node:n1")
 
 
-def test_parts_without_a_user_are_a_bad_request(api: Api) -> None:
+def test_impersonation_headers_without_a_user_are_a_bad_request(api: Api) -> None:
     refused = api.json("GET", CONFIGMAPS, headers={"impersonate-group": "team"}, status=400)
     assert refused["message"] == (
         'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"team"}, Extra:map[string][]string(nil)} without '
@@ -104,6 +104,6 @@ def test_parts_without_a_user_are_a_bad_request(api: Api) -> None:
     )
 
 
-def test_nobody_can_be_impersonated_too(api: Api) -> None:
+def test_the_anonymous_user_can_be_impersonated(api: Api) -> None:
     refused = api.json("GET", CONFIGMAPS, headers={"impersonate-user": "system:anonymous"}, status=403)
     assert 'User "system:anonymous" cannot list' in refused["message"]

@@ -1,4 +1,4 @@
-"""What users may do: the stored roles and bindings, and nothing else."""
+"""Authorization by stored roles and bindings."""
 
 import pytest
 
@@ -130,7 +130,7 @@ def test_subjects_are_users_groups_and_service_accounts() -> None:
 
 
 def test_a_change_of_roles_and_bindings_counts_at_once() -> None:
-    """Rules are remembered between requests; a right that was taken away must not be."""
+    """Rules are cached between requests; revoked permissions must not be."""
     api = Api()
     give(api, "bob", rule("list", "configmaps"))
     assert allowed(api, "bob", "GET", CONFIGMAPS)
@@ -180,8 +180,8 @@ def test_an_aggregated_role_follows_the_roles_that_it_gathers() -> None:
     assert not allowed(api, "bob", "GET", things)
 
 
-def test_a_refusal_tells_nothing_of_what_is_there() -> None:
-    """A user who may not read a namespace cannot find out which objects it has."""
+def test_a_refusal_does_not_reveal_whether_an_object_exists() -> None:
+    """A user without read access to a namespace cannot find out which objects exist in it."""
     api = Api()
     api.configmap("there")
     said = [ask_as(api, "bob", "GET", f"{CONFIGMAPS}/{name}").body for name in ("there", "nota")]

@@ -1,4 +1,4 @@
-"""Tokens of ServiceAccounts: for whom, for how long, and until what is gone."""
+"""Tokens of ServiceAccounts: their users, lifetimes and bound objects."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ def api() -> Api:
 
 
 def status_of(api: Api, token: str) -> int:
-    """What a request with this token is answered: 403 for a known user without rights, 401 for nobody."""
+    """The status of a request with this token: 403 for an authenticated user without permissions, 401 otherwise."""
     return api.ask("GET", CONFIGMAPS, token=token).status
 
 
@@ -51,7 +51,7 @@ def test_a_token_is_its_service_account_and_has_its_rights(api: Api) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda t: t + "x", lambda t: t[:-4] + "AAAA", lambda t: "x" + t, lambda _: "a.b.c"])
-def test_a_token_that_was_changed_is_nobodys(api: Api, change: Any) -> None:
+def test_a_modified_token_is_invalid(api: Api, change: Any) -> None:
     token = token_of(api, "sa")
     assert status_of(api, change(token)) == 401
     assert status_of(api, token) == 403
@@ -64,7 +64,7 @@ def test_claims_that_were_changed_are_noticed(api: Api) -> None:
     assert status_of(api, f"{head}.{forged}.{signature}") == 401
 
 
-def test_a_token_of_another_cluster_is_nobodys(api: Api) -> None:
+def test_a_token_of_another_cluster_is_invalid(api: Api) -> None:
     other = Api(seed=2)
     other.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     token_of(api, "sa")
@@ -123,7 +123,7 @@ def test_a_token_of_a_pod_names_its_node(api: Api) -> None:
     assert extra["authentication.kubernetes.io/pod-name"] == ["p"]
 
 
-def test_a_token_for_somebody_else_is_not_for_this_server(api: Api) -> None:
+def test_a_token_for_another_audience_is_invalid_here(api: Api) -> None:
     token = token_of(api, "sa", audiences=["vault", "registry"])
     assert status_of(api, token) == 401
     assert 'token audiences ["vault" "registry"] is invalid for the target' in review(api, token)["error"]
@@ -144,20 +144,20 @@ def test_a_token_for_somebody_else_is_not_for_this_server(api: Api) -> None:
         ({"spec": {"boundObjectRef": {"apiVersion": "v1", "kind": "Node", "name": "gone"}}}, 404, 'nodes \\"gone\\"'),
     ],
 )
-def test_requests_that_cannot_be_are_refused(api: Api, request_: Obj, status: int, text: str) -> None:
+def test_invalid_token_requests_are_refused(api: Api, request_: Obj, status: int, text: str) -> None:
     response = api.ask("POST", f"{ACCOUNTS}/sa/token", request_)
     assert (response.status, text.encode() in response.body) == (status, True), response.body
 
 
 def test_a_pod_of_another_account_gives_no_token(api: Api) -> None:
-    """Who may create tokens of one account cannot get hold of another one's identity by a pod."""
+    """A user who may create tokens of one account cannot get those of another through a pod."""
     api.create("/api/v1/namespaces/default/pods", pod("p", serviceAccountName="other"))
     reference = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
     assert api.ask("POST", f"{ACCOUNTS}/sa/token", {"spec": {"boundObjectRef": reference}}).status == 400
 
 
 def test_nothing_of_a_token_is_in_a_refusal(api: Api) -> None:
-    """I12: a credential is in no error text."""
+    """No error text contains a credential (I12)."""
     token = token_of(api, "sa", audiences=["vault"])
     response = api.ask("GET", CONFIGMAPS, token=token)
     assert token.split(".")[2].encode() not in response.body
@@ -171,7 +171,7 @@ def token_secret(name: str, account_name: str = "sa") -> Obj:
 
 @pytest.fixture
 def running() -> Api:
-    """With controllers, which fill in and delete the Secrets of tokens."""
+    """With controllers, which fill in and delete token Secrets."""
     made = Api(controllers=True)
     made.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     return made
@@ -184,7 +184,7 @@ def held(api: Api, name: str) -> dict[str, str]:
 
 
 def test_a_secret_of_the_type_for_tokens_is_filled_in_and_its_token_lasts(running: Api) -> None:
-    """What config/member asks a real cluster for, an embedded one does."""
+    """config/member relies on this behavior."""
     running.cluster.trust(b"PEM")
     running.create(SECRETS, token_secret("t"))
     found = held(running, "t")

@@ -1,4 +1,4 @@
-"""Priority classes, limit ranges and quotas: what they give, and whom they refuse."""
+"""Priority classes, limit ranges and quotas: defaults and refusals."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -53,7 +53,7 @@ def test_the_classes_of_the_system_are_there_without_an_object() -> None:
     assert critical["spec"]["priority"] == 2000001000
 
 
-def test_a_class_that_is_not_there_and_a_priority_of_ones_own_are_refused() -> None:
+def test_a_missing_priority_class_and_an_explicit_priority_are_refused() -> None:
     assert refused("pods", pod(priorityClassName="nosuch"), holding()) == (
         'pods "p" is forbidden: no PriorityClass with name nosuch was found'
     )
@@ -87,7 +87,7 @@ def test_a_limit_range_fills_in_and_says_so() -> None:
         ),
     ],
 )
-def test_what_goes_beyond_a_limit_range_is_refused(item: Obj, resources: Obj, said: str) -> None:
+def test_values_beyond_a_limit_range_are_refused(item: Obj, resources: Obj, said: str) -> None:
     asking = pod(containers=[{"name": "c", "resources": resources}])
     assert refused("pods", asking, holding(limitranges=[limit_range(**item)])) == f'pods "p" is forbidden: {said}'
 

@@ -1,4 +1,4 @@
-"""An autoscaler of autoscaling/v2 as autoscaling/v1 shows and takes it: what v1 has no field for is in annotations."""
+"""autoscaling/v2 autoscalers in the v1 API, which holds fields unknown to v1 in annotations."""
 
 import json
 
@@ -80,7 +80,7 @@ def test_v1_has_one_percentage_and_the_rest_in_annotations(api: Api) -> None:
     assert "annotations" not in api.get(f"{V2}/h")["metadata"]
 
 
-def test_what_v1_has_in_annotations_survives_a_write_through_v1(api: Api) -> None:
+def test_fields_in_annotations_of_v1_survive_a_write_through_v1(api: Api) -> None:
     before = api.get(f"{V2}/h")["spec"]
     api.patch(f"{V1}/h", {"spec": {"maxReplicas": 7, "targetCPUUtilizationPercentage": 90}})
     after = api.get(f"{V2}/h")["spec"]
@@ -88,7 +88,7 @@ def test_what_v1_has_in_annotations_survives_a_write_through_v1(api: Api) -> Non
     assert after == {**before, "maxReplicas": 7, "metrics": [*OTHERS, cpu]}
 
 
-def test_who_removes_an_annotation_removes_what_it_says(api: Api) -> None:
+def test_removing_an_annotation_removes_its_fields(api: Api) -> None:
     api.patch(f"{V1}/h", {"metadata": {"annotations": {f"{PREFIX}metrics": None}}})
     assert api.get(f"{V2}/h")["spec"]["metrics"] == [CPU]
 
@@ -109,7 +109,7 @@ def test_conditions_and_measured_metrics_are_annotations_of_v1(api: Api) -> None
     )
 
 
-def test_annotations_that_make_no_sense_are_lost() -> None:
+def test_invalid_annotations_are_dropped() -> None:
     api = Api()
     obj = autoscaler("autoscaling/v1")
     obj["metadata"]["annotations"] = {f"{PREFIX}{name}": "nonsense" for name in ("metrics", "behavior", "conditions")}

@@ -1,4 +1,4 @@
-"""The data of the built-in kinds is complete and fits together."""
+"""The data of the built-in kinds is complete and consistent."""
 
 from datetime import UTC, datetime
 from importlib import resources as package
@@ -29,8 +29,8 @@ def short_names() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("resource", KINDS)
-def test_an_object_that_says_nothing_goes_all_the_way(resource: Resource) -> None:
-    """No step of a strategy needs a field that a client may leave out, and no cell does."""
+def test_an_empty_object_passes_all_steps(resource: Resource) -> None:
+    """No step of a strategy and no table cell requires a field that a client may omit."""
     obj: dict[str, Any] = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"name": "a"}}
     strategy = resource.strategy
     assert list(strategy.conform(obj)) == []
@@ -47,7 +47,7 @@ def test_an_object_that_says_nothing_goes_all_the_way(resource: Resource) -> Non
 
 @pytest.mark.parametrize("resource", KINDS)
 def test_an_update_that_changes_nothing_changes_nothing(resource: Resource) -> None:
-    """I3: preparing the same object again leaves it as it is, generation included."""
+    """Preparing an unchanged object leaves it as it is, including its generation (I3)."""
     strategy = resource.strategy
     obj: dict[str, Any] = {"metadata": {"name": "a", "uid": "u"}}
     strategy.conform(obj)
@@ -74,7 +74,7 @@ def test_the_preferred_version_comes_first() -> None:
     assert versions == ["v2", "v1"]
 
 
-def test_what_is_written_out_names_fields_that_exist() -> None:
+def test_the_facts_about_encoding_name_existing_fields() -> None:
     known = short_names()
     for name, said in wire().items():
         fields = shapes.definitions()[known[name]]["properties"]

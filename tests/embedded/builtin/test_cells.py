@@ -1,4 +1,4 @@
-"""What tables show: of pods above all, whose one word has to say so much."""
+"""Table cells of built-in kinds."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Decoding: the unknown goes, the empty is left out, and what cannot be decoded is told as the real server tells it."""
+"""Decoding: unknown fields are dropped, empty ones left out, and errors have the real server's messages."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ def test_quantities_and_times_get_their_own_form() -> None:
     assert pod["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1", "memory": "1Gi"}}
 
 
-def test_what_is_always_written_is_there_for_who_never_set_it() -> None:
+def test_fields_that_are_always_written_are_added() -> None:
     event, _ = decoded("events", {"involvedObject": {}})
     assert event["source"] == {}
     assert event["eventTime"] is None
@@ -133,9 +133,7 @@ def test_what_is_always_written_is_there_for_who_never_set_it() -> None:
         ),
     ],
 )
-def test_what_cannot_be_decoded_is_told_in_the_words_of_the_real_server(
-    key: str, obj: dict[str, Any], said: str
-) -> None:
+def test_decoding_errors_have_the_messages_of_the_real_server(key: str, obj: dict[str, Any], said: str) -> None:
     with pytest.raises(DecodeError) as caught:
         strategy_for(key).conform(obj)
     assert caught.value.code == 400

@@ -1,4 +1,4 @@
-"""What the server sets: status, generations, addresses, labels of jobs, tolerations of pods."""
+"""Fields that the server sets: status, generations, addresses, labels of jobs, tolerations of pods."""
 
 from typing import Any
 

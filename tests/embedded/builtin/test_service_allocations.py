@@ -1,4 +1,4 @@
-"""Cluster addresses and node ports belong to one service at a time."""
+"""A cluster address or node port belongs to at most one service."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_a_node_port_that_another_service_has_is_refused_also_on_update() -> Non
     api.json("PUT", f"{SERVICES}/first", service("first", **wanted), status=200)
 
 
-def test_what_a_deleted_service_had_is_free_again() -> None:
+def test_values_of_a_deleted_service_are_free_again() -> None:
     api = Api()
     wanted = {"type": "NodePort", "clusterIP": "10.96.0.50", "ports": [{"port": 80, "nodePort": 31000}]}
     api.create(SERVICES, service("first", **wanted))

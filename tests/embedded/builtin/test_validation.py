@@ -1,4 +1,4 @@
-"""What is wrong with an object, in the words of the real server."""
+"""Validation of built-in kinds, with the real server's messages."""
 
 from typing import Any
 
@@ -127,11 +127,11 @@ def test_pods_of_a_stateful_set_have_a_volume_for_each_claim() -> None:
     assert wrong("statefulsets.apps", workload(template=template, volumeClaimTemplates=[claim])) == {
         "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value"
     }
-    # What was let in as wrong as that may still be scaled.
+    # An object that was stored under older rules can still be scaled.
     assert wrong_change("statefulsets.apps", workload(template=template), spec__replicas=3) == set()
 
 
-def test_what_may_not_change_after_creation() -> None:
+def test_immutable_fields() -> None:
     (said,) = wrong_change("statefulsets.apps", workload(serviceName="a"), spec__serviceName="b")
     assert said.startswith("spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals'")
     allowed = {"spec__replicas": 3, "spec__minReadySeconds": 1, "spec__ordinals": {"start": 1}}
@@ -434,7 +434,7 @@ def test_jobs_end_and_keep_their_template() -> None:
         ),
     ],
 )
-def test_what_is_stored_rather_than_run(key: str, obj: Obj, said: str) -> None:
+def test_config_maps_secrets_events_leases_and_nodes(key: str, obj: Obj, said: str) -> None:
     assert wrong(key, obj) == {said}
 
 
@@ -458,7 +458,7 @@ def test_a_binding_keeps_its_role() -> None:
     }
 
 
-def test_warnings_are_about_what_is_taken_but_hardly_meant() -> None:
+def test_valid_objects_with_probable_mistakes_get_warnings() -> None:
     strategy = strategy_for("deployments.apps")
     spread = [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
     template = {

@@ -1,4 +1,4 @@
-"""Whatever controllers write has the form in which the real server would have stored it."""
+"""Objects that controllers write are stored in the real server's form."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def workload(kind: str, app: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_everything_in_a_busy_cluster_is_decoded_and_filled_already() -> None:
-    """I3: reading an object and writing it back changes nothing."""
+    """Reading an object and writing it back changes nothing (I3)."""
     site = Site()
     claim = {
         "metadata": {"name": "data"},

@@ -1,4 +1,4 @@
-"""Deletion and dependents as a client sees them: which finalizers a DELETE sets, who removes them, and when."""
+"""Deletion with dependents as a client sees it: which finalizers a DELETE sets, and who removes them when."""
 
 import pytest
 
@@ -25,13 +25,13 @@ def dependent(api: Api, owner: Obj) -> Obj:
 
 
 def delete(api: Api, **options: object) -> list[str]:
-    """The finalizers that the owner has after a DELETE with these options."""
+    """The owner's finalizers after a DELETE with these options."""
     found: list[str] = api.json("DELETE", f"{CONFIGMAPS}/owner", options)["metadata"].get("finalizers", [])
     return found
 
 
 def test_orphaning_is_seen_in_its_steps_by_who_watches_every_event(api: Api) -> None:
-    """A controller with a finalizer of its own can tell an orphaning, if it looks at each event and not at the last."""
+    """A controller that reads every event can detect orphaning; one that reads only the last state cannot."""
     owner = held(api)
     dependent(api, owner)
     api.clock.advance(1)
@@ -87,7 +87,7 @@ def test_in_the_foreground_dependents_go_first(api: Api) -> None:
         ([], {"orphanDependents": False}, [HOLD]),
     ],
 )
-def test_options_come_before_what_the_object_says(finalizers: list[str], options: Obj, after: list[str]) -> None:
+def test_options_take_precedence_over_finalizers(finalizers: list[str], options: Obj, after: list[str]) -> None:
     api = Api()
     held(api, *finalizers)
     assert delete(api, **options) == after
@@ -110,7 +110,7 @@ def job(name: str, *finalizers: str) -> Obj:
     return {"metadata": {"name": name, "finalizers": [*finalizers, HOLD]}, "spec": spec}
 
 
-def test_jobs_and_replication_controllers_leave_their_pods_behind_unless_something_is_said() -> None:
+def test_jobs_and_replication_controllers_orphan_their_pods_by_default() -> None:
     api = Api()
     for name, finalizers in (("a", []), ("b", []), ("c", ["foregroundDeletion"])):
         api.create(JOBS, job(name, *finalizers))
@@ -147,7 +147,7 @@ def test_deletion_raises_the_generation_once() -> None:
     assert api.json("DELETE", f"{THINGS}/a")["metadata"]["generation"] == 2
 
 
-def test_finalizers_that_could_be_anybodys_are_warned_of_when_they_are_new() -> None:
+def test_new_finalizers_without_a_domain_get_a_warning() -> None:
     api = Api(controllers=True)
     api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition())
     api.clock.advance(5)
@@ -158,8 +158,8 @@ def test_finalizers_that_could_be_anybodys_are_warned_of_when_they_are_new() -> 
     assert "including a path (/)" in warning
 
 
-def test_a_pod_that_is_going_takes_no_other_policy() -> None:
-    """As on a real server, finalizers change no more once a pod is being deleted."""
+def test_the_policy_of_a_terminating_pod_does_not_change() -> None:
+    """As on a real server, the finalizers of a terminating pod do not change."""
     api = Api()
     spec = {"nodeName": "n", "containers": [{"name": "c", "image": "app:1"}]}
     pods = "/api/v1/namespaces/default/pods"

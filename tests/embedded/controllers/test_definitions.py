@@ -1,4 +1,4 @@
-"""The life of a definition in a cluster: names, establishing, deletion of what it defines."""
+"""The lifecycle of a definition: names, establishing, deletion of its objects."""
 
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ THINGS = "things.example.com"
 
 
 class Place:
-    """A cluster with one controller, in a time of its own."""
+    """A cluster with one controller and its own clock."""
 
     def __init__(self) -> None:
         self.clock = HeapClock()
@@ -73,7 +73,7 @@ def test_names_that_somebody_has_are_refused_until_they_are_free(place: Place) -
 
 
 def test_a_settled_definition_is_not_written_again(place: Place) -> None:
-    """I3: nothing changed, nothing written."""
+    """Without a change there is no write (I3)."""
     place.create()
     version = place.crd()["metadata"]["resourceVersion"]
     place.run()

@@ -1,4 +1,4 @@
-"""Deployments as the controller runs them: surge and unavailable, pause, proportions, rollback, conditions."""
+"""The Deployment controller: surge and unavailable, pause, proportional scaling, rollback, conditions."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def annotations(world: World) -> dict[str, dict[str, str]]:
 
 
 def held(replicas: int, unavailable: int) -> World:
-    """A Deployment that an out-of-reach minReadySeconds holds with so many pods updated."""
+    """A Deployment with a number of updated pods that an unreachable minReadySeconds holds."""
     world = started(
         replicas=replicas,
         minReadySeconds=0,
@@ -103,7 +103,7 @@ def test_rolling_back_uses_the_old_replica_set_under_a_new_revision() -> None:
 def test_a_rolling_update_stays_within_surge_and_unavailable(
     surge: int | str, unavailable: int | str, most: int, least: int
 ) -> None:
-    """Of 10 pods; that both resolve to nothing (0 % and 5 %) means one unavailable."""
+    """Of 10 pods; if both resolve to zero (0% and 5%), one pod may be unavailable."""
     world = started(replicas=10, strategy=rolling(surge, unavailable))
     world.set(DEPLOYMENTS, "web", IMAGE, "app:2")
     seen = []
@@ -156,7 +156,7 @@ def test_old_replica_sets_go_beyond_the_history_limit() -> None:
 
 @pytest.mark.parametrize("updated", [3, 4, 8])
 def test_out_of_reach_min_ready_seconds_holds_a_deployment_exactly(updated: int) -> None:
-    """Measured on a real 1.36 controller: what is unavailable is what is updated, and not a pod more."""
+    """Measured on a real 1.36 controller: exactly the unavailable pods are updated."""
     world = held(10, updated)
     assert sizes(world) == {"app:1": 10 - updated, "app:2": updated}
     found = world.get(DEPLOYMENTS, "web")
@@ -174,7 +174,7 @@ def test_scaling_a_held_deployment_is_proportional(replicas: int, updated: int) 
 
 
 def test_scaling_in_mid_rollout_divides_the_difference_by_the_sizes() -> None:
-    """8 old and 5 new of 10 + 3 pods become 14 and 9 of 20 + 3."""
+    """Of 10 + 3 pods, 8 old and 5 new ones become 14 and 9 of 20 + 3."""
     world = started(replicas=10, strategy=rolling(3, 2))
     world.set(DEPLOYMENTS, "web", IMAGE, "fail:2")
     world.run()

@@ -1,4 +1,4 @@
-"""The status of PodDisruptionBudgets: what may be evicted now."""
+"""The status of PodDisruptionBudgets."""
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_pods_that_are_not_ready_or_leave_are_not_healthy() -> None:
 
 
 def test_an_evicted_pod_counts_as_away_for_two_minutes() -> None:
-    """The API notes the pod; if nobody deletes it, it counts again."""
+    """The API records the pod; if it is not deleted, it counts as healthy again."""
     world = World()
     world.create(DEPLOYMENTS, deployment())
     made = world.create(BUDGETS, budget(minAvailable=2))

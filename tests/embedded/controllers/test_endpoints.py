@@ -127,7 +127,7 @@ def test_a_slice_holds_a_hundred_endpoints() -> None:
     assert sorted(len(found["endpoints"]) for found in world.all(SLICES)) == [50, 100]
 
 
-def test_a_changed_slice_is_put_right_and_a_deleted_service_leaves_no_endpoints() -> None:
+def test_a_changed_slice_is_repaired_and_a_deleted_service_leaves_no_endpoints() -> None:
     world = World()
     world.create("services", service())
     world.create(DEPLOYMENTS, deployment(replicas=1, template=listening()))

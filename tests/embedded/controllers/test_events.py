@@ -1,4 +1,4 @@
-"""Events: counted instead of repeated, combined when many, and never in the way."""
+"""Events are counted instead of repeated, combined when there are many, and never delay work."""
 
 from tests.embedded.workload_kit import NAMESPACE, World
 from uniteddeployment.embedded.apimachinery.resources import Obj
@@ -37,7 +37,7 @@ def test_the_same_thing_again_is_counted() -> None:
     assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:02:00Z")
 
 
-def test_an_event_that_was_deleted_is_written_anew() -> None:
+def test_a_deleted_event_is_written_again() -> None:
     world, events, pod = recorder()
     events.event(pod, "Normal", "Pulled", "got it", component="kubelet")
     world.delete("events", world.all("events")[0]["metadata"]["name"])
@@ -55,7 +55,7 @@ def test_many_similar_events_share_one() -> None:
     assert (combined["count"], combined["message"]) == (5, "(combined from similar events): pod 14")
 
 
-def test_an_object_that_produces_too_many_events_is_not_heard_for_a_while() -> None:
+def test_an_object_that_produces_too_many_events_is_rate_limited() -> None:
     world, events, pod = recorder()
     for number in range(BURST + 5):
         events.event(pod, "Normal", f"Reason{number}", "so", component="x")

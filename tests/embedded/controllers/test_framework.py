@@ -1,4 +1,4 @@
-"""What a controller does with the errors of its work: each key is tried again, and costs the other keys nothing."""
+"""Errors in a controller's sync: the key is retried and other keys are not affected."""
 
 from random import Random
 
@@ -11,7 +11,7 @@ from uniteddeployment.embedded.errors import StatusError
 
 
 class Worker(Controller):
-    """Fails once for each key that has an error."""
+    """A controller that fails once for each key that has an error."""
 
     name = "worker"
 

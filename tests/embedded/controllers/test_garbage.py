@@ -1,4 +1,4 @@
-"""The garbage collector: what goes with its owner, when, and what stays."""
+"""The garbage collector: what is deleted with its owner, when, and what stays."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def test_a_foreground_deletion_waits_only_for_what_blocks_it() -> None:
 
 
 def test_orphaned_dependents_stay_without_the_reference() -> None:
-    """I7: asked to be left behind, running pods are left running."""
+    """Pods that are orphaned on request keep running (I7)."""
     site = Site()
     web(site)
     pods = {obj["metadata"]["uid"] for obj in site.access.list("pods")}
@@ -80,7 +80,7 @@ def test_orphaned_dependents_stay_without_the_reference() -> None:
     assert {obj["metadata"]["uid"] for obj in site.access.list("pods")} == pods
 
 
-def test_what_names_an_owner_that_does_not_exist_goes_and_with_another_owner_it_stays() -> None:
+def test_an_object_is_deleted_if_none_of_its_owners_exists() -> None:
     site = Site()
     owner = config(site, "owner")
     absent = {**owned_by(owner), "name": "absent", "uid": NOBODY}
@@ -106,15 +106,15 @@ def test_cluster_scoped_owners_take_their_namespaced_dependents_with_them() -> N
 
 
 def test_an_owner_of_an_unknown_kind_counts_as_one_that_exists() -> None:
-    """I7, I8: what is not understood is not removed."""
+    """Objects are not deleted while their owner's state is unknown (I7, I8)."""
     site = Site()
     config(site, "kept", {"apiVersion": "example.com/v1", "kind": "Thing", "name": "x", "uid": NOBODY})
     site.run(100)
     assert names(site) == {"kept"}
 
 
-def test_a_collector_that_starts_late_finds_what_it_missed() -> None:
-    """I9: a missed event ends in the same state."""
+def test_a_collector_that_starts_late_finds_missed_changes() -> None:
+    """A missed event leads to the same state (I9)."""
     site = Site()
     owner = config(site, "owner")
     config(site, "dependent", owned_by(owner))

@@ -1,4 +1,4 @@
-"""Jobs as the controller runs them: completions, failures, indexes, deletion."""
+"""The Job controller: completions, failures, indexes, deletion."""
 
 import pytest
 
@@ -10,7 +10,7 @@ JOBS = "jobs.batch"
 
 
 def job(image: str, **spec: object) -> Obj:
-    """A Job as admission leaves it, with a selector of its own."""
+    """A Job as admission leaves it, with a generated selector."""
     labels = {"controller-uid": "1", "batch.kubernetes.io/job-name": "j", "job-name": "j"}
     made = template(image, **labels)
     made["spec"]["restartPolicy"] = "Never"

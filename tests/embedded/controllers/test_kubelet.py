@@ -1,4 +1,4 @@
-"""The simulated kubelets: what they say of pods and nodes, what images do, and how pods end."""
+"""Simulated kubelets: the status of pods and nodes, the effect of images, termination of pods."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_a_pod_gets_ready_after_the_time_that_its_node_says() -> None:
         ("failing-name:1", "Always", "Running", ""),
     ],
 )
-def test_images_steer_what_containers_do(image: str, policy: str, phase: str, state: str) -> None:
+def test_images_determine_what_containers_do(image: str, policy: str, phase: str, state: str) -> None:
     site = Site()
     site.place("a", image=image, restartPolicy=policy)
     found = site.pod("a")
@@ -102,7 +102,7 @@ def test_init_containers_run_first_and_hold_back_the_others_if_they_fail() -> No
     assert container(held)["state"] == {"waiting": {"reason": "PodInitializing"}}
 
 
-def test_a_container_is_restarted_when_its_image_is_changed_in_place() -> None:
+def test_a_container_restarts_when_its_image_changes() -> None:
     site = Site(nodes=1, ready_after=1)
     site.place("a")
     site.run(2)
@@ -187,7 +187,7 @@ def test_pods_on_nodes_without_an_agent_stay_pending() -> None:
 
 
 def test_a_settled_cluster_writes_a_heartbeat_of_each_node_every_five_minutes_and_nothing_else() -> None:
-    """I3."""
+    """A settled cluster writes nothing but heartbeats (I3)."""
     site = Site()
     site.place("a")
     assert site.writes(250) == []

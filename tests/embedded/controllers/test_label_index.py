@@ -1,4 +1,4 @@
-"""Indexes between labels and selectors name every candidate, whatever changed before."""
+"""Indexes between labels and selectors return all candidates after any sequence of changes."""
 
 from random import Random
 
@@ -12,7 +12,7 @@ def obj(name: str, **labels: str) -> Obj:
 
 
 def test_the_label_index_follows_changes() -> None:
-    """After any history the index finds what a scan finds, in the order of names."""
+    """After any sequence of changes the index returns what a scan returns, sorted by name."""
     chance = Random(4)
     present: dict[str, Obj] = {"p0": obj("p0", a="1")}
     index = LabelIndex(present.values())

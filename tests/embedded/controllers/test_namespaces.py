@@ -1,4 +1,4 @@
-"""Namespaces: the account that each has, and how one is emptied."""
+"""Namespaces: their default account, and the deletion of their content."""
 
 from tests.embedded.infrastructure_kit import Site, pod
 from uniteddeployment.embedded.controllers.framework.conditions import condition_of
@@ -30,7 +30,7 @@ def test_a_namespace_goes_with_everything_in_it_and_pods_go_first() -> None:
     assert not site.access.list("events", "ns")
 
 
-def test_what_a_finalizer_holds_keeps_the_namespace_and_stands_in_its_conditions() -> None:
+def test_objects_with_finalizers_keep_the_namespace_and_are_in_its_conditions() -> None:
     site = Site()
     site.create("configmaps", {"metadata": {"name": "one", "finalizers": ["example.com/hold"]}})
     site.create("secrets", {"metadata": {"name": "s"}})

@@ -1,4 +1,4 @@
-"""Lost nodes: who is noticed when, what is tainted, which pods stop counting, leave and come back."""
+"""Lost nodes: detection, taints, unready pods, eviction, recovery."""
 
 from tests.embedded.infrastructure_kit import Site, pod, ready
 from uniteddeployment.embedded.apimachinery.resources import Obj
@@ -24,7 +24,7 @@ def stays(seconds: int | None = None, key: str = UNREACHABLE) -> list[Obj]:
 
 
 def test_a_node_that_falls_silent_is_lost_after_its_grace_and_its_pods_stop_counting() -> None:
-    """I8: what is not heard of is Unknown."""
+    """The state of a silent node is Unknown (I8)."""
     site = Site()
     site.place("a", nodeSelector={ZONE: "z1"}, tolerations=stays())
     lose(site)
@@ -79,7 +79,7 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
     assert site.pod("a")["status"]["containerStatuses"][0]["restartCount"] == 0
 
 
-def test_what_was_deleted_on_a_lost_node_goes_when_the_node_is_back() -> None:
+def test_pods_deleted_on_a_lost_node_are_removed_when_the_node_recovers() -> None:
     site = Site()
     site.place("a", nodeSelector={ZONE: "z1"})
     lose(site)
@@ -143,7 +143,7 @@ def test_pods_of_a_node_that_is_gone_are_removed() -> None:
 
 
 def test_the_rest_of_the_cluster_does_not_suffer_from_a_lost_node() -> None:
-    """I10, within one cluster: a workload gets its pods elsewhere, and no ready one is touched."""
+    """A workload gets its pods on other nodes, and no ready pod is disturbed (I10, within one cluster)."""
     site = Site()
     template = {
         "metadata": {"labels": {"app": "w"}},

@@ -1,4 +1,4 @@
-"""A billion replicas: controllers allocate by what exists, and create what nodes have room for and a bit more."""
+"""A billion replicas: memory depends on existing pods only, and creation on the room on nodes."""
 
 import resource
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from uniteddeployment.embedded.openkruise import kruise_controllers
 
 BILLION = 10**9
 WAITING = 40
-"""Pods beyond the room on nodes, in these tests: the true number takes seconds and shows nothing else."""
+"""Pods beyond the room on nodes in these tests: the real number takes seconds and tests nothing more."""
 
 ROOM = 20
 SETS = "/apis/apps/v1/namespaces/default/statefulsets"
@@ -33,7 +33,7 @@ ADVANCED = PATHS["advancedStatefulSetTemplate"]
 
 @pytest.fixture(autouse=True)
 def _little_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A list of a billion is an error at once, and not after the machine has begun to swap."""
+    """Make a list with a billion items an error at once, instead of letting the machine swap."""
     monkeypatch.setattr(pod_room, "WAITING", WAITING)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -43,7 +43,7 @@ def _little_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class Site(Api):
-    """A whole cluster with one small node and OpenKruise."""
+    """A cluster with one small node and OpenKruise."""
 
     def __init__(self) -> None:
         self.clock = HandClock()
@@ -119,7 +119,7 @@ def test_a_billion_replicas_are_as_many_pods_as_fit_and_some_that_wait(kind: str
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "parallel StatefulSet", "CloneSet", "Advanced StatefulSet"])
-def test_what_was_scaled_up_by_mistake_can_be_scaled_down_and_changed(kind: str) -> None:
+def test_a_workload_scaled_up_by_mistake_can_be_scaled_down_and_changed(kind: str) -> None:
     url, made, _ = KINDS[kind]
     site = Site()
     site.create(url, made | {"spec": made["spec"] | {"replicas": 3}})
@@ -147,8 +147,8 @@ def test_a_new_node_makes_room() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_got_nothing_gets_its_pods_when_others_are_gone(kind: str) -> None:
-    """One application's mistake ends with it; nobody has to touch the others."""
+def test_an_owner_without_room_gets_its_pods_when_others_are_deleted(kind: str) -> None:
+    """The effect of one application's mistake ends with it, without a change of others."""
     url, made, _ = KINDS[kind]
     site = Site()
     site.create(REPLICA_SETS, workload("ReplicaSet", name="greedy"))
@@ -163,7 +163,7 @@ def test_who_got_nothing_gets_its_pods_when_others_are_gone(kind: str) -> None:
 
 
 def test_pods_that_name_their_node_are_bounded_too() -> None:
-    """Nobody asks whether such a pod fits, so that the scheduler stops none of them."""
+    """The scheduler does not limit such pods."""
     site = Site()
     made = workload("ReplicaSet")
     made["spec"]["template"]["spec"]["nodeName"] = "n1"
@@ -173,7 +173,7 @@ def test_pods_that_name_their_node_are_bounded_too() -> None:
 
 
 def test_pods_are_created_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sync is one turn of the loop: it must not keep everybody else waiting."""
+    """One sync is one turn of the event loop and must be short."""
     monkeypatch.setattr(pod_room, "WAITING", BILLION)
     room = pod_room.PodRoom(Site().cluster.access, lambda _: None)
     room.follow()

@@ -1,4 +1,4 @@
-"""The status of a ResourceQuota says what is used, as things come and go."""
+"""The status of a ResourceQuota follows usage."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def test_a_quota_follows_what_it_counts_and_nothing_else() -> None:
 
 
 def test_a_settled_quota_is_not_written_again() -> None:
-    """I3: nothing changed, nothing written."""
+    """Without a change there is no write (I3)."""
     site = Site(nodes=1)
     site.create("resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "3"}}})
     site.run()

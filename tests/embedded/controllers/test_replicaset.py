@@ -1,4 +1,4 @@
-"""ReplicaSets as the controller runs them: adoption, release, order of deletion, counts."""
+"""The ReplicaSet controller: adoption, release, order of deletion, counts."""
 
 from datetime import timedelta
 
@@ -79,7 +79,7 @@ def test_the_cheapest_pod_goes_first() -> None:
 
 
 def pod(name: str, *, node: str = "n", phase: str = "Running", ready: int | None = 0, **metadata: object) -> Obj:
-    """A pod that has been ready for ``ready`` seconds, or not at all."""
+    """A pod that has been ready for ``ready`` seconds, or is not ready."""
     conditions = []
     if ready is not None:
         since = timestamp(EPOCH - timedelta(seconds=ready))
@@ -91,7 +91,7 @@ def pod(name: str, *, node: str = "n", phase: str = "Running", ready: int | None
     }
 
 
-def test_pods_that_are_missed_least_go_first() -> None:
+def test_pods_are_deleted_in_the_order_of_the_real_controller() -> None:
     pods = [
         pod("old", node="a", ready=1000),
         pod("young", node="a", ready=10),

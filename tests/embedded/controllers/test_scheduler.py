@@ -1,4 +1,4 @@
-"""The scheduler: where pods go, in which words it says why not, and that it writes nothing twice."""
+"""The scheduler: placement, messages, and no redundant writes."""
 
 import pytest
 
@@ -47,12 +47,12 @@ def test_pods_of_one_controller_spread_over_zones() -> None:
 
 
 def important(site: Site, **values: int) -> None:
-    """Make priority classes."""
+    """Create priority classes."""
     for name, value in values.items():
         site.create(CLASSES, {"metadata": {"name": name}, "value": value}, namespaced=False)
 
 
-def test_without_nodes_there_is_nothing_to_say_about_nodes() -> None:
+def test_the_message_without_nodes_mentions_no_node() -> None:
     site = Site(nodes=0)
     assert site.place("a") == ""
     assert site.refusal("a") == "no nodes available to schedule pods"
@@ -167,8 +167,8 @@ def test_a_pod_that_did_not_fit_is_placed_when_room_is_made() -> None:
     assert site.node_of("c") == "n2"
 
 
-def test_a_pod_that_does_not_fit_is_told_once() -> None:
-    """I3: a settled cluster writes nothing."""
+def test_an_unschedulable_pod_is_reported_once() -> None:
+    """A settled cluster writes nothing (I3)."""
     site = Site()
     site.place("a", cpu="9")
     site.place("b", cpu="9")
@@ -229,7 +229,7 @@ def test_a_more_important_pod_makes_the_least_important_ones_leave() -> None:
     assert preempted == [f"Preempted by pod {site.pod('high')['metadata']['uid']} on node n1"]
 
 
-def test_while_others_leave_their_room_is_kept_for_the_pod_they_leave_for() -> None:
+def test_the_room_of_preempted_pods_is_reserved() -> None:
     site = Site(nodes=1, cpu="2")
     site.patch(
         "nodes", "n1", namespace="", metadata={"annotations": {"embedded/agent": "running", "embedded/stop-after": "9"}}

@@ -1,4 +1,4 @@
-"""The pure parts of scheduling: amounts, selectors, tolerations, and the picture of the cluster."""
+"""The pure functions of the scheduler: amounts, selectors, tolerations, cluster state."""
 
 from typing import Any
 
@@ -114,8 +114,8 @@ def test_pods_that_differ_only_in_name_have_one_signature() -> None:
         max_size=30,
     )
 )
-def test_the_picture_of_the_cluster_is_the_same_however_it_came_about(changes: list[tuple[str, str, str]]) -> None:
-    """I9: usage kept change by change is the usage counted afresh."""
+def test_the_cluster_state_does_not_depend_on_the_order_of_changes(changes: list[tuple[str, str, str]]) -> None:
+    """Usage that follows changes equals usage that is recomputed (I9)."""
     state, last = ClusterState(), {}
     for node in ("n1", "n2"):
         state.set_node({"metadata": {"name": node}})

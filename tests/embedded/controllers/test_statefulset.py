@@ -1,4 +1,4 @@
-"""StatefulSets as the controller runs them: order, partitions, revisions, claims."""
+"""The StatefulSet controller: order, partitions, revisions, claims."""
 
 import pytest
 
@@ -125,7 +125,7 @@ def test_a_failing_update_stops_an_ordered_set_until_the_broken_pod_is_deleted()
     assert counts(world.get(SETS, "web"), "currentReplicas", "updatedReplicas", "readyReplicas") == [3, 3, 3]
 
 
-def test_a_parallel_set_recovers_by_itself_when_a_bad_template_is_put_back() -> None:
+def test_a_parallel_set_recovers_by_itself_when_a_bad_template_is_reverted() -> None:
     world = started(podManagementPolicy="Parallel")
     world.set(SETS, "web", IMAGE, "fail:2")
     world.run()
@@ -146,8 +146,8 @@ def test_three_versions_stand_side_by_side_in_mid_rollout() -> None:
 
 
 @pytest.mark.parametrize(("partition", "updated"), [(2, {4, 5, 6, 7, 2, 3}), (6, {2, 3, 6, 7})])
-def test_pods_born_in_mid_rollout_follow_the_partition(partition: int, updated: set[int]) -> None:
-    """A set of 4 with 2 updated is scaled to 8: what is above the partition is born at the newest revision."""
+def test_pods_created_during_a_rollout_follow_the_partition(partition: int, updated: set[int]) -> None:
+    """A set of 4 with 2 updated pods is scaled to 8: pods above the partition are created at the update revision."""
     world = started(replicas=4, updateStrategy=rolling(2))
     world.set(SETS, "web", IMAGE, "app:2")
     world.run()

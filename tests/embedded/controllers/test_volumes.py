@@ -1,4 +1,4 @@
-"""Volumes: which claim gets which, the zone that a claim is pinned to, and what protects both."""
+"""Volumes: binding, the zone of a claim, protection."""
 
 from typing import Any
 
@@ -117,8 +117,8 @@ def test_a_class_that_does_not_wait_makes_the_volume_at_once() -> None:
     assert site.node(site.node_of("a"))["metadata"]["labels"][ZONE] == made["metadata"]["labels"][ZONE]
 
 
-def test_a_provisioner_that_nobody_plays_is_waited_for() -> None:
-    """I3: and said once."""
+def test_a_claim_waits_for_an_external_provisioner() -> None:
+    """The reason is reported once (I3)."""
     site = Site()
     storage_class(site, waits=False, provisioner="example.com/none")
     claim(site, "data")
@@ -144,7 +144,7 @@ def test_volumes_are_released_or_deleted_with_their_claims() -> None:
 
 
 def test_a_claim_that_a_pod_uses_and_a_volume_that_a_claim_uses_stay_until_then() -> None:
-    """I7."""
+    """Volumes and claims in use are not deleted (I7)."""
     site = Site()
     volume(site, "v")
     claim(site, "data")

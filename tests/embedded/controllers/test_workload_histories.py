@@ -1,4 +1,4 @@
-"""Whatever users do to workloads, and whenever, they come to rest as their spec says."""
+"""After any sequence of user actions, workloads reach the state in their spec."""
 
 from random import Random
 
@@ -18,13 +18,13 @@ def delete_a_pod(world: World, chance: Random) -> None:
 
 
 def some_time(world: World, chance: Random) -> None:
-    """Nothing, a moment, or long enough for everything to settle."""
+    """No time, a moment, or long enough for everything to settle."""
     world.run(chance.choice([0.0, 0.0, 0.05, 0.3, 1.0, 60.0]))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_stateful_set_comes_to_rest(seed: int) -> None:
-    """Every ordinal has its pod, and every pod from the partition up is of the newest revision."""
+    """Every ordinal has its pod, and every pod from the partition up has the update revision."""
     chance = Random(seed)
     world = World(seed=seed)
     policy = chance.choice(["Parallel", "OrderedReady"])
@@ -59,7 +59,7 @@ def test_a_stateful_set_comes_to_rest(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_deployment_comes_to_rest(seed: int) -> None:
-    """All pods are of the newest template, there are as many as asked for, and only that ReplicaSet has any."""
+    """All pods have the newest template, their number is the requested one, and only one ReplicaSet has pods."""
     chance = Random(seed)
     world = World(seed=seed)
     rolling = {"maxSurge": chance.choice([0, 1, "50%"]), "maxUnavailable": chance.choice([1, 2, "25%"])}
@@ -88,8 +88,8 @@ def test_a_deployment_comes_to_rest(seed: int) -> None:
     assert {image: size for image, size in sizes.items() if size} == ({"app:9": wanted} if wanted else {})
 
 
-def test_controllers_that_were_away_find_what_changed_meanwhile() -> None:
-    """Stopped and started again, they act on the state: what they missed is found by looking (I9)."""
+def test_restarted_controllers_find_missed_changes() -> None:
+    """Restarted controllers act on the present state and need no missed events (I9)."""
     world = World()
     world.create(SETS, stateful_set())
     world.create("services", {"metadata": {"name": "s"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}})

@@ -1,4 +1,4 @@
-"""The expression language: values, errors and types, compared with another implementation where it can be."""
+"""CEL: values, errors and types, compared with another implementation where possible."""
 
 from typing import Any
 
@@ -120,7 +120,7 @@ def test_integer_division_rounds_to_zero_as_elsewhere(a: int, b: int) -> None:
         ("size('äb')", 2),
     ],
 )
-def test_what_kubernetes_adds(source: str, expected: Any) -> None:
+def test_the_extensions_of_kubernetes(source: str, expected: Any) -> None:
     assert value(source, {"n": 5}, OBJECT) == expected
 
 
@@ -179,7 +179,7 @@ def test_errors_of_evaluation(source: str, self: Any, error: str) -> None:
     ],
 )
 def test_errors_of_compilation_say_where(source: str, error: str) -> None:
-    """I11: bad input is refused with the path of the field."""
+    """Errors have the path of the field (I11)."""
     with pytest.raises(RuleError) as found:
         value(source, {}, OBJECT)
     assert str(found.value).startswith(f"compilation failed: ERROR: <input>:{error}")

@@ -1,4 +1,4 @@
-"""Validation rules on objects: where they run, what they say, and which old values they see."""
+"""Validation rules on objects: where they apply, their messages, and the old values they see."""
 
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ def test_a_message_expression_is_used_unless_it_says_nothing() -> None:
 
 
 def test_a_rule_that_cannot_be_evaluated_is_a_failure() -> None:
-    """I11: bad input is refused, also where nobody thought of it."""
+    """Invalid input is refused even if a rule fails on it (I11)."""
     made = strategy(
         ruled(
             fields(a=TEXT, n={"x-kubernetes-int-or-string": True}),
@@ -139,7 +139,7 @@ def test_rules_at_the_root_see_the_name() -> None:
 
 @pytest.fixture(scope="module")
 def own() -> dict[str, CustomStrategy]:
-    """The strategies of this project's own kinds."""
+    """The strategies of this project's kinds."""
     made: dict[str, CustomStrategy] = {}
     for crd in yaml.safe_load_all((ROOT / "config" / "crd" / "crds.yaml").read_text()):
         assert refusals(crd) == []
@@ -162,14 +162,14 @@ def own_problems(made: CustomStrategy, obj: dict[str, Any], old: dict[str, Any] 
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
-def test_our_sample_is_accepted_as_it_is(own: dict[str, CustomStrategy]) -> None:
+def test_the_sample_of_this_project_is_valid(own: dict[str, CustomStrategy]) -> None:
     obj = sample("web.yaml")
     assert decoded(own["UnitedDeployment"], obj)[0] == []
     assert own_problems(own["UnitedDeployment"], obj) == []
 
 
-def test_our_rules_refuse_what_makes_no_sense(own: dict[str, CustomStrategy]) -> None:
-    """I11: bad input is refused with the path of the field."""
+def test_the_rules_of_this_project_refuse_invalid_objects(own: dict[str, CustomStrategy]) -> None:
+    """Errors have the path of the field (I11)."""
     made = own["UnitedDeployment"]
     two = sample("web.yaml")
     two["spec"]["template"]["deploymentTemplate"] = two["spec"]["template"]["statefulSetTemplate"]

@@ -1,4 +1,4 @@
-"""Printer columns and the JSONPath that they are written in; selectable fields."""
+"""Printer columns with their JSONPath, and selectable fields."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -54,7 +54,7 @@ def test_a_path_that_cannot_be_read_is_an_error_and_an_empty_cell() -> None:
     assert cell(".spec[", "string") is None
 
 
-def test_without_columns_of_its_own_a_kind_shows_name_and_age() -> None:
+def test_a_kind_without_columns_shows_name_and_age() -> None:
     name, age = resource().columns
     obj = thing({})
     obj["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"

@@ -1,4 +1,4 @@
-"""Definitions that are refused, with the path and the sentence of the real server, and what is filled in."""
+"""Validation of definitions with the real server's paths and messages, and their defaults."""
 
 from copy import deepcopy
 from typing import Any
@@ -88,7 +88,7 @@ def test_a_new_definition_has_accepted_nothing_and_stores_in_its_storage_version
         ),
     ],
 )
-def test_what_is_wrong_around_the_schema(dotted: str, value: Any, said: str) -> None:
+def test_errors_of_a_definition_outside_of_its_schema(dotted: str, value: Any, said: str) -> None:
     found = refusals(changed(definition(), dotted, value))
     assert any(text.startswith(said) for text in found), found
 
@@ -151,7 +151,7 @@ def test_groups_of_kubernetes_need_an_approval() -> None:
         ),
     ],
 )
-def test_schemas_that_are_not_structural_or_make_no_sense(schema: dict[str, Any], said: str) -> None:
+def test_schemas_that_are_not_structural_or_inconsistent(schema: dict[str, Any], said: str) -> None:
     found = refusals(definition(schema or {"description": "of no type"}))
     assert any(text.startswith(said) for text in found), found
 
@@ -209,21 +209,21 @@ def test_rules_are_compiled_when_the_definition_is_written(rule: dict[str, Any],
         ({"rule": "true", "optionalOldSelf": True}, "may not be set if oldSelf is not used in rule"),
     ],
 )
-def test_what_does_not_compile_is_explained(rule: dict[str, Any], said: str) -> None:
+def test_compile_errors_are_explained(rule: dict[str, Any], said: str) -> None:
     (found,) = refusals(definition({**fields(a=TEXT), "x-kubernetes-validations": [rule]}))
     assert found.endswith(said)
 
 
-def test_old_values_of_entries_without_keys_cannot_be_spoken_of() -> None:
+def test_rules_cannot_use_old_values_of_items_without_keys() -> None:
     item = {**TEXT, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
     (found,) = refusals(definition(fields(list={"type": "array", "items": item})))
     assert "oldSelf cannot be used on the uncorrelatable portion of the schema within " in found
 
 
-# Changes
+# Updates
 
 
-def test_what_may_not_change() -> None:
+def test_immutable_fields_of_a_definition() -> None:
     old = established(definition())
     new = deepcopy(old)
     new["spec"].update(group="other.com", scope="Cluster")
@@ -244,7 +244,7 @@ def test_a_version_that_objects_are_stored_in_stays() -> None:
     )
 
 
-def test_a_new_storage_version_is_remembered_and_the_generation_counts_the_spec() -> None:
+def test_a_new_storage_version_is_recorded_and_the_generation_counts_the_spec() -> None:
     old = established(definition())
     old["metadata"]["generation"] = 1
     new = deepcopy(old)

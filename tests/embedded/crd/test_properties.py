@@ -1,4 +1,4 @@
-"""Custom resources under arbitrary input: nothing breaks, and what is done once need not be done again."""
+"""Custom resources under arbitrary input: no failures, and idempotent operations."""
 
 from copy import deepcopy
 from typing import Any
@@ -62,8 +62,8 @@ def test_pruning_and_defaulting_twice_changes_nothing(spec: Any) -> None:
 
 
 @given(JSON, JSON)
-def test_whatever_comes_is_judged_and_nothing_is_changed_by_judging(spec: Any, old: Any) -> None:
-    """I11: bad input is refused, never a failure of the cluster."""
+def test_any_input_is_validated_and_validation_changes_nothing(spec: Any, old: Any) -> None:
+    """Invalid input is refused and never a failure of the cluster (I11)."""
     new, before = thing(spec), thing(old)
     for obj in (new, before):
         SUBJECT.conform(obj)
@@ -91,8 +91,8 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS, st.sampled_from(["", "names", "versions", "conversion", "scope", "group"]))
-def test_whatever_is_called_a_definition_is_judged(junk: Any, field: str) -> None:
-    """I11: bad input is refused, never a failure of the cluster."""
+def test_any_definition_is_validated(junk: Any, field: str) -> None:
+    """Invalid input is refused and never a failure of the cluster (I11)."""
     crd = definition()
     if field:
         crd["spec"][field] = junk

@@ -1,4 +1,4 @@
-"""Custom resources by their schema: what is dropped, filled in and refused, in the words of the real server."""
+"""Custom resources by their schema: pruning, defaults and validation with the real server's messages."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def test_unknown_fields_are_dropped_and_named_with_their_paths() -> None:
     ],
 )
 def test_metadata_that_cannot_be_decoded_is_a_bad_request(metadata: Any, said: str) -> None:
-    """I11: bad input is refused, never a failure of the cluster."""
+    """Invalid input is refused and never a failure of the cluster (I11)."""
     obj = {**thing({}), "metadata": metadata}
     with pytest.raises(StatusError) as found:
         strategy().conform(obj)
@@ -154,7 +154,7 @@ BOUNDS: list[tuple[dict[str, Any], Any, str]] = [
 
 @pytest.mark.parametrize(("schema", "value", "message"), BOUNDS)
 def test_each_bound_is_refused_with_its_sentence(schema: dict[str, Any], value: Any, message: str) -> None:
-    """I11: bad input is refused with the path of the field."""
+    """Errors have the path of the field (I11)."""
     assert problems(strategy(fields(f=schema)), {"f": value}) == [f"spec.f: {message}"]
 
 
@@ -205,7 +205,7 @@ def test_sets_and_lists_with_keys_hold_nothing_twice_but_may_keep_what_they_had(
     assert problems(made, {"set": ["a", "a"], "n": "2"}, old={"set": ["a", "a"], "n": "1"}) == []
 
 
-def test_what_did_not_change_is_not_complained_about() -> None:
+def test_unchanged_values_are_not_validated_again() -> None:
     entry = fields(name=TEXT, v={**TEXT, "maxLength": 1})
     keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
     made = strategy(fields(a={**TEXT, "maxLength": 1}, b=TEXT, l={"type": "array", **keyed, "items": entry}))
@@ -215,7 +215,7 @@ def test_what_did_not_change_is_not_complained_about() -> None:
     assert problems(made, {**old, "a": "also long"}, old=old) == ["spec.a: Too long: may not be more than 1 bytes"]
 
 
-# The status and the generation
+# Status and generation
 
 
 def test_the_status_subresource_changes_the_status_and_nothing_else() -> None:

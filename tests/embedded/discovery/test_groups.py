@@ -1,4 +1,4 @@
-"""Discovery: what is served, in all the forms in which clients ask for it."""
+"""Discovery documents in all forms."""
 
 import json
 
@@ -29,7 +29,7 @@ def test_resources_stand_with_their_subresources() -> None:
     assert lines["deployments/status"]["verbs"] == ["get", "patch", "update"]
 
 
-def test_aggregated_discovery_tells_everything_at_once() -> None:
+def test_aggregated_discovery_has_all_groups_at_once() -> None:
     api = Api()
     response = api.ask("GET", "/apis", accept=AGGREGATED)
     assert response.headers["content-type"].endswith("as=APIGroupDiscoveryList")
@@ -54,7 +54,7 @@ def test_a_definition_comes_into_discovery_and_leaves_it() -> None:
 
 
 def test_a_definition_that_changes_is_served_as_it_is_now() -> None:
-    """Objects that were stored before a default came to the schema have it when they are read."""
+    """Objects that were stored before a default was added to the schema have it when they are read."""
     api = Api(controllers=True)
     spec = {"type": "object", "properties": {"a": {"type": "string"}}}
     api.create(DEFINITIONS, definition({"type": "object", "properties": {"spec": spec}}))
@@ -69,7 +69,7 @@ def test_a_definition_that_changes_is_served_as_it_is_now() -> None:
 
 
 @pytest.mark.parametrize("path", ["/version", "/healthz", "/readyz", "/livez", "/readyz?verbose=true"])
-def test_who_is_not_known_may_ask_whether_the_server_is_there(path: str) -> None:
+def test_anonymous_users_may_read_health_and_version(path: str) -> None:
     assert Api().ask("GET", path, token="").status == 200
 
 

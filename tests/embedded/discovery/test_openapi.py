@@ -1,4 +1,4 @@
-"""OpenAPI documents: what kubectl reads in them."""
+"""OpenAPI documents as kubectl reads them."""
 
 import json
 from typing import Any
@@ -46,7 +46,7 @@ def test_a_custom_kind_is_described_with_its_metadata() -> None:
 
 
 def test_operations_say_which_parameters_and_patches_they_take() -> None:
-    """kubectl asks for ``fieldValidation`` and for strategic merge patch before it uses them."""
+    """kubectl checks for ``fieldValidation`` and strategic merge patch before it uses them."""
     paths = document("example.com", "v1")["paths"]
     item = paths["/apis/example.com/v1/namespaces/{namespace}/things/{name}"]
     assert {"dryRun", "fieldManager", "fieldValidation"} <= {p["name"] for p in item["patch"]["parameters"]}

@@ -125,12 +125,12 @@ def test_an_apply_creates_and_owns_its_leaves() -> None:
 
 
 def test_the_same_apply_changes_nothing_and_keeps_its_time() -> None:
-    """I3: nothing changed, nothing written."""
+    """Without a change there is no write (I3)."""
     live = apply(None, A, "m1")
     assert apply(live, A, "m1", at=5) == live
 
 
-def test_what_is_no_longer_applied_is_removed() -> None:
+def test_fields_that_are_no_longer_applied_are_removed() -> None:
     live = apply(None, A, "m1")
     live = apply(live, cm({"k2": "v2b", "k3": "v3"}), "m1", at=5)
     assert live["data"] == {"k2": "v2b", "k3": "v3"}
@@ -194,14 +194,14 @@ def test_a_field_that_an_update_took_is_not_removed_by_its_former_applier() -> N
     assert apply(live, cm(), "m1") == live
 
 
-def test_what_nobody_owns_stays_while_its_container_has_an_owner() -> None:
+def test_fields_without_an_owner_stay_while_their_container_has_one() -> None:
     live = apply(None, A, "m1")
     live = {**live, "data": {**live["data"], "unowned": "x"}}
     assert apply(live, cm({"k1": "v1"}), "m1")["data"] == {"k1": "v1", "unowned": "x"}
     assert "data" not in apply(live, cm(), "m1")
 
 
-def test_what_is_removed_to_the_last_part_goes_itself() -> None:
+def test_a_container_whose_parts_are_all_removed_is_removed() -> None:
     live = apply_thing(None, thing({"amap": {"k": "v"}, "text": "x"}), "m")
     assert apply_thing(live, thing({"amap": {}, "text": "x"}), "m")["spec"] == {"text": "x"}
 
@@ -492,7 +492,7 @@ def test_applying_twice_is_applying_once(writes: list[tuple[str, Obj]]) -> None:
 
 
 @given(applies)
-def test_what_was_applied_is_there_and_owned(writes: list[tuple[str, Obj]]) -> None:
+def test_applied_fields_are_set_and_owned(writes: list[tuple[str, Obj]]) -> None:
     live = history(writes)
     manager, spec = writes[-1]
     mine = owners(live).get(manager, {})
@@ -508,7 +508,7 @@ def test_what_was_applied_is_there_and_owned(writes: list[tuple[str, Obj]]) -> N
 
 
 @given(applies)
-def test_when_all_let_go_nothing_is_left(writes: list[tuple[str, Obj]]) -> None:
+def test_a_field_without_any_owner_left_is_removed(writes: list[tuple[str, Obj]]) -> None:
     live = history(writes)
     for manager in ("m", "n"):
         live = apply_thing(live, thing(), manager, force=True)

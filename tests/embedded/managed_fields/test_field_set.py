@@ -1,4 +1,4 @@
-"""Sets of field paths: their text, their algebra, how messages show them."""
+"""Sets of field paths: text form, set operations, messages."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ def test_foreign_keys_are_put_into_canonical_form() -> None:
 
 @pytest.mark.parametrize("raw", [None, [], {"x:a": {}}, {"a": {}}, {"f:a": 1}, {"k:{}": {}}, {"k:[1]": {}}, {"v:{": {}},
                                  {"i:x": {}}, {"i:true": {}}])  # fmt: skip
-def test_what_is_no_set_of_fields_is_refused(raw: Any) -> None:
+def test_invalid_field_sets_are_refused(raw: Any) -> None:
     with pytest.raises(FieldsError):
         fieldset.parse(raw)
 

@@ -1,4 +1,4 @@
-"""Who owns replicas when they are written through the scale subresource."""
+"""Ownership of replicas that are written through the scale subresource."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_an_apply_of_a_scale_meets_the_owner_of_its_replicas() -> None:
     ] == [("other", "Apply")]
 
 
-def test_nobody_owns_a_scale_of_zero() -> None:
+def test_zero_replicas_of_a_scale_have_no_owner() -> None:
     api = Api()
     url = _deployment_owned_by_hpa(api)
     assert api.patch(url, {"spec": {"replicas": 0}})["spec"] == {}

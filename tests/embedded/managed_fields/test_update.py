@@ -1,4 +1,4 @@
-"""managedFields of creates, updates and patches: who owns what after each write."""
+"""managedFields after creates, updates and patches."""
 
 import copy
 from datetime import UTC, datetime, timedelta
@@ -116,7 +116,7 @@ def test_removing_gives_no_ownership_and_no_new_time() -> None:
 
 
 def test_a_write_that_changes_nothing_keeps_entries_and_times() -> None:
-    """I3: nothing changed, nothing written."""
+    """Without a change there is no write (I3)."""
     live = write(None, config_map({"k": "v"}), "a")
     assert write(live, live, "b", at=5) == live
     forgetful = changed(live)
@@ -221,7 +221,7 @@ def test_items_that_cannot_be_told_apart_are_owned_together() -> None:
     assert found["f:spec"]["f:template"]["f:spec"]["f:containers"] == {'k:{"name":"c"}': {}}
 
 
-def test_an_item_that_gets_a_twin_and_loses_it_again_changes_hands() -> None:
+def test_ownership_of_an_item_that_gets_and_loses_a_duplicate_changes() -> None:
     def deployment(*images: str) -> Obj:
         containers = [{"name": "c", "image": image} for image in images]
         return {"metadata": {"name": "d"}, "spec": {"template": {"spec": {"containers": containers}}}}
@@ -252,7 +252,7 @@ def test_a_list_that_became_atomic_is_owned_as_one() -> None:
     assert owners(again)["m"]["f:spec"]["f:s"] == {}
 
 
-def test_a_free_form_value_that_changes_its_shape_changes_hands() -> None:
+def test_ownership_of_a_free_form_value_that_changes_its_type_changes() -> None:
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     node = node_of({"type": "object", "properties": {"spec": free}}, resolve)
     live = write(None, {"metadata": {"name": "t"}, "spec": {"a": {"b": 1}, "c": 2}}, "m", node=node)

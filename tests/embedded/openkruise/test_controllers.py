@@ -1,4 +1,4 @@
-"""The simulated controllers of OpenKruise: partitions, pace, scaling, and what they remember."""
+"""The simulated OpenKruise controllers: partitions, update strategies, scaling, revisions."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ SETS = "statefulsets.apps.kruise.io"
 
 
 class KruiseWorld(World):
-    """A bare cluster with the definitions and the controllers of OpenKruise; the definitions come last."""
+    """A cluster with OpenKruise's controllers and definitions; the definitions are created last."""
 
     def __init__(self) -> None:
         super().__init__(LifecycleController, *kruise_controllers())
@@ -32,7 +32,7 @@ class KruiseWorld(World):
         return self
 
     def tally(self) -> dict[str, int]:
-        """Image -> pods that are not on their way out."""
+        """Image -> number of pods that are not terminating."""
         found: dict[str, int] = {}
         for pod in self.all("pods"):
             if "deletionTimestamp" not in pod["metadata"]:
@@ -124,7 +124,7 @@ def test_a_cloneset_leaves_no_more_pods_unavailable_than_it_may() -> None:
     assert world.tally() == {"app:1": 3, "fail:2": 2}
 
 
-def test_what_weighs_most_is_updated_first() -> None:
+def test_pods_with_the_highest_weight_are_updated_first() -> None:
     world = canary()
     given_up = [{"key": "version", "operator": "In", "values": ["2"]}]
     priority = {"weightPriority": [{"weight": 10, "matchSelector": {"matchExpressions": given_up}}]}

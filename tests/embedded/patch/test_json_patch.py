@@ -1,4 +1,4 @@
-"""JSON patch as the real server applies it."""
+"""JSON patch with the real server's results."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_testing_for_null_finds_what_is_missing() -> None:
         {"path": "/data/x"},
     ],
 )
-def test_what_cannot_be_done_is_422_without_details(operation: dict[str, Any]) -> None:
+def test_operations_that_fail_are_422_without_details(operation: dict[str, Any]) -> None:
     error = refused([operation])
     assert (error.code, error.reason) == (422, "Invalid")
     assert error.message == "the server rejected our request due to an error in our request"
@@ -107,6 +107,6 @@ values = st.recursive(st.none() | st.booleans() | st.integers(0, 3) | st.text("a
 
 
 @given(st.dictionaries(st.sampled_from(["x", "y"]), values), values)
-def test_what_was_added_tests_equal(doc: dict[str, Any], value: Any) -> None:
+def test_an_added_value_tests_equal(doc: dict[str, Any], value: Any) -> None:
     operations = [{"op": "add", "path": "/x", "value": value}, {"op": "test", "path": "/x", "value": value}]
     assert json_patch.apply(doc, operations) == {**doc, "x": value}

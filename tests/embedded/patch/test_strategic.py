@@ -1,4 +1,4 @@
-"""Strategic merge patch as the real server applies it."""
+"""Strategic merge patch with the real server's results."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bodies of writes: what strict decoding complains about and in which order, YAML, and mistakes of syntax."""
+"""Bodies of writes: errors of strict decoding and their order, YAML, and syntax errors."""
 
 from typing import Any
 
@@ -232,7 +232,7 @@ def test_a_null_body_is_an_object_without_anything() -> None:
     )
 
 
-# Objects of another kind or version than the path
+# Objects of a kind or version other than that of the path
 
 
 @pytest.mark.parametrize(("path", "body"), [("v1", "v2"), ("v2", "v1")])

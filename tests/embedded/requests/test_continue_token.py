@@ -1,4 +1,4 @@
-"""Continue tokens of lists: what a real server takes, and what it says of those that it does not."""
+"""Continue tokens of lists: valid ones, and the errors of invalid ones."""
 
 import base64
 import json
@@ -40,7 +40,7 @@ def token(start: str, version: int = -1) -> str:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_a_token_that_is_none_is_refused_with_the_reason(given: str, said: str, method: str) -> None:
+def test_a_malformed_token_is_refused_with_the_reason(given: str, said: str, method: str) -> None:
     refused = Api().json(method, f"{CONFIGMAPS}?continue={given}", status=400)
     assert refused["message"] == f"invalid continue token: continue key is not valid: {said}"
     assert refused["reason"] == "BadRequest"

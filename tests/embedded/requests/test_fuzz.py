@@ -1,4 +1,4 @@
-"""Whatever a client sends, the cluster answers: it never raises, and it never answers with a server's mistake."""
+"""The cluster answers any request without raising and without a server error."""
 
 import json
 

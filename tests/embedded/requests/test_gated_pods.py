@@ -1,4 +1,4 @@
-"""Pods that wait behind scheduling gates."""
+"""Pods with scheduling gates."""
 
 from typing import Any
 

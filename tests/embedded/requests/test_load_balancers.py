@@ -1,4 +1,4 @@
-"""The addresses of load balancers in the status of Services and Ingresses."""
+"""Load balancer addresses in the status of Services and Ingresses."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_an_address_has_the_mode_vip_unless_it_has_another(api: Api) -> None:
         ),
     ],
 )
-def test_what_an_address_may_not_be(api: Api, point: Obj, said: str) -> None:
+def test_invalid_addresses_are_refused(api: Api, point: Obj, said: str) -> None:
     refused = api.json("PATCH", f"{SERVICES}/s/status", points(point), content=MERGE, status=422)
     assert refused["message"] == f'Service "s" is invalid: status.loadBalancer.ingress[0].{said}'
 

@@ -1,4 +1,4 @@
-"""What controllers in the same process get: the rules of the API without its encoding."""
+"""The access of controllers in the same process."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_writes_go_through_defaults_and_checks() -> None:
 
 
 def test_an_update_based_on_an_old_version_is_a_conflict_and_an_empty_one_no_write() -> None:
-    """I3: nothing changed, nothing written."""
+    """Without a change there is no write (I3)."""
     api = Api()
     access = api.cluster.access
     first = access.create("configmaps", configmap("a", namespace="default"), manager="m")
@@ -44,7 +44,7 @@ def test_an_update_based_on_an_old_version_is_a_conflict_and_an_empty_one_no_wri
     assert refused.value.reason == "Conflict"
 
 
-def test_what_is_handed_in_stays_the_callers() -> None:
+def test_arguments_are_not_changed() -> None:
     access = Api().cluster.access
     mine = configmap("a", {"k": "v"}, namespace="default")
     access.create("configmaps", mine, manager="m")
@@ -78,7 +78,7 @@ def test_owned_objects_are_found_by_the_uid_of_their_owner() -> None:
     assert list(access.owned("pods", "kube-system", uid)) == []
 
 
-def test_who_subscribes_to_everything_also_hears_of_what_comes_later() -> None:
+def test_a_subscription_to_all_resources_includes_later_ones() -> None:
     api = Api(controllers=True)
     heard: list[Change] = []
     stop = api.cluster.access.subscribe("*", heard.append)
@@ -105,7 +105,7 @@ def test_a_change_shows_both_states() -> None:
     assert (heard[1].old["data"], heard[1].obj["data"], heard[2].obj["data"]) == ({"k": "1"}, {"k": "2"}, {"k": "2"})
 
 
-def test_nobody_comes_to_own_what_a_binding_sets() -> None:
+def test_fields_set_by_a_binding_have_no_owner() -> None:
     access = Api().cluster.access
     created = access.create("pods", {**pod("p"), "metadata": {"name": "p", "namespace": "default"}}, manager="m")
     bound = clone(created)

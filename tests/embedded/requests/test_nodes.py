@@ -1,4 +1,4 @@
-"""Nodes that a client creates: nothing is scheduled on them before they are ready."""
+"""Nodes that a client creates: no pod is scheduled there before they are ready."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Subresources of pods that are a part of their spec: ephemeral containers, and the resources of containers."""
+"""Subresources of pods that are part of their spec: ephemeral containers, and resources of containers."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ def test_an_apply_without_an_ephemeral_container_that_it_applied_before_is_refus
         ),
     ],
 )
-def test_what_an_ephemeral_container_may_not_be(container: Obj, said: str) -> None:
+def test_invalid_ephemeral_containers_are_refused(container: Obj, said: str) -> None:
     api = Api()
     api.create(PODS, pod("web"))
     refused = api.json("PATCH", EPHEMERAL, debugger(**{"name": "debug", **container}), content=STRATEGIC, status=422)
@@ -161,7 +161,7 @@ def test_a_resize_changes_the_resources_of_containers_and_nothing_else() -> None
         ([{"name": "c", "image": "a"}], "Pod QOS Class may not change as a result of resizing"),
     ],
 )
-def test_what_a_resize_may_not_do(containers: list[Obj], said: str) -> None:
+def test_invalid_resizes_are_refused(containers: list[Obj], said: str) -> None:
     api = Api()
     api.create(PODS, sized(requests={"cpu": "100m"}))
     refused = api.json("PATCH", RESIZE, {"spec": {"containers": containers}}, content=MERGE, status=422)

@@ -1,4 +1,4 @@
-"""Protobuf bodies, as kubectl sends them for kinds that it has types for."""
+"""Protobuf bodies, as kubectl sends them for built-in kinds."""
 
 import pytest
 
@@ -79,7 +79,7 @@ def test_inline_parts_stand_where_json_has_them() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{}", protobuf.MAGIC + b"\xff", envelope("v1", "Nothing", b""), envelope("v1", "Pod", b"\x0a\x7f")]
 )
-def test_what_is_no_message_is_refused(body: bytes) -> None:
+def test_bytes_that_are_not_protobuf_are_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         protobuf.decode(body)
     assert Api().ask("POST", "/api/v1/namespaces/default/pods", body, content=MEDIA).status == 400

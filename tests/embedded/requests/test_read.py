@@ -1,4 +1,4 @@
-"""Getting and listing: selectors, pages, versions, forms."""
+"""Get and list: selectors, pages, versions, forms."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ NEW_EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 
 def filled(*labels: dict[str, str], history: HistoryLimits | None = None) -> Api:
-    """A cluster with configmaps a, b, c... that have these labels."""
+    """A cluster with ConfigMaps a, b, c... that have these labels."""
     api = Api(history=history)
     for name, own in zip("abcdefgh", labels, strict=False):
         api.configmap(name, labels=own)
@@ -149,7 +149,7 @@ def test_options_that_contradict_each_other_are_refused(query: str) -> None:
 
 
 def test_metadata_is_checked_with_the_path_of_the_field() -> None:
-    """I11: bad input is refused with the path of the field."""
+    """Errors have the path of the field (I11)."""
     api = Api()
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p"}
     for metadata, field in (

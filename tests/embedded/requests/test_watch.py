@@ -1,4 +1,4 @@
-"""Watches: what they see, when they begin, how they end."""
+"""Watches: their events, their start and their end."""
 
 import asyncio
 from typing import Any
@@ -73,8 +73,8 @@ def test_a_watch_hears_of_its_namespace_only() -> None:
     assert events.seen() == []
 
 
-def test_what_changes_nothing_makes_no_event() -> None:
-    """I3: nothing changed, nothing written."""
+def test_a_write_without_a_change_makes_no_event() -> None:
+    """Without a change there is no event (I3)."""
     api = Api()
     created = api.configmap("a")
     events = api.watch(f"{CONFIGMAPS}?resourceVersion={version(api)}")
@@ -105,7 +105,7 @@ def test_a_watch_ends_when_its_time_is_over_with_a_last_bookmark() -> None:
     assert not api.cluster.core.watches
 
 
-def test_bookmarks_tell_a_quiet_watch_how_far_the_cluster_is() -> None:
+def test_bookmarks_give_a_quiet_watch_the_current_version() -> None:
     api = Api()
     events = api.watch(f"{CONFIGMAPS}?allowWatchBookmarks=true&resourceVersion={version(api)}")
     api.create("/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
@@ -246,8 +246,8 @@ def test_a_path_below_watch_asks_for_the_right_to_watch() -> None:
     )
 
 
-def test_the_path_of_an_object_is_read_also_when_a_watch_is_asked_for() -> None:
-    """Clients watch one object by a field selector; ``?watch=true`` on its own path means nothing."""
+def test_the_path_of_an_object_ignores_the_watch_parameter() -> None:
+    """Clients watch a single object by a field selector; ``?watch=true`` on its path has no effect."""
     api = Api()
     created = api.configmap("a")
     assert api.get(f"{CONFIGMAPS}/a?watch=true") == created

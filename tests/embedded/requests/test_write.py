@@ -1,4 +1,4 @@
-"""Creating, changing and deleting objects through the doors of the cluster."""
+"""Creating, updating and deleting objects through the API."""
 
 import json
 
@@ -92,7 +92,7 @@ def test_an_apply_that_names_a_uid_creates_nothing() -> None:
 
 
 def test_two_clusters_from_one_seed_are_alike_to_the_byte() -> None:
-    """I2: the same requests at the same times give the same answers."""
+    """Equal requests at equal times yield equal responses (I2)."""
     answers = []
     for _ in range(2):
         api = Api(seed=7)
@@ -135,7 +135,7 @@ def test_an_update_based_on_an_old_version_is_a_conflict() -> None:
 
 
 def test_an_update_that_changes_nothing_writes_nothing() -> None:
-    """I3: nothing changed, nothing written; later times in managedFields are no change."""
+    """Without a change there is no write; later times in managedFields are not a change (I3)."""
     api = Api()
     created = api.configmap("a", data={"k": "1"})
     api.clock.advance(100)
@@ -167,7 +167,7 @@ def test_dry_runs_answer_and_store_nothing() -> None:
     ("validation", "status", "warnings"), [("Strict", 400, 0), ("Warn", 201, 1), ("Ignore", 201, 0)]
 )
 def test_unknown_fields_are_refused_warned_of_or_ignored(validation: str, status: int, warnings: int) -> None:
-    """I11: bad input is refused with the path of the field, if the client asks for it."""
+    """Errors have the path of the field, if the client asks for validation (I11)."""
     api = Api()
     response = api.ask("POST", f"{CONFIGMAPS}?fieldValidation={validation}", {**configmap("a"), "spce": {}})
     assert (response.status, len(response.warnings)) == (status, warnings)
@@ -254,7 +254,7 @@ def test_a_pod_without_a_node_goes_at_once() -> None:
 
 
 @pytest.mark.parametrize(("policy", "finalizer"), [("Orphan", "orphan"), ("Foreground", "foregroundDeletion")])
-def test_propagation_leaves_a_finalizer_for_the_garbage_collector(policy: str, finalizer: str) -> None:
+def test_propagation_policies_set_finalizers_for_the_garbage_collector(policy: str, finalizer: str) -> None:
     api = Api()
     api.create(DEPLOYMENTS, deployment("web"))
     held = api.json("DELETE", f"{DEPLOYMENTS}/web", {"propagationPolicy": policy}, status=200)
@@ -360,7 +360,7 @@ def test_bodies_in_unknown_formats_are_refused() -> None:
 
 
 def test_protobuf_is_understood_where_kubectl_sends_it() -> None:
-    """kubectl create namespace, as recorded from the real program."""
+    """``kubectl create namespace``, as recorded from the program."""
     body = bytes.fromhex(
         "6b3873000a0f0a02763112094e616d657370616365121b0a130a03666f6f12001a0022002a0032003800420012001a020a001a002200"
     )

@@ -1,4 +1,4 @@
-"""What a schema says about merging and owning, for built-in kinds and custom resources alike."""
+"""Schemas for merging and field ownership, of built-in kinds and custom resources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -77,7 +77,7 @@ def test_selectors_are_atomic_and_labels_are_not() -> None:
     assert (labels.kind, labels.atomic, at(labels, "any").scalar) == (Kind.MAP, False, "string")
 
 
-def test_scalars_tell_strings_numbers_booleans_and_what_may_be_either() -> None:
+def test_scalars_are_strings_numbers_booleans_or_untyped() -> None:
     rolling = at(node_of(DEPLOYMENT, resolve), "spec", "strategy", "rollingUpdate", "maxSurge")
     assert (rolling.kind, rolling.scalar) == (Kind.SCALAR, "untyped")
     assert custom({"x-kubernetes-int-or-string": True}).scalar == "untyped"

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection, byte by byte: order, pipelining, errors, what is written."""
+"""One HTTP/1.1 connection, byte by byte: order, pipelining, errors, output."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from uniteddeployment.embedded.serving.connection import Connection, Connections
 
 
 class Wire(asyncio.Transport):
-    """A transport that keeps what is written."""
+    """A transport that records what is written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ async def test_requests_in_one_piece_are_answered_in_their_order() -> None:
     assert statuses(wire) == [200, 404, 200]
 
 
-async def test_what_comes_behind_a_watch_waits_for_its_end() -> None:
+async def test_requests_after_a_watch_wait_for_its_end() -> None:
     cluster, connection, wire = connect()
     connection.data_received(request(f"{CONFIGMAPS}?watch=true") + request("/nonsense"))
     await asyncio.sleep(0.01)
@@ -113,14 +113,14 @@ async def test_the_last_request_of_a_connection_closes_it() -> None:
     assert wire.closed
 
 
-async def test_what_is_no_http_is_refused() -> None:
+async def test_bytes_that_are_not_http_are_refused() -> None:
     _, connection, wire = connect()
     connection.data_received(b"\x16\x03\x01 hello\r\n\r\n")
     assert statuses(wire) == [400]
     assert wire.closed
 
 
-async def test_a_client_that_asks_before_it_sends_is_told_to_go_on() -> None:
+async def test_a_client_that_expects_100_continue_gets_it() -> None:
     _, connection, wire = connect()
     connection.data_received(request(CONFIGMAPS, "Expect: 100-continue", "Content-Length: 2", method="POST"))
     assert statuses(wire) == [100]

@@ -1,4 +1,4 @@
-"""HTTPS around a cluster: certificates, streams, broken connections, closing."""
+"""HTTPS: certificates, streams, broken connections, closing."""
 
 import asyncio
 import io
@@ -113,7 +113,7 @@ async def test_a_body_without_end_is_refused() -> None:
 
 
 async def test_being_cut_off_breaks_watches_and_refuses_connections_until_it_is_over() -> None:
-    """I10: what is cut off fails at once."""
+    """Requests to a cut-off cluster fail at once (I10)."""
     async with serving() as (cluster, running), client(running) as session:
         async with session.get(f"{CONFIGMAPS}?watch=true") as watch:
             cluster.faults.set(cut_off=True)
@@ -150,7 +150,7 @@ async def test_a_port_that_is_taken_is_an_error_of_the_system() -> None:
 
 
 def test_a_kubeconfig_is_for_its_owner_only(tmp_path: Path) -> None:
-    """I12: credentials are in one file that only its owner reads."""
+    """Only the owner can read the credentials (I12)."""
     file = tmp_path / "sub" / "config"
     contexts = [
         kubeconfig.Context(name, f"https://127.0.0.1:{port}", b"ca", TOKEN) for name, port in (("a", 1), ("b", 2))

@@ -1,7 +1,7 @@
-"""A story over three clusters in virtual time: start, canary, rollout, a lost node, and everything deleted.
+"""A scenario on three clusters in virtual time: start, canary, rollout, a lost node, deletion of everything.
 
-Run as a program it prints what the story cost and the digest of everything that was written, so that a test can compare
-processes: ``python -m tests.embedded.simulation.story SEED``.
+As a program it prints statistics and the digest of all writes, so that a test can compare processes: ``python -m
+tests.embedded.simulation.story SEED``.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass(slots=True)
 class Told:
-    """What a story leaves behind."""
+    """The result of the scenario."""
 
     history: list[bytes] = field(default_factory=list)
     seconds: float = 0.0
@@ -44,7 +44,7 @@ class Told:
 
 
 class Member:
-    """One cluster of the story, with all of its controllers."""
+    """One cluster with all of its controllers."""
 
     def __init__(self, name: str, seed: str, note: Callable[[str, Change], None]) -> None:
         clock = LoopClock(asyncio.get_running_loop(), EPOCH)
@@ -73,7 +73,7 @@ class Member:
         await self.until(lambda: there((self.access.get(SETS, NAMESPACE, "web") or {}).get("status") or {}))
 
     async def until(self, met: Callable[[], bool]) -> None:
-        """Look once a second."""
+        """Check a condition once a second until it is true."""
         async with asyncio.timeout(3600):
             while not met():  # noqa: ASYNC110 - virtual time: looking costs nothing
                 await asyncio.sleep(1)
@@ -88,7 +88,7 @@ def partitioned(partition: int) -> Obj:
 
 
 async def roll_out(member: Member) -> None:
-    """Six pods, one after the other; then a new image in steps that bake for a minute."""
+    """Six ordered pods; then a new image in steps of one minute."""
     spec = {"replicas": REPLICAS, "serviceName": "web", "selector": {"matchLabels": {"app": "web"}}}
     body = {"metadata": {"name": "web", "namespace": NAMESPACE}, "spec": {**spec, "template": template("app:1")}}
     member.access.create(SETS, body, manager="story")
@@ -100,7 +100,7 @@ async def roll_out(member: Member) -> None:
 
 
 async def lose_a_node(member: Member, node: str) -> None:
-    """The pods of a lost node are evicted after five minutes; they come up elsewhere when the node lets them go."""
+    """The pods of a lost node are evicted after five minutes and start elsewhere once the node releases them."""
     set_agent(member.access, node, running=False)
     await asyncio.sleep(400)
     set_agent(member.access, node, running=True)
@@ -108,7 +108,7 @@ async def lose_a_node(member: Member, node: str) -> None:
 
 
 async def tell(seed: str) -> Told:
-    """The whole story."""
+    """Run the whole scenario."""
     told = Told()
 
     def note(cluster: str, change: Change) -> None:
@@ -127,7 +127,7 @@ async def tell(seed: str) -> Told:
 
 
 def run(seed: str) -> Told:
-    """Tell the story on a loop of its own whose time is virtual."""
+    """Run the scenario on an event loop with virtual time."""
     loop = looptime.new_event_loop()
     try:
         return loop.run_until_complete(tell(seed))

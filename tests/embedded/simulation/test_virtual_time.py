@@ -1,4 +1,4 @@
-"""Virtual time: the same seed writes the same history, byte by byte."""
+"""Virtual time: the same seed yields the same history, byte for byte."""
 
 import json
 import os
@@ -19,13 +19,13 @@ def told() -> Told:
     return run("1")
 
 
-def test_the_story_covers_minutes_of_three_clusters(told: Told) -> None:
-    """Short stories would prove little about the two tests below. The test's timeout fails one that really waits."""
+def test_the_scenario_covers_minutes_of_three_clusters(told: Told) -> None:
+    """A short scenario would prove little about the two tests below. The timeout fails a scenario that really waits."""
     assert told.seconds > 10 * 60
 
 
 def test_two_runs_from_one_seed_write_the_same_history(told: Told) -> None:
-    """I2."""
+    """The history depends on the seed only (I2)."""
     again = run("1")
     assert again.history == told.history
 
@@ -35,7 +35,7 @@ def test_another_seed_is_another_history(told: Told) -> None:
 
 
 def test_the_history_does_not_depend_on_the_process(told: Told) -> None:
-    """I2: nothing is decided by the order of a set or by an address in memory."""
+    """Nothing depends on the order of a set or on memory addresses (I2)."""
 
     def elsewhere(hash_seed: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "tests.embedded.simulation.story", "1"]

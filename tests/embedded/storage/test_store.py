@@ -51,7 +51,7 @@ def test_entries_are_sorted_and_a_namespace_is_a_range_of_them() -> None:
     assert table.select("c") == []
 
 
-def test_owned_objects_are_found_by_uid_also_after_they_changed_hands() -> None:
+def test_owned_objects_are_found_by_uid_after_a_change_of_owner() -> None:
     store, table = make()
     put(store, table, obj("a", owner="one"))
     put(store, table, obj("b", owner="one"))
@@ -116,7 +116,7 @@ def test_a_discarded_table_forgets_its_objects_and_leaves_the_others() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["put", "remove"])), max_size=30))
 def test_every_past_state_can_be_rebuilt_from_the_history(steps: list[tuple[str, str]]) -> None:
-    """A page that is asked for later sees the state of the first page, whatever happened since."""
+    """Later pages of a list show the state of the first page, whatever happened since."""
     store, table = make()
     states: list[tuple[int, list[tuple[str, str]]]] = []
     for i, (name, what) in enumerate(steps):

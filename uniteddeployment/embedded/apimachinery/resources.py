@@ -41,7 +41,7 @@ class ScalePaths:
 
 
 class Strategy(Protocol):
-    """The behaviour of a kind: pure functions on a private copy of an object.
+    """The behavior of a kind: pure functions on a private copy of an object.
 
     ``subresource`` is ``""``, ``"status"`` or another subresource that stores the whole object.
     """

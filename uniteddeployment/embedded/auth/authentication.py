@@ -25,17 +25,17 @@ class Authenticator:
             if known is not None:
                 return authenticated(known)
             try:
-                return self.recognise(token).identity
+                return self.authenticate_token(token).identity
             except InvalidTokenError:
                 raise StatusError(401, "Unauthorized", "Unauthorized") from None
         return ANONYMOUS if request.peer is None else authenticated(request.peer)
 
-    def recognise(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
+    def authenticate_token(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
         """The user of a token. Raises InvalidTokenError, whose reason quotes nothing of the token."""
         identity = self._tokens.get(token)
         if identity is None:
             try:
-                return self._accounts.recognise(token, audiences)
+                return self._accounts.authenticate_token(token, audiences)
             except InvalidTokenError as error:
                 raise (error if str(error) == UNKNOWN else InvalidTokenError(f"[{UNKNOWN}, {error}]")) from None
         # The audience of a configured token is the cluster.

@@ -107,7 +107,7 @@ class ServiceAccountTokens:
             }
         )
 
-    def recognise(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
+    def authenticate_token(self, token: str, audiences: tuple[str, ...] = AUDIENCES) -> Authenticated:
         """The user of a token. Raises InvalidTokenError, whose reason quotes nothing of the token."""
         cached = self._accepted.get((token, audiences))
         now = self._core.clock.monotonic()

@@ -1,6 +1,6 @@
 """The catalog of built-in kinds: converts ``kinds.json`` to resources.
 
-Contract: a new kind is an entry there and its definition in ``definitions.json``. Behaviour that data cannot express
+Contract: a new kind is an entry there and its definition in ``definitions.json``. Behavior that data cannot express
 (computed defaults, validation, allocation) is looked up in neighbouring modules by the kind's definition.
 """
 
@@ -53,7 +53,7 @@ class KindData(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     error_group: str | None = None
 
 
-class Catalogue(msgspec.Struct):
+class Catalog(msgspec.Struct):
     """The content of ``kinds.json``; ``descriptions`` are texts that columns refer to by ``@`` and a word."""
 
     descriptions: dict[str, str]
@@ -61,9 +61,9 @@ class Catalogue(msgspec.Struct):
 
 
 @lru_cache(maxsize=1)
-def catalogue() -> Catalogue:
+def catalog() -> Catalog:
     raw = package.files(__package__).joinpath("kinds.json").read_bytes()
-    return msgspec.json.decode(raw, type=Catalogue)
+    return msgspec.json.decode(raw, type=Catalog)
 
 
 def resources(overrides: Mapping[str, Strategy] | None = None) -> tuple[Resource, ...]:
@@ -73,7 +73,7 @@ def resources(overrides: Mapping[str, Strategy] | None = None) -> tuple[Resource
     :func:`strategy` creates the replaced one. Each call creates strategies with allocations of their own.
     """
     replaced = overrides or {}
-    return tuple(_resource(data, replaced) for data in catalogue().kinds)
+    return tuple(_resource(data, replaced) for data in catalog().kinds)
 
 
 def strategy(kind: KindData) -> BuiltinStrategy:
@@ -90,7 +90,7 @@ def strategy(kind: KindData) -> BuiltinStrategy:
 
 def strategy_for(key: str) -> BuiltinStrategy:
     """The default strategy of the resource ``key``, for wrapping."""
-    for kind in catalogue().kinds:
+    for kind in catalog().kinds:
         if key == (f"{kind.plural}.{kind.group}" if kind.group else kind.plural):
             return strategy(kind)
     raise KeyError(key)
@@ -132,7 +132,7 @@ def _resource(data: KindData, overrides: Mapping[str, Strategy]) -> Resource:
 
 
 def _columns(rows: list[ColumnData]) -> tuple[Column, ...]:
-    texts = catalogue().descriptions
+    texts = catalog().descriptions
     return tuple(
         Column(
             name=name,

@@ -1,6 +1,6 @@
 """The strategy of built-in kinds: decoding, defaults, preparation, validation.
 
-Contract: :class:`BuiltinStrategy` serves all kinds. Behaviour of a single kind is a :class:`Rules` value, composed of
+Contract: :class:`BuiltinStrategy` serves all kinds. Behavior of a single kind is a :class:`Rules` value, composed of
 optional functions of the packages ``prepare`` and ``validation``.
 """
 
@@ -25,7 +25,7 @@ _OWN_METADATA = frozenset({"apiVersion", "kind", "metadata"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The behaviour of one kind. ``validate`` also runs on updates unless ``validate_update`` replaces it."""
+    """The behavior of one kind. ``validate`` also runs on updates unless ``validate_update`` replaces it."""
 
     prepare_create: Prepare | None = None
     prepare_update: PrepareUpdate | None = None

@@ -36,7 +36,7 @@ def of_object(
 ) -> list[dict[str, Any]]:
     """The managedFields of an object after a write of its Scale, whose managedFields are ``scale``.
 
-    Owners of the Scale's replicas own ``path``; all others lose it. An owner by update is not recognised, because the
+    Owners of the Scale's replicas own ``path``; all others lose it. An owner by update is not recognized, because the
     identity of an updater includes the version, and a Scale has another one. As on the real server that owner gets a
     second entry, so the object changes even if its replicas do not.
     """

@@ -1,4 +1,4 @@
-"""Defaults of autoscalers: metrics and scaling behaviour."""
+"""Defaults of autoscalers: metrics and scaling behavior."""
 
 from collections.abc import Callable
 from typing import Any

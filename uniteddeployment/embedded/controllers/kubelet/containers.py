@@ -1,4 +1,4 @@
-"""The behaviour of containers in simulated pods, which their images determine.
+"""The behavior of containers in simulated pods, which their images determine.
 
 ``fail:*`` crashes repeatedly, ``pullfail:*`` cannot be pulled, ``complete:*`` exits with 0 and ``exit1:*`` with 1 (the
 last two only if the pod's restartPolicy lets containers terminate). All other images run.
@@ -12,8 +12,8 @@ from typing import Final
 from uniteddeployment.embedded.apimachinery.resources import Obj
 
 
-class Behaviour(Enum):
-    """The behaviour of a container."""
+class Behavior(Enum):
+    """The behavior of a container."""
 
     RUNS = "runs"
     CRASHES = "crashes"
@@ -22,19 +22,19 @@ class Behaviour(Enum):
     EXITS = "exits"
 
 
-_STEERED: Final = {"fail": Behaviour.CRASHES, "pullfail": Behaviour.NOT_PULLED}
-_ENDING: Final = {"complete": Behaviour.COMPLETES, "exit1": Behaviour.EXITS}
+_STEERED: Final = {"fail": Behavior.CRASHES, "pullfail": Behavior.NOT_PULLED}
+_ENDING: Final = {"complete": Behavior.COMPLETES, "exit1": Behavior.EXITS}
 
 CRASHES: Final = 3
 """Restart count reported for a crashing container."""
 
 
-def behaviour(image: str, *, may_end: bool) -> Behaviour:
-    """The behaviour of a container with this image."""
+def behavior(image: str, *, may_end: bool) -> Behavior:
+    """The behavior of a container with this image."""
     name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
     if may_end and name in _ENDING:
         return _ENDING[name]
-    return _STEERED.get(name, Behaviour.RUNS)
+    return _STEERED.get(name, Behavior.RUNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Container:
 
     name: str
     image: str
-    does: Behaviour
+    does: Behavior
     started: str
     """Start time as a timestamp."""
     settled: float
@@ -52,7 +52,7 @@ class Container:
     ended_before: str = ""
     """The end of the previous run of a restarted container."""
 
-    def restarted(self, image: str, does: Behaviour, now: str, settled: float) -> "Container":
+    def restarted(self, image: str, does: Behavior, now: str, settled: float) -> "Container":
         """The container after a restart with another image."""
         return replace(
             self, image=image, does=does, started=now, settled=settled, restarts=self.restarts + 1, ended_before=now
@@ -78,20 +78,20 @@ def container_status(container: Container, pod: Obj, *, now: float) -> Obj:
         status["lastState"] = {"terminated": _ended(container, 143, "Error", container.ended_before, container_id)}
     settled = is_settled(container, now)
     match container.does:
-        case Behaviour.NOT_PULLED:
+        case Behavior.NOT_PULLED:
             status |= {"imageID": "", "started": False, "state": _waiting_for_image(container.image)}
             del status["containerID"]
-        case Behaviour.CRASHES:
+        case Behavior.CRASHES:
             status |= {
                 "restartCount": container.restarts + CRASHES,
                 "started": False,
                 "lastState": {"terminated": _ended(container, 1, "Error", container.started, container_id)},
                 "state": {"waiting": _crash_loop(container.name, pod)},
             }
-        case Behaviour.COMPLETES if settled:
+        case Behavior.COMPLETES if settled:
             ended = _ended(container, 0, "Completed", container.started, container_id)
             status |= {"started": False, "state": {"terminated": ended}}
-        case Behaviour.EXITS if settled:
+        case Behavior.EXITS if settled:
             ended = _ended(container, 1, "Error", container.started, container_id)
             status |= {"started": False, "state": {"terminated": ended}}
         case _:

@@ -15,7 +15,7 @@ from uniteddeployment.embedded.apimachinery.meta import parse_timestamp, timesta
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.clock import Clock
 from uniteddeployment.embedded.controllers.framework.controller import Controller, EventSink, Key
-from uniteddeployment.embedded.controllers.kubelet.containers import Container, behaviour
+from uniteddeployment.embedded.controllers.kubelet.containers import Container, behavior
 from uniteddeployment.embedded.controllers.kubelet.nodes import (
     HEARTBEAT,
     LEASE_NAMESPACE,
@@ -189,7 +189,7 @@ class Kubelets(Controller):
         run = Run(pod["metadata"]["uid"], address, host, start)
         ending = pod["spec"].get("restartPolicy", "Always") != "Always"
         for reported in status.get("containerStatuses") or ():
-            does = behaviour(reported["image"], may_end=ending)
+            does = behavior(reported["image"], may_end=ending)
             started = (reported["state"].get("running") or {}).get("startedAt", timestamp(start))
             run.containers[reported["name"]] = Container(
                 reported["name"],
@@ -211,7 +211,7 @@ class Kubelets(Controller):
                 continue
             probe = spec.get("readinessProbe") or {}
             settled = now + max(agent.ready_after, float(probe.get("initialDelaySeconds") or 0))
-            does = behaviour(image, may_end=ending)
+            does = behavior(image, may_end=ending)
             if running is None:
                 run.containers[name] = Container(name, image, does, moment, settled)
             else:

@@ -8,9 +8,9 @@ from uniteddeployment.embedded.apimachinery.meta import timestamp
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.controllers.framework.conditions import condition_of, merged
 from uniteddeployment.embedded.controllers.kubelet.containers import (
-    Behaviour,
+    Behavior,
     Container,
-    behaviour,
+    behavior,
     container_status,
     has_ended,
     is_settled,
@@ -92,15 +92,15 @@ def _init_statuses(pod: Obj, run: Run, *, now: float, ending: bool) -> tuple[lis
             statuses.append(waiting_status(name, image))
             continue
         sidecar = container.get("restartPolicy") == "Always"
-        does = behaviour(image, may_end=ending and not sidecar)
-        if does is Behaviour.RUNS and not sidecar:
-            does = Behaviour.COMPLETES
+        does = behavior(image, may_end=ending and not sidecar)
+        if does is Behavior.RUNS and not sidecar:
+            does = Behavior.COMPLETES
         started = Container(name, image, does, timestamp(run.start), now)
         status = container_status(started, pod, now=now)
-        if does is Behaviour.COMPLETES:
+        if does is Behavior.COMPLETES:
             status["ready"] = True
         statuses.append(status)
-        open_ = does in (Behaviour.COMPLETES, Behaviour.RUNS)
+        open_ = does in (Behavior.COMPLETES, Behavior.RUNS)
     return statuses, open_
 
 

@@ -23,7 +23,7 @@ def token(question: Question) -> Obj:
         raise bad_request("token is required for TokenReview in authentication")
     audiences = tuple(spec.get("audiences") or AUDIENCES)
     try:
-        authenticated = question.security.authenticator.recognise(text, audiences)
+        authenticated = question.security.authenticator.authenticate_token(text, audiences)
     except InvalidTokenError as error:
         return {"user": {}, "error": str(error)}
     return {
