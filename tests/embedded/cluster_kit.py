@@ -101,21 +101,21 @@ class Api:
         """One request; ``body`` may be an object or bytes."""
         path, _, raw_query = url.partition("?")
         query = tuple(tuple(pair.split("=", 1)) for pair in raw_query.split("&")) if raw_query else ()
-        said = {"accept": accept, "user-agent": "tester/1.0"}
+        message = {"accept": accept, "user-agent": "tester/1.0"}
         if token:
-            said["authorization"] = f"Bearer {token}"
+            message["authorization"] = f"Bearer {token}"
         if body is not None:
-            said["content-type"] = content
+            message["content-type"] = content
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        return self.cluster.handle(Request(method, path, query, {**said, **(headers or {})}, raw))  # type: ignore[arg-type]
+        return self.cluster.handle(Request(method, path, query, {**message, **(headers or {})}, raw))  # type: ignore[arg-type]
 
     def json(self, method: str, url: str, body: Any = None, *, status: int = 0, **how: Any) -> Obj:
         """The decoded response; checks ``status`` if it is given."""
         response = self.ask(method, url, body, **how)
         if status:
             assert response.status == status, response.body
-        found: Obj = json.loads(response.body)
-        return found
+        result: Obj = json.loads(response.body)
+        return result
 
     def get(self, url: str, **how: Any) -> Obj:
         return self.json("GET", url, status=200, **how)
@@ -143,14 +143,14 @@ class Events:
 
     def take(self) -> list[Obj]:
         """The events since the last time."""
-        found: list[Obj] = []
+        result: list[Obj] = []
         while len(self.stream):
             coroutine = self.stream.__anext__()
             try:
                 coroutine.send(None)
             except StopIteration as done:
-                found += [json.loads(line) for line in done.value.splitlines()]
-        return found
+                result += [json.loads(line) for line in done.value.splitlines()]
+        return result
 
     def seen(self) -> list[tuple[str, str]]:
         """Types and names of the events since the last time."""
@@ -188,7 +188,7 @@ def deployment(name: str, replicas: int = 1) -> Obj:
 def definition(schema: Obj | None = None, **version: Any) -> Obj:
     """A CustomResourceDefinition of things.example.com."""
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema or free}, **version}
+    item = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema or free}, **version}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -197,7 +197,7 @@ def definition(schema: Obj | None = None, **version: Any) -> Obj:
             "group": "example.com",
             "scope": "Namespaced",
             "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
-            "versions": [one],
+            "versions": [item],
         },
     }
 

@@ -30,13 +30,13 @@ def definition(spec_schema: Json | None = None, **version: Any) -> Obj:
 
 def established(crd: Obj) -> Obj:
     """The definition in its established state."""
-    made = deepcopy(crd)
-    made["status"] = {
-        "acceptedNames": made["spec"]["names"],
+    created = deepcopy(crd)
+    created["status"] = {
+        "acceptedNames": created["spec"]["names"],
         "conditions": [{"type": "Established", "status": "True"}],
         "storedVersions": ["v1"],
     }
-    return made
+    return created
 
 
 def resource(spec_schema: Json | None = None, **version: Any) -> Resource:
@@ -46,9 +46,9 @@ def resource(spec_schema: Json | None = None, **version: Any) -> Resource:
 
 def strategy(spec_schema: Json | None = None, **version: Any) -> CustomStrategy:
     """Its strategy."""
-    made = resource(spec_schema, **version).strategy
-    assert isinstance(made, CustomStrategy)
-    return made
+    created = resource(spec_schema, **version).strategy
+    assert isinstance(created, CustomStrategy)
+    return created
 
 
 def thing(spec: Any, **fields: Any) -> Obj:
@@ -57,32 +57,32 @@ def thing(spec: Any, **fields: Any) -> Obj:
     return {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata, "spec": spec, **fields}
 
 
-def decoded(made: CustomStrategy, obj: Obj) -> tuple[list[str], Obj]:
+def decoded(created: CustomStrategy, obj: Obj) -> tuple[list[str], Obj]:
     """The errors of strict decoding, and the decoded object with its defaults."""
     obj = deepcopy(obj)
-    unknown = list(made.conform(obj))
-    made.default(obj)
+    unknown = list(created.conform(obj))
+    created.default(obj)
     return unknown, obj
 
 
-def problems(made: CustomStrategy, spec: Any, old: Any = None) -> list[str]:
+def problems(created: CustomStrategy, spec: Any, old: Any = None) -> list[str]:
     """The validation errors of a Thing with that spec, or of its update."""
-    obj = decoded(made, thing(spec))[1]
-    before = None if old is None else decoded(made, thing(old))[1]
-    causes = made.validate_create(obj) if before is None else made.validate_update(obj, before, "")
+    obj = decoded(created, thing(spec))[1]
+    before = None if old is None else decoded(created, thing(old))[1]
+    causes = created.validate_create(obj) if before is None else created.validate_update(obj, before, "")
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
 def refusals(crd: Obj, old: Obj | None = None) -> list[str]:
     """The validation errors of a definition."""
-    made = DefinitionStrategy()
+    created = DefinitionStrategy()
     obj = deepcopy(crd)
-    made.conform(obj)
-    made.default(obj)
+    created.conform(obj)
+    created.default(obj)
     if old is None:
-        made.prepare_create(obj)
-        causes = made.validate_create(obj)
+        created.prepare_create(obj)
+        causes = created.validate_create(obj)
     else:
-        made.prepare_update(obj, old, "")
-        causes = made.validate_update(obj, old, "")
+        created.prepare_update(obj, old, "")
+        causes = created.validate_update(obj, old, "")
     return [f"{cause.field}: {cause.message}" for cause in causes]

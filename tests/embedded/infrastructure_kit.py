@@ -35,7 +35,7 @@ class Site:
 
     def controller(self, name: str) -> Controller:
         """One of the cluster's controllers."""
-        return next(one for one in self.cluster._controllers if one.name == name)
+        return next(item for item in self.cluster._controllers if item.name == name)
 
     def run(self, seconds: float = 1.0) -> None:
         self.clock.run(self.clock.time + seconds)
@@ -48,9 +48,9 @@ class Site:
         return self.access.get(resource, namespace, name)
 
     def get(self, resource: str, name: str, namespace: str = NAMESPACE) -> Obj:
-        found = self.find(resource, name, namespace)
-        assert found is not None, f"{resource} {name} is not there"
-        return found
+        results = self.find(resource, name, namespace)
+        assert results is not None, f"{resource} {name} is not there"
+        return results
 
     def node(self, name: str) -> Obj:
         return self.get("nodes", name, "")

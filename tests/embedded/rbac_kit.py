@@ -15,8 +15,8 @@ ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 def rule(verbs: str, resources: str, group: str = "", names: Sequence[str] = ()) -> Obj:
     """A rule from words: ``rule("get list", "pods pods/log")``."""
-    made: Obj = {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
-    return {**made, "resourceNames": list(names)} if names else made
+    created: Obj = {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
+    return {**created, "resourceNames": list(names)} if names else created
 
 
 def role(name: str, *rules: Obj, **more: Any) -> Obj:

@@ -166,9 +166,9 @@ class World:
         return self.access.create(resource, obj, manager="test")
 
     def get(self, resource: str, name: str) -> Obj:
-        found = self.access.get(resource, NAMESPACE, name)
-        assert found is not None, f"{resource} {name} is not there"
-        return found
+        result = self.access.get(resource, NAMESPACE, name)
+        assert result is not None, f"{resource} {name} is not there"
+        return result
 
     def all(self, resource: str) -> list[Obj]:
         return list(self.access.list(resource, NAMESPACE))

@@ -25,8 +25,8 @@ def test_every_request_yields_one_event_with_its_authorization_attributes() -> N
     api.ask("GET", "/version")
     api.ask("GET", CONFIGMAPS, token="nobody-has-it")
     ask_as(api, "bob", "GET", CONFIGMAPS)
-    asked = audit.of_events(events)
-    assert [(one.user, *one.rule, one.status) for one in asked] == [
+    requested = audit.of_events(events)
+    assert [(item.user, *item.rule, item.status) for item in requested] == [
         ("admin", "", "configmaps", "create", 201),
         ("admin", "", "configmaps", "get", 200),
         ("admin", "", "configmaps", "watch", 200),
@@ -36,8 +36,8 @@ def test_every_request_yields_one_event_with_its_authorization_attributes() -> N
         ("", "", "configmaps", "list", 401),
         ("bob", "", "configmaps", "list", 403),
     ]
-    assert (asked[1].namespace, asked[1].name) == ("default", "a")
-    assert asked[5].path == "/version"
+    assert (requested[1].namespace, requested[1].name) == ("default", "a")
+    assert requested[5].path == "/version"
     assert events[-1].impersonator is not None
     assert events[-1].impersonator.name == "admin"
 
@@ -68,7 +68,7 @@ def test_the_two_events_of_a_watch_on_a_real_server_count_as_one_request(tmp_pat
     event = {"auditID": "1", "verb": "watch", "requestURI": "/api/v1/pods?watch=true", "user": {"username": "a"}}
     lines = [{**event, "stage": stage, "objectRef": {"resource": "pods"}} for stage in ("ResponseStarted", "Complete")]
     (tmp_path / "audit").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    assert [one.rule for one in audit.read(tmp_path / "audit")] == [("", "pods", "watch")]
+    assert [item.rule for item in audit.read(tmp_path / "audit")] == [("", "pods", "watch")]
 
 
 def test_a_log_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:

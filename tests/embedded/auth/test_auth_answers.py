@@ -71,8 +71,8 @@ def test_an_administrator_can_impersonate_any_user() -> None:
     me = api.json("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, headers=jane, status=201)
     assert me["status"]["userInfo"] == {"username": "jane", "groups": ["team", "system:authenticated"]}
     spec = {"resourceAttributes": {"verb": "list", "resource": "pods"}}
-    asked = api.json("POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": spec}, headers=jane, status=201)
-    assert not asked["status"]["allowed"]
+    requested = api.json("POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": spec}, headers=jane, status=201)
+    assert not requested["status"]["allowed"]
     assert api.ask("GET", CONFIGMAPS, headers={**jane, "impersonate-group": "system:masters"}).status == 200
     assert api.ask("GET", CONFIGMAPS, headers=jane, token="").status == 403
 
@@ -120,6 +120,6 @@ def test_the_rules_of_the_user_are_listed_for_a_namespace() -> None:
     assert {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]} in status["resourceRules"]
     bob = {"impersonate-user": "bob"}
     status = api.json("POST", url, {"spec": {"namespace": "default"}}, headers=bob, status=201)["status"]
-    resources = {resource for one in status["resourceRules"] for resource in one["resources"]}
+    resources = {resource for item in status["resourceRules"] for resource in item["resources"]}
     assert resources == {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
     assert api.ask("POST", url, {}).status == 400

@@ -35,15 +35,15 @@ def test_a_role_is_written_by_who_holds_its_rules(api: Api) -> None:
 def test_the_refusal_lists_what_is_missing_in_the_words_of_a_real_server(api: Api) -> None:
     give(api, "bob", WRITE, rule("get", "pods"))
     more = role("more", rule("get list watch", "pods secrets"), rule("get", "nodes", names=["n"]))
-    said = api.json("POST", f"{DEFAULT}/roles", more, headers={"impersonate-user": "bob"}, status=403)
-    assert said["message"] == (
+    message = api.json("POST", f"{DEFAULT}/roles", more, headers={"impersonate-user": "bob"}, status=403)
+    assert message["message"] == (
         f'roles.{GROUP} "more" is forbidden: user "bob" (groups=["system:authenticated"]) is attempting to grant RBAC '
         "permissions not currently held:\n"
         '{APIGroups:[""], Resources:["nodes"], ResourceNames:["n"], Verbs:["get"]}\n'
         '{APIGroups:[""], Resources:["pods"], Verbs:["list" "watch"]}\n'
         '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list" "watch"]}'
     )
-    assert said["details"] == {"name": "more", "group": GROUP, "kind": "roles"}
+    assert message["details"] == {"name": "more", "group": GROUP, "kind": "roles"}
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "APPLY"])

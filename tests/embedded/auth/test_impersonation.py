@@ -14,9 +14,9 @@ AUTHENTICATION = "authentication.k8s.io"
 
 @pytest.fixture
 def api() -> Api:
-    made = Api()
-    made.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    return made
+    created = Api()
+    created.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    return created
 
 
 def give(api: Api, *rules: Obj) -> str:
@@ -26,8 +26,8 @@ def give(api: Api, *rules: Obj) -> str:
 
 
 def who(api: Api, token: str, **headers: str) -> Any:
-    said = {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = api.json("POST", WHO, {}, token=token, headers=said)
+    message = {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = api.json("POST", WHO, {}, token=token, headers=message)
     return answer["status"]["userInfo"] if answer["kind"] == "SelfSubjectReview" else answer["message"]
 
 
@@ -50,8 +50,12 @@ def test_the_old_verb_is_asked_for_each_part_of_the_user(api: Api) -> None:
 
 def test_service_accounts_are_impersonated_by_namespace_and_name(api: Api) -> None:
     token = give(api, rule("impersonate", "serviceaccounts", names=["other"]))
-    found = who(api, token, impersonate_user="system:serviceaccount:kube-system:other")
-    assert found["groups"] == ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"]
+    result = who(api, token, impersonate_user="system:serviceaccount:kube-system:other")
+    assert result["groups"] == [
+        "system:serviceaccounts",
+        "system:serviceaccounts:kube-system",
+        "system:authenticated",
+    ]
     assert "forbidden" in who(api, token, impersonate_user="system:serviceaccount:kube-system:more")
 
 

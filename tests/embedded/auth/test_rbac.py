@@ -184,5 +184,5 @@ def test_a_refusal_does_not_reveal_whether_an_object_exists() -> None:
     """A user without read access to a namespace cannot find out which objects exist in it."""
     api = Api()
     api.configmap("there")
-    said = [ask_as(api, "bob", "GET", f"{CONFIGMAPS}/{name}").body for name in ("there", "nota")]
-    assert said[0].replace(b"there", b"") == said[1].replace(b"nota", b"")
+    message = [ask_as(api, "bob", "GET", f"{CONFIGMAPS}/{name}").body for name in ("there", "nota")]
+    assert message[0].replace(b"there", b"") == message[1].replace(b"nota", b"")

@@ -17,9 +17,9 @@ SECRETS = "/api/v1/namespaces/default/secrets"
 
 @pytest.fixture
 def api() -> Api:
-    made = Api()
-    made.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    return made
+    created = Api()
+    created.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    return created
 
 
 def status_of(api: Api, token: str) -> int:
@@ -29,13 +29,13 @@ def status_of(api: Api, token: str) -> int:
 
 def claims_of(token: str) -> Obj:
     payload = token.split(".")[1]
-    found: Obj = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    return found
+    result: Obj = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    return result
 
 
 def review(api: Api, token: str, **spec: Any) -> Obj:
-    found: Obj = api.json("POST", REVIEWS, {"spec": {"token": token, **spec}}, status=201)["status"]
-    return found
+    result: Obj = api.json("POST", REVIEWS, {"spec": {"token": token, **spec}}, status=201)["status"]
+    return result
 
 
 def test_a_token_is_its_service_account_and_has_its_rights(api: Api) -> None:
@@ -127,8 +127,8 @@ def test_a_token_for_another_audience_is_invalid_here(api: Api) -> None:
     token = token_of(api, "sa", audiences=["vault", "registry"])
     assert status_of(api, token) == 401
     assert 'token audiences ["vault" "registry"] is invalid for the target' in review(api, token)["error"]
-    found = review(api, token, audiences=["registry", "other"])
-    assert (found["authenticated"], found["audiences"]) == (True, ["registry"])
+    result = review(api, token, audiences=["registry", "other"])
+    assert (result["authenticated"], result["audiences"]) == (True, ["registry"])
     assert "authenticated" not in review(api, token, audiences=["other"])
 
 
@@ -172,9 +172,9 @@ def token_secret(name: str, account_name: str = "sa") -> Obj:
 @pytest.fixture
 def running() -> Api:
     """With controllers, which fill in and delete token Secrets."""
-    made = Api(controllers=True)
-    made.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    return made
+    created = Api(controllers=True)
+    created.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    return created
 
 
 def held(api: Api, name: str) -> dict[str, str]:
@@ -187,10 +187,10 @@ def test_a_secret_of_the_type_for_tokens_is_filled_in_and_its_token_lasts(runnin
     """config/member relies on this behavior."""
     running.cluster.trust(b"PEM")
     running.create(SECRETS, token_secret("t"))
-    found = held(running, "t")
-    assert (found["namespace"], found["ca.crt"]) == ("default", "PEM")
+    result = held(running, "t")
+    assert (result["namespace"], result["ca.crt"]) == ("default", "PEM")
     running.clock.advance(10_000_000)
-    me = running.json("POST", WHO, {}, token=found["token"])["status"]["userInfo"]
+    me = running.json("POST", WHO, {}, token=result["token"])["status"]["userInfo"]
     assert me["username"] == "system:serviceaccount:default:sa"
     assert "extra" not in me
     annotations = running.get(f"{SECRETS}/t")["metadata"]["annotations"]

@@ -66,16 +66,16 @@ def limit_range(**item: Any) -> Obj:
 
 def test_a_limit_range_fills_in_and_says_so() -> None:
     lookup = holding(limitranges=[limit_range(default={"cpu": "1"}, defaultRequest={"cpu": "100m"}, max={"cpu": "2"})])
-    one = pod()
-    admit_create("pods", one, lookup)
-    assert one["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
-    assert one["metadata"]["annotations"] == {
+    item = pod()
+    admit_create("pods", item, lookup)
+    assert item["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
+    assert item["metadata"]["annotations"] == {
         "kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu request for container c; cpu limit for container c"
     }
 
 
 @pytest.mark.parametrize(
-    ("item", "resources", "said"),
+    ("item", "resources", "message"),
     [
         ({"max": {"cpu": "2"}}, {"limits": {"cpu": "3"}}, "maximum cpu usage per Container is 2, but limit is 3"),
         ({"max": {"cpu": "2"}}, {}, "maximum cpu usage per Container is 2. No limit is specified"),
@@ -87,9 +87,9 @@ def test_a_limit_range_fills_in_and_says_so() -> None:
         ),
     ],
 )
-def test_values_beyond_a_limit_range_are_refused(item: Obj, resources: Obj, said: str) -> None:
+def test_values_beyond_a_limit_range_are_refused(item: Obj, resources: Obj, message: str) -> None:
     asking = pod(containers=[{"name": "c", "resources": resources}])
-    assert refused("pods", asking, holding(limitranges=[limit_range(**item)])) == f'pods "p" is forbidden: {said}'
+    assert refused("pods", asking, holding(limitranges=[limit_range(**item)])) == f'pods "p" is forbidden: {message}'
 
 
 def quota(**hard: str) -> Obj:
@@ -115,8 +115,8 @@ def test_a_quota_adds_up_what_pods_ask_for_and_forgets_those_that_have_ended() -
     ended["status"] = {"phase": "Succeeded"}
     bound = quota(requests_cpu="1")
     admit_create("pods", pod(containers=[asking]), holding(resourcequotas=[bound], pods=[ended]))
-    said = refused("pods", pod(containers=[asking]), holding(resourcequotas=[bound], pods=[running]))
-    assert said.endswith("requested: requests.cpu=600m, used: requests.cpu=600m, limited: requests.cpu=1")
+    message = refused("pods", pod(containers=[asking]), holding(resourcequotas=[bound], pods=[running]))
+    assert message.endswith("requested: requests.cpu=600m, used: requests.cpu=600m, limited: requests.cpu=1")
 
 
 def storage_class(name: str, created: str, *, default: bool) -> Obj:

@@ -67,9 +67,9 @@ def autoscaler(version: str, **spec: object) -> Obj:
 
 @pytest.fixture
 def api() -> Api:
-    made = Api()
-    made.create(V2, autoscaler("autoscaling/v2", metrics=[CPU, *OTHERS], behavior=BEHAVIOR))
-    return made
+    created = Api()
+    created.create(V2, autoscaler("autoscaling/v2", metrics=[CPU, *OTHERS], behavior=BEHAVIOR))
+    return created
 
 
 def test_v1_has_one_percentage_and_the_rest_in_annotations(api: Api) -> None:
@@ -113,9 +113,9 @@ def test_invalid_annotations_are_dropped() -> None:
     api = Api()
     obj = autoscaler("autoscaling/v1")
     obj["metadata"]["annotations"] = {f"{PREFIX}{name}": "nonsense" for name in ("metrics", "behavior", "conditions")}
-    made = api.create(V1, obj)
-    assert "annotations" not in made["metadata"]
-    assert made["spec"]["targetCPUUtilizationPercentage"] == 80
+    created = api.create(V1, obj)
+    assert "annotations" not in created["metadata"]
+    assert created["spec"]["targetCPUUtilizationPercentage"] == 80
     assert "behavior" not in api.get(f"{V2}/h")["spec"]
 
 

@@ -70,16 +70,16 @@ def test_every_kind_names_itself_as_its_definition_does(resource: Resource) -> N
 
 
 def test_the_preferred_version_comes_first() -> None:
-    versions = [one.version for one in resources() if one.plural == "horizontalpodautoscalers"]
+    versions = [item.version for item in resources() if item.plural == "horizontalpodautoscalers"]
     assert versions == ["v2", "v1"]
 
 
 def test_the_facts_about_encoding_name_existing_fields() -> None:
     known = short_names()
-    for name, said in wire().items():
+    for name, message in wire().items():
         fields = shapes.definitions()[known[name]]["properties"]
-        assert set(said.get("zero", ())) <= set(fields), name
-        assert set(said.get("always", ())) <= set(fields), name
+        assert set(message.get("zero", ())) <= set(fields), name
+        assert set(message.get("always", ())) <= set(fields), name
 
 
 def test_defaults_and_rules_are_for_definitions_that_exist() -> None:
@@ -108,7 +108,7 @@ def test_every_reference_leads_to_a_definition() -> None:
 def test_a_strategy_can_be_replaced_and_wrapped() -> None:
     key = "configmaps"
     mine = strategy_for(key)
-    found = next(one for one in resources({key: mine}) if one.key == key)
-    assert found.strategy is mine
+    results = next(item for item in resources({key: mine}) if item.key == key)
+    assert results.strategy is mine
     with pytest.raises(KeyError):
         strategy_for("nothings")

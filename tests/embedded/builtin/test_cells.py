@@ -19,15 +19,15 @@ def cells(key: str, obj: Obj) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "message"),
     [
         (0, "0s"), (119, "119s"), (120, "2m"), (125, "2m5s"), (600, "10m"), (10799, "179m"), (10800, "3h"),
         (12000, "3h20m"), (8 * 3600, "8h"), (47 * 3600, "47h"), (48 * 3600, "2d"), (50 * 3600, "2d2h"),
         (8 * 86400, "8d"), (700 * 86400, "700d"), (731 * 86400, "2y1d"), (2920 * 86400, "8y"), (-5, "<invalid>"),
     ],
 )  # fmt: skip
-def test_ages_say_two_units_at_most(seconds: int, said: str) -> None:
-    assert human(seconds) == said
+def test_ages_say_two_units_at_most(seconds: int, message: str) -> None:
+    assert human(seconds) == message
 
 
 def test_an_age_without_a_beginning_is_unknown() -> None:
@@ -42,7 +42,7 @@ READY = {"name": "c", "ready": True, "state": {"running": {}}}
 
 
 @pytest.mark.parametrize(
-    ("spec", "given", "said"),
+    ("spec", "given", "message"),
     [
         ({}, {"phase": "Pending"}, "Pending"),
         ({}, status(READY, phase="Running"), "Running"),
@@ -89,16 +89,16 @@ READY = {"name": "c", "ready": True, "state": {"running": {}}}
         ),
     ],
 )
-def test_the_status_of_a_pod_is_the_reason_that_matters_most(spec: Obj, given: Obj, said: str) -> None:
-    assert cells("pods", {"spec": {"containers": [{"name": "c"}], **spec}, "status": given})["Status"] == said
+def test_the_status_of_a_pod_is_the_reason_that_matters_most(spec: Obj, given: Obj, message: str) -> None:
+    assert cells("pods", {"spec": {"containers": [{"name": "c"}], **spec}, "status": given})["Status"] == message
 
 
 def test_a_pod_that_was_deleted_is_terminating_unless_it_has_ended() -> None:
-    gone = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-    assert cells("pods", {"metadata": dict(gone), "status": {"phase": "Running"}})["Status"] == "Terminating"
-    assert cells("pods", {"metadata": dict(gone), "status": {"phase": "Succeeded"}})["Status"] == "Succeeded"
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    assert cells("pods", {"metadata": dict(deleted), "status": {"phase": "Running"}})["Status"] == "Terminating"
+    assert cells("pods", {"metadata": dict(deleted), "status": {"phase": "Succeeded"}})["Status"] == "Succeeded"
     lost = {"phase": "Running", "reason": "NodeLost"}
-    assert cells("pods", {"metadata": dict(gone), "status": lost})["Status"] == "Unknown"
+    assert cells("pods", {"metadata": dict(deleted), "status": lost})["Status"] == "Unknown"
 
 
 def test_sidecars_count_as_containers_and_restarts_name_the_last_one() -> None:
@@ -154,7 +154,7 @@ def test_nodes_show_their_state_and_roles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({}, "Running"),
         ({"conditions": [{"type": "Complete", "status": "True"}]}, "Complete"),
@@ -163,8 +163,8 @@ def test_nodes_show_their_state_and_roles() -> None:
         ({"conditions": [{"type": "Complete", "status": "False"}]}, "Running"),
     ],
 )
-def test_jobs_say_how_far_they_are(given: Obj, said: str) -> None:
-    assert cells("jobs.batch", {"spec": {"completions": 2}, "status": given})["Status"] == said
+def test_jobs_say_how_far_they_are(given: Obj, message: str) -> None:
+    assert cells("jobs.batch", {"spec": {"completions": 2}, "status": given})["Status"] == message
 
 
 def test_a_job_lasts_until_it_completes() -> None:

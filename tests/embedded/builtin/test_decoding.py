@@ -10,16 +10,20 @@ POD_PATH = "spec.containers"
 
 
 def decoded(key: str, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    said = list(strategy_for(key).conform(obj))
-    return obj, said
+    message = list(strategy_for(key).conform(obj))
+    return obj, message
 
 
 def test_unknown_fields_are_dropped_and_named_with_their_path() -> None:
-    pod, said = decoded(
+    pod, message = decoded(
         "pods",
         {"metadata": {"Name": "a"}, "spec": {"containers": [{"name": "c", "imaje": "x"}, {"name": "d"}]}, "Data": 1},
     )
-    assert said == ['unknown field "metadata.Name"', 'unknown field "spec.containers[0].imaje"', 'unknown field "Data"']
+    assert message == [
+        'unknown field "metadata.Name"',
+        'unknown field "spec.containers[0].imaje"',
+        'unknown field "Data"',
+    ]
     assert "Data" not in pod
     assert "imaje" not in pod["spec"]["containers"][0]
 
@@ -83,7 +87,7 @@ def test_fields_that_are_always_written_are_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "obj", "said"),
+    ("key", "obj", "message"),
     [
         (
             "deployments.apps",
@@ -133,16 +137,16 @@ def test_fields_that_are_always_written_are_added() -> None:
         ),
     ],
 )
-def test_decoding_errors_have_the_messages_of_the_real_server(key: str, obj: dict[str, Any], said: str) -> None:
+def test_decoding_errors_have_the_messages_of_the_real_server(key: str, obj: dict[str, Any], message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         strategy_for(key).conform(obj)
     assert caught.value.code == 400
-    assert caught.value.detail == said
-    assert caught.value.message.endswith(f": {said}")
+    assert caught.value.detail == message
+    assert caught.value.message.endswith(f": {message}")
 
 
 def test_conforming_twice_changes_nothing() -> None:
     pod, _ = decoded("pods", {"spec": {"containers": [{"name": "c", "image": "x"}], "volumes": [{"name": "v"}]}})
-    again, said = decoded("pods", {**pod})
+    again, message = decoded("pods", {**pod})
     assert again == pod
-    assert said == []
+    assert message == []

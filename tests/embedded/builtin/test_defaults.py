@@ -98,9 +98,9 @@ def test_a_namespace_is_labelled_with_its_name() -> None:
 def test_filling_twice_changes_nothing() -> None:
     spec = {"containers": [{"name": "c", "image": "x", "ports": [{"containerPort": 1}]}], "volumes": [{"name": "v"}]}
     pod = filled("pods", {"spec": spec})
-    once = repr(pod)
+    first = repr(pod)
     strategy_for("pods").default(pod)
-    assert repr(pod) == once
+    assert repr(pod) == first
 
 
 def test_a_replication_controller_selects_what_its_template_makes() -> None:

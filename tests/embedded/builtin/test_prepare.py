@@ -71,9 +71,9 @@ def test_a_namespace_is_held_until_it_is_empty_and_only_finalize_lets_go() -> No
 
 def test_services_get_addresses_in_order_and_avoid_those_that_were_asked_for() -> None:
     strategy = strategy_for("services")
-    asked = made(strategy, {"spec": {"clusterIP": "10.96.0.2", "ports": [{"port": 1}]}})
+    requested = made(strategy, {"spec": {"clusterIP": "10.96.0.2", "ports": [{"port": 1}]}})
     given = made(strategy, {"spec": {"type": "NodePort", "ports": [{"port": 1, "nodePort": 30000}, {"port": 2}]}})
-    assert asked["spec"]["clusterIPs"] == ["10.96.0.2"]
+    assert requested["spec"]["clusterIPs"] == ["10.96.0.2"]
     assert given["spec"]["clusterIP"] == "10.96.0.3"
     assert [port["nodePort"] for port in given["spec"]["ports"]] == [30000, 30001]
     assert given["spec"]["ipFamilyPolicy"] == "SingleStack"
@@ -128,7 +128,7 @@ def test_a_pod_starts_pending_and_tolerates_lost_nodes_for_a_while() -> None:
     assert pod["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
     assert pod["spec"]["tolerations"] == [{"operator": "Exists"}]
     other = made(strategy, {"spec": {"containers": [CONTAINER], "schedulingGates": [{"name": "g"}]}})
-    assert [one["tolerationSeconds"] for one in other["spec"]["tolerations"]] == [300, 300]
+    assert [item["tolerationSeconds"] for item in other["spec"]["tolerations"]] == [300, 300]
     assert other["status"]["conditions"][0]["reason"] == "SchedulingGated"
     assert (other["spec"]["priority"], other["spec"]["preemptionPolicy"]) == (0, "PreemptLowerPriority")
 
@@ -144,7 +144,7 @@ def test_a_put_that_leaves_admissions_work_unsaid_keeps_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resources", "said"),
+    ("resources", "message"),
     [
         ([{}], "BestEffort"),
         ([{"requests": {"ephemeral-storage": "1G"}}], "BestEffort"),
@@ -154,8 +154,8 @@ def test_a_put_that_leaves_admissions_work_unsaid_keeps_it() -> None:
         ([{"requests": {"cpu": "1", "memory": "1"}, "limits": {"cpu": "2", "memory": "1"}}], "Burstable"),
     ],
 )
-def test_promises_decide_the_quality_of_service(resources: list[Obj], said: str) -> None:
-    assert quality_of_service({"containers": [{"resources": one} for one in resources]}) == said
+def test_promises_decide_the_quality_of_service(resources: list[Obj], message: str) -> None:
+    assert quality_of_service({"containers": [{"resources": item} for item in resources]}) == message
 
 
 def test_a_port_of_two_protocols_has_one_node_port() -> None:

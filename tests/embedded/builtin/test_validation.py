@@ -12,12 +12,12 @@ Obj = dict[str, Any]
 
 def ready(key: str, obj: Obj) -> Obj:
     strategy = strategy_for(key)
-    made = {"metadata": {"name": "a", "namespace": "ns"}, **clone(obj)}
-    made["metadata"]["uid"] = "0123"
-    strategy.conform(made)
-    strategy.default(made)
-    strategy.prepare_create(made)
-    return made
+    created = {"metadata": {"name": "a", "namespace": "ns"}, **clone(obj)}
+    created["metadata"]["uid"] = "0123"
+    strategy.conform(created)
+    strategy.default(created)
+    strategy.prepare_create(created)
+    return created
 
 
 def wrong(key: str, obj: Obj) -> set[str]:
@@ -59,12 +59,12 @@ def test_a_plain_workload_is_fine_and_its_selector_must_match_its_template(key: 
     assert wrong(key, workload(selector={"matchLabels": {"app": "y"}})) == {
         'spec.template.metadata.labels: Invalid value: {"app":"x"}: `selector` does not match template `labels`'
     }
-    (said,) = wrong(key, workload(selector={}))
-    assert said.startswith("spec.selector: Invalid value: {}: empty selector is invalid for ")
+    (message,) = wrong(key, workload(selector={}))
+    assert message.startswith("spec.selector: Invalid value: {}: empty selector is invalid for ")
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ({"replicas": -1}, "spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
         (
@@ -85,12 +85,12 @@ def test_a_plain_workload_is_fine_and_its_selector_must_match_its_template(key: 
         ),
     ],
 )
-def test_deployments(spec: Obj, said: str) -> None:
-    assert wrong("deployments.apps", workload(**spec)) == {said}
+def test_deployments(spec: Obj, message: str) -> None:
+    assert wrong("deployments.apps", workload(**spec)) == {message}
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         (
             {"podManagementPolicy": "Sometimes"},
@@ -113,8 +113,8 @@ def test_deployments(spec: Obj, said: str) -> None:
         ({"ordinals": {"start": -1}}, "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"),
     ],
 )
-def test_stateful_sets(spec: Obj, said: str) -> None:
-    assert wrong("statefulsets.apps", workload(**spec)) == {said}
+def test_stateful_sets(spec: Obj, message: str) -> None:
+    assert wrong("statefulsets.apps", workload(**spec)) == {message}
 
 
 def test_pods_of_a_stateful_set_have_a_volume_for_each_claim() -> None:
@@ -132,8 +132,10 @@ def test_pods_of_a_stateful_set_have_a_volume_for_each_claim() -> None:
 
 
 def test_immutable_fields() -> None:
-    (said,) = wrong_change("statefulsets.apps", workload(serviceName="a"), spec__serviceName="b")
-    assert said.startswith("spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals'")
+    (message,) = wrong_change("statefulsets.apps", workload(serviceName="a"), spec__serviceName="b")
+    assert message.startswith(
+        "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals'"
+    )
     allowed = {"spec__replicas": 3, "spec__minReadySeconds": 1, "spec__ordinals": {"start": 1}}
     assert wrong_change("statefulsets.apps", workload(), **allowed) == set()
     labels = {"app": "z"}
@@ -153,7 +155,7 @@ def test_immutable_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("obj", "said"),
+    ("obj", "message"),
     [
         ({"spec": {}}, "spec.containers: Required value"),
         (with_container(image=""), "spec.containers[0].image: Required value"),
@@ -243,8 +245,8 @@ def test_immutable_fields() -> None:
         (pod(initContainers=[{"name": "c", "image": "i"}]), 'spec.initContainers[0].name: Duplicate value: "c"'),
     ],
 )
-def test_pods(obj: Obj, said: str) -> None:
-    assert wrong("pods", obj) == {said}
+def test_pods(obj: Obj, message: str) -> None:
+    assert wrong("pods", obj) == {message}
 
 
 def test_of_a_pod_only_images_deadlines_and_more_tolerations_may_change() -> None:
@@ -255,16 +257,18 @@ def test_of_a_pod_only_images_deadlines_and_more_tolerations_may_change() -> Non
     assert wrong_change("pods", pod(), spec__containers=two) == {
         "spec.containers: Forbidden: pod updates may not add or remove containers"
     }
-    (said,) = wrong_change("pods", pod(), spec__nodeName="somewhere")
-    assert said.startswith("spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,")
-    assert "somewhere" in said
+    (message,) = wrong_change("pods", pod(), spec__nodeName="somewhere")
+    assert message.startswith(
+        "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+    )
+    assert "somewhere" in message
     assert wrong_change("pods", pod(activeDeadlineSeconds=5), spec__activeDeadlineSeconds=6) == {
         "spec.activeDeadlineSeconds: Invalid value: 6: must be less than or equal to previous value"
     }
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ({}, "spec.ports: Required value"),
         (
@@ -297,8 +301,8 @@ def test_of_a_pod_only_images_deadlines_and_more_tolerations_may_change() -> Non
         ),
     ],
 )
-def test_services(spec: Obj, said: str) -> None:
-    assert wrong("services", {"spec": spec}) == {said}
+def test_services(spec: Obj, message: str) -> None:
+    assert wrong("services", {"spec": spec}) == {message}
 
 
 def test_the_address_of_a_service_is_for_life() -> None:
@@ -309,7 +313,7 @@ def test_the_address_of_a_service_is_for_life() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         (
             {"minAvailable": 1, "maxUnavailable": 1, "selector": {"matchLabels": {"app": "x"}}},
@@ -325,8 +329,8 @@ def test_the_address_of_a_service_is_for_life() -> None:
         ),
     ],
 )
-def test_disruption_budgets(spec: Obj, said: str) -> None:
-    assert wrong("poddisruptionbudgets.policy", {"spec": spec}) == {said}
+def test_disruption_budgets(spec: Obj, message: str) -> None:
+    assert wrong("poddisruptionbudgets.policy", {"spec": spec}) == {message}
 
 
 def test_autoscalers() -> None:
@@ -352,18 +356,18 @@ def test_jobs_end_and_keep_their_template() -> None:
     assert wrong_change("jobs.batch", job, spec__completions=5) == {
         "spec.completions: Invalid value: 5: field is immutable"
     }
-    (said,) = wrong_change("jobs.batch", job, spec__template__spec__hostname="h")
-    assert said.startswith("spec.template: Invalid value: ")
+    (message,) = wrong_change("jobs.batch", job, spec__template__spec__hostname="h")
+    assert message.startswith("spec.template: Invalid value: ")
     suspended = {"spec": {"template": template, "suspend": True}}
     assert wrong_change("jobs.batch", suspended, spec__template__spec__nodeSelector={"a": "b"}) == set()
     cron = {"spec": {"schedule": "* * *", "jobTemplate": {"spec": {"template": template}}}}
-    assert {said.partition(":")[0] for said in wrong("cronjobs.batch", cron)} == {"spec.schedule"}
+    assert {message.partition(":")[0] for message in wrong("cronjobs.batch", cron)} == {"spec.schedule"}
     cron["spec"].update(schedule="@daily", timeZone="Mars/Base")
     assert wrong("cronjobs.batch", cron) == {'spec.timeZone: Invalid value: "Mars/Base": unknown time zone Mars/Base'}
 
 
 @pytest.mark.parametrize(
-    ("key", "obj", "said"),
+    ("key", "obj", "message"),
     [
         (
             "configmaps",
@@ -434,17 +438,17 @@ def test_jobs_end_and_keep_their_template() -> None:
         ),
     ],
 )
-def test_config_maps_secrets_events_leases_and_nodes(key: str, obj: Obj, said: str) -> None:
-    assert wrong(key, obj) == {said}
+def test_config_maps_secrets_events_leases_and_nodes(key: str, obj: Obj, message: str) -> None:
+    assert wrong(key, obj) == {message}
 
 
 def test_of_a_bound_claim_only_the_size_may_grow() -> None:
     claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}}
     assert wrong_change("persistentvolumeclaims", claim, spec__volumeName="pv") == set()
     smaller = wrong_change("persistentvolumeclaims", claim, spec__resources={"requests": {"storage": "1Gi"}})
-    assert {said.partition(":")[0] for said in smaller} == {"spec.resources.requests.storage"}
+    assert {message.partition(":")[0] for message in smaller} == {"spec.resources.requests.storage"}
     modes = wrong_change("persistentvolumeclaims", claim, spec__accessModes=["ReadWriteMany"])
-    assert {said.partition(":")[0] for said in modes} == {"spec"}
+    assert {message.partition(":")[0] for message in modes} == {"spec"}
 
 
 def test_a_binding_keeps_its_role() -> None:

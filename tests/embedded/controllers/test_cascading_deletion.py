@@ -26,8 +26,8 @@ def dependent(api: Api, owner: Obj) -> Obj:
 
 def delete(api: Api, **options: object) -> list[str]:
     """The owner's finalizers after a DELETE with these options."""
-    found: list[str] = api.json("DELETE", f"{CONFIGMAPS}/owner", options)["metadata"].get("finalizers", [])
-    return found
+    result: list[str] = api.json("DELETE", f"{CONFIGMAPS}/owner", options)["metadata"].get("finalizers", [])
+    return result
 
 
 def test_orphaning_is_seen_in_its_steps_by_who_watches_every_event(api: Api) -> None:
@@ -38,7 +38,9 @@ def test_orphaning_is_seen_in_its_steps_by_who_watches_every_event(api: Api) -> 
     events = api.watch(f"{CONFIGMAPS}?resourceVersion={api.get(CONFIGMAPS)['metadata']['resourceVersion']}")
     assert delete(api, propagationPolicy="Orphan") == [HOLD, "orphan"]
     seen = events.take()
-    assert [(one["type"], one["object"]["metadata"]["finalizers"]) for one in seen] == [("MODIFIED", [HOLD, "orphan"])]
+    assert [(item["type"], item["object"]["metadata"]["finalizers"]) for item in seen] == [
+        ("MODIFIED", [HOLD, "orphan"])
+    ]
     api.clock.advance(0.0005)
     assert not events.take(), "it takes the collector a moment to notice"
     steps: list[list[Obj]] = []
@@ -118,8 +120,8 @@ def test_jobs_and_replication_controllers_orphan_their_pods_by_default() -> None
     assert "child pods are preserved by default" in warned.warnings[0]
     assert not api.ask("DELETE", f"{JOBS}/b?propagationPolicy=Background").warnings
     api.ask("DELETE", f"{JOBS}/c")
-    found = {one["metadata"]["name"]: one["metadata"]["finalizers"] for one in api.get(JOBS)["items"]}
-    assert found == {"a": [HOLD, "orphan"], "b": [HOLD], "c": ["foregroundDeletion", HOLD]}
+    result = {item["metadata"]["name"]: item["metadata"]["finalizers"] for item in api.get(JOBS)["items"]}
+    assert result == {"a": [HOLD, "orphan"], "b": [HOLD], "c": ["foregroundDeletion", HOLD]}
     controllers = "/api/v1/namespaces/default/replicationcontrollers"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "app:1"}]}}
     spec = {"replicas": 0, "selector": {"a": "b"}, "template": template}
@@ -171,6 +173,6 @@ def test_the_policy_of_a_terminating_pod_does_not_change() -> None:
 def test_only_what_is_meant_is_deleted() -> None:
     api = Api()
     uid = api.create(CONFIGMAPS, configmap("a"))["metadata"]["uid"]
-    wrong = {"preconditions": {"uid": "11111111-2222-3333-4444-555555555555"}}
-    assert api.ask("DELETE", f"{CONFIGMAPS}/a", wrong).status == 409
+    errors = {"preconditions": {"uid": "11111111-2222-3333-4444-555555555555"}}
+    assert api.ask("DELETE", f"{CONFIGMAPS}/a", errors).status == 409
     assert api.ask("DELETE", f"{CONFIGMAPS}/a", {"preconditions": {"uid": uid}}).status == 200

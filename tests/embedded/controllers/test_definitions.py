@@ -37,13 +37,13 @@ class Place:
         self.clock.run(self.clock.time + 1)
 
     def crd(self, name: str = THINGS) -> Obj:
-        found = self.access.get(KEY, "", name)
-        assert found is not None
-        return found
+        result = self.access.get(KEY, "", name)
+        assert result is not None
+        return result
 
     def said(self, type_: str, name: str = THINGS) -> tuple[str, str, str]:
-        found = condition(self.crd(name), type_)
-        return found["status"], found["reason"], found["message"]
+        result = condition(self.crd(name), type_)
+        return result["status"], result["reason"], result["message"]
 
 
 @pytest.fixture

@@ -65,14 +65,14 @@ def test_a_new_deployment_has_one_replica_set_with_its_hash_and_annotations() ->
     assert replica_set["spec"]["selector"]["matchLabels"] == {"app": "web", "pod-template-hash": digest}
     assert replica_set["spec"]["template"]["metadata"]["labels"] == {"app": "web", "pod-template-hash": digest}
     assert annotations(world)["app:1"] == {"desired-replicas": "1", "max-replicas": "2", "revision": "1", "mine": "x"}
-    found = world.get(DEPLOYMENTS, "web")
-    assert found["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
-    assert reasons(found) == {
+    result = world.get(DEPLOYMENTS, "web")
+    assert result["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
+    assert reasons(result) == {
         "Available": "True MinimumReplicasAvailable",
         "Progressing": "True NewReplicaSetAvailable",
     }
     assert world.messages("ScalingReplicaSet") == [f"Scaled up replica set web-{digest} from 0 to 1"]
-    assert found["status"].keys() == {
+    assert result["status"].keys() == {
         "availableReplicas",
         "conditions",
         "observedGeneration",
@@ -124,18 +124,18 @@ def test_a_paused_deployment_scales_but_does_not_roll_out() -> None:
     world.set(DEPLOYMENTS, "web", IMAGE, "app:2")
     world.set(DEPLOYMENTS, "web", "spec.replicas", 4)
     world.run()
-    found = world.get(DEPLOYMENTS, "web")
+    result = world.get(DEPLOYMENTS, "web")
     assert sizes(world) == {"app:1": 4}
     assert annotations(world)["app:1"] == {"desired-replicas": "4", "max-replicas": "5", "revision": "1"}
-    assert reasons(found)["Progressing"] == "Unknown DeploymentPaused"
-    assert counts(found, "replicas", "availableReplicas", "updatedReplicas") == [4, 4, 0]
+    assert reasons(result)["Progressing"] == "Unknown DeploymentPaused"
+    assert counts(result, "replicas", "availableReplicas", "updatedReplicas") == [4, 4, 0]
     world.set(DEPLOYMENTS, "web", IMAGE, "app:3")
     world.set(DEPLOYMENTS, "web", "spec.paused", None)
     world.run()
-    found = world.get(DEPLOYMENTS, "web")
+    result = world.get(DEPLOYMENTS, "web")
     assert sizes(world) == {"app:1": 0, "app:3": 4}
     assert annotations(world)["app:3"]["revision"] == "2"
-    assert reasons(found)["Progressing"] == "True NewReplicaSetAvailable"
+    assert reasons(result)["Progressing"] == "True NewReplicaSetAvailable"
 
 
 def test_recreate_takes_all_old_pods_away_before_a_new_one_comes() -> None:
@@ -159,9 +159,9 @@ def test_out_of_reach_min_ready_seconds_holds_a_deployment_exactly(updated: int)
     """Measured on a real 1.36 controller: exactly the unavailable pods are updated."""
     world = held(10, updated)
     assert sizes(world) == {"app:1": 10 - updated, "app:2": updated}
-    found = world.get(DEPLOYMENTS, "web")
-    assert counts(found, "updatedReplicas", "readyReplicas", "availableReplicas") == [updated, 10, 10 - updated]
-    assert "Progressing" not in reasons(found)
+    result = world.get(DEPLOYMENTS, "web")
+    assert counts(result, "updatedReplicas", "readyReplicas", "availableReplicas") == [updated, 10, 10 - updated]
+    assert "Progressing" not in reasons(result)
 
 
 @pytest.mark.parametrize(("replicas", "updated"), [(14, 11), (6, 6)])
@@ -191,13 +191,13 @@ def test_a_rollout_that_stands_still_exceeds_its_deadline_and_can_still_succeed(
     world.run(55)
     assert reasons(world.get(DEPLOYMENTS, "web"))["Progressing"] == "True ReplicaSetUpdated"
     world.run(10)
-    found = world.get(DEPLOYMENTS, "web")
-    assert reasons(found) == {
+    result = world.get(DEPLOYMENTS, "web")
+    assert reasons(result) == {
         "Available": "True MinimumReplicasAvailable",
         "Progressing": "False ProgressDeadlineExceeded",
     }
     (new,) = (rs for rs in world.all(SETS) if image_of(rs["spec"]["template"]) == "fail:2")
-    message = next(c["message"] for c in found["status"]["conditions"] if c["type"] == "Progressing")
+    message = next(c["message"] for c in result["status"]["conditions"] if c["type"] == "Progressing")
     assert message == f'ReplicaSet "{new["metadata"]["name"]}" has timed out progressing.'
     world.set(DEPLOYMENTS, "web", IMAGE, "app:3")
     world.run()
@@ -216,9 +216,9 @@ def test_scaling_to_nothing_leaves_no_counts() -> None:
     world = started()
     world.set(DEPLOYMENTS, "web", "spec.replicas", 0)
     world.run()
-    found = world.get(DEPLOYMENTS, "web")["status"]
-    assert not found.keys() & {"replicas", "readyReplicas", "availableReplicas", "updatedReplicas"}
-    assert found["terminatingReplicas"] == 0
+    result = world.get(DEPLOYMENTS, "web")["status"]
+    assert not result.keys() & {"replicas", "readyReplicas", "availableReplicas", "updatedReplicas"}
+    assert result["terminatingReplicas"] == 0
 
 
 def test_a_replica_set_name_that_is_taken_raises_the_collision_count() -> None:
@@ -237,9 +237,9 @@ def test_a_replica_set_name_that_is_taken_raises_the_collision_count() -> None:
     )
     world.create(DEPLOYMENTS, deployment())
     world.run()
-    found = world.get(DEPLOYMENTS, "web")
-    assert found["status"]["collisionCount"] == 1
-    assert counts(found, "availableReplicas") == [3]
+    result = world.get(DEPLOYMENTS, "web")
+    assert result["status"]["collisionCount"] == 1
+    assert counts(result, "availableReplicas") == [3]
 
 
 def test_a_replica_set_without_owner_is_adopted() -> None:
@@ -247,11 +247,11 @@ def test_a_replica_set_without_owner_is_adopted() -> None:
     (replica_set,) = world.all(SETS)
     world.delete(DEPLOYMENTS, "web")
     world.set(SETS, replica_set["metadata"]["name"], "metadata.ownerReferences", [])
-    made = world.create(DEPLOYMENTS, deployment())
+    created = world.create(DEPLOYMENTS, deployment())
     world.run()
-    (found,) = world.all(SETS)
-    assert found["metadata"]["uid"] == replica_set["metadata"]["uid"]
-    assert found["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
+    (stateful_set,) = world.all(SETS)
+    assert stateful_set["metadata"]["uid"] == replica_set["metadata"]["uid"]
+    assert stateful_set["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]
 
 
 def test_a_settled_deployment_writes_nothing() -> None:

@@ -74,12 +74,12 @@ def test_an_evicted_pod_counts_as_away_for_two_minutes() -> None:
     """The API records the pod; if it is not deleted, it counts as healthy again."""
     world = World()
     world.create(DEPLOYMENTS, deployment())
-    made = world.create(BUDGETS, budget(minAvailable=2))
+    created = world.create(BUDGETS, budget(minAvailable=2))
     world.run(5)
-    made = world.get(BUDGETS, "b")
+    created = world.get(BUDGETS, "b")
     pod = world.all("pods")[0]["metadata"]["name"]
-    noted = {**made["status"], "disruptionsAllowed": 0, "disruptedPods": {pod: timestamp(EPOCH)}}
-    world.access.update(BUDGETS, {**made, "status": noted}, manager="test", subresource="status")
+    noted = {**created["status"], "disruptionsAllowed": 0, "disruptedPods": {pod: timestamp(EPOCH)}}
+    world.access.update(BUDGETS, {**created, "status": noted}, manager="test", subresource="status")
     world.run(60)
     assert numbers(world) == (3, 2, 2, 0)
     world.run(120)
@@ -95,9 +95,9 @@ def test_a_pod_whose_controller_is_unknown_stops_the_counting_safely() -> None:
     world.create("pods", {"metadata": metadata, "spec": template()["spec"]})
     world.create(BUDGETS, budget(maxUnavailable=1))
     world.run(5)
-    found = world.get(BUDGETS, "b")
-    assert reasons(found) == {"DisruptionAllowed": "False SyncFailed"}
-    assert found["status"]["disruptionsAllowed"] == 0
+    result = world.get(BUDGETS, "b")
+    assert reasons(result) == {"DisruptionAllowed": "False SyncFailed"}
+    assert result["status"]["disruptionsAllowed"] == 0
     assert 'found no controllers for pod "p"' in world.messages("CalculateExpectedPodCountFailed")[0]
 
 

@@ -14,32 +14,32 @@ def service(**spec: object) -> Obj:
 
 
 def listening(image: str = "app:1") -> Obj:
-    made = template(image)
-    made["spec"]["containers"][0]["ports"] = [{"name": "http", "containerPort": 8080, "protocol": "TCP"}]
-    return made
+    pod_template = template(image)
+    pod_template["spec"]["containers"][0]["ports"] = [{"name": "http", "containerPort": 8080, "protocol": "TCP"}]
+    return pod_template
 
 
 def conditions(world: World) -> list[tuple[bool, bool, bool]]:
     """(ready, serving, terminating) of all endpoints."""
-    endpoints = [endpoint for found in world.all(SLICES) for endpoint in found["endpoints"] or ()]
+    endpoints = [endpoint for result in world.all(SLICES) for endpoint in result["endpoints"] or ()]
     return [tuple(endpoint["conditions"][c] for c in ("ready", "serving", "terminating")) for endpoint in endpoints]
 
 
 def test_a_service_without_pods_has_one_empty_slice() -> None:
     world = World()
-    made = world.create("services", service())
+    created = world.create("services", service())
     world.run()
-    (found,) = world.all(SLICES)
-    assert found["endpoints"] is None
-    assert found["ports"] is None
-    assert found["addressType"] == "IPv4"
-    assert found["metadata"]["name"].startswith("web-")
-    assert found["metadata"]["labels"] == {
+    (endpoint_slice,) = world.all(SLICES)
+    assert endpoint_slice["endpoints"] is None
+    assert endpoint_slice["ports"] is None
+    assert endpoint_slice["addressType"] == "IPv4"
+    assert endpoint_slice["metadata"]["name"].startswith("web-")
+    assert endpoint_slice["metadata"]["labels"] == {
         "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
         "kubernetes.io/service-name": "web",
         "sl": "v",
     }
-    assert found["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
+    assert endpoint_slice["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]
 
 
 def test_slices_and_endpoints_list_the_pods_with_the_ports_they_have() -> None:
@@ -50,11 +50,11 @@ def test_slices_and_endpoints_list_the_pods_with_the_ports_they_have() -> None:
     world.create("services", service())
     world.create(DEPLOYMENTS, deployment(replicas=2, template=listening()))
     world.run()
-    (found,) = world.all(SLICES)
-    assert found["ports"] == [{"name": "http", "port": 8080, "protocol": "TCP"}]
+    (endpoint_slice,) = world.all(SLICES)
+    assert endpoint_slice["ports"] == [{"name": "http", "port": 8080, "protocol": "TCP"}]
     assert conditions(world) == [(True, True, False)] * 2
     pods = {pod["metadata"]["name"]: pod for pod in world.all("pods")}
-    for endpoint in found["endpoints"]:
+    for endpoint in endpoint_slice["endpoints"]:
         pod = pods[endpoint["targetRef"]["name"]]
         assert endpoint["addresses"] == [pod["status"]["podIP"]]
         assert endpoint["nodeName"] == pod["spec"]["nodeName"]
@@ -97,9 +97,9 @@ def test_a_headless_service_publishes_pods_that_are_not_ready_if_it_says_so() ->
     world.create(DEPLOYMENTS, deployment(replicas=1, template=template("fail:1")))
     world.run()
     assert conditions(world) == [(True, False, False)]
-    (found,) = world.all(SLICES)
-    assert found["ports"] is None
-    assert found["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
+    (endpoint_slice,) = world.all(SLICES)
+    assert endpoint_slice["ports"] is None
+    assert endpoint_slice["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
 
 
 def test_pods_of_a_stateful_set_have_their_host_names() -> None:
@@ -107,9 +107,9 @@ def test_pods_of_a_stateful_set_have_their_host_names() -> None:
     world.create("services", service(clusterIP="None", ports=[{"port": 80}]))
     world.create("statefulsets.apps", stateful_set(replicas=2))
     world.run()
-    (found,) = world.all(SLICES)
-    assert sorted(endpoint["hostname"] for endpoint in found["endpoints"]) == ["web-0", "web-1"]
-    assert found["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
+    (endpoint_slice,) = world.all(SLICES)
+    assert sorted(endpoint["hostname"] for endpoint in endpoint_slice["endpoints"]) == ["web-0", "web-1"]
+    assert endpoint_slice["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
 
 
 def test_a_service_without_selector_has_no_slices() -> None:
@@ -124,7 +124,7 @@ def test_a_slice_holds_a_hundred_endpoints() -> None:
     world.create("services", service())
     world.create(DEPLOYMENTS, deployment(replicas=150, template=listening()))
     world.run()
-    assert sorted(len(found["endpoints"]) for found in world.all(SLICES)) == [50, 100]
+    assert sorted(len(result["endpoints"]) for result in world.all(SLICES)) == [50, 100]
 
 
 def test_a_changed_slice_is_repaired_and_a_deleted_service_leaves_no_endpoints() -> None:

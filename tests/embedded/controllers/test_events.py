@@ -49,9 +49,9 @@ def test_many_similar_events_share_one() -> None:
     world, events, pod = recorder()
     for number in range(15):
         events.event(pod, "Normal", "Created", f"pod {number}", component="replicaset-controller")
-    found = world.all("events")
-    assert len(found) == 11
-    (combined,) = (event for event in found if event["count"] > 1)
+    result = world.all("events")
+    assert len(result) == 11
+    (combined,) = (event for event in result if event["count"] > 1)
     assert (combined["count"], combined["message"]) == (5, "(combined from similar events): pod 14")
 
 

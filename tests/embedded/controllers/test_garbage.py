@@ -47,8 +47,8 @@ def test_in_the_foreground_the_owner_goes_last() -> None:
     site.delete("deployments.apps", "web", propagation="Foreground")
     assert site.get("deployments.apps", "web")["metadata"]["finalizers"] == ["foregroundDeletion"]
     site.run()
-    gone = [resource for type_, resource, _ in site.history[before:] if type_ == "DELETED"]
-    assert gone == ["pods", "pods", "replicasets.apps", "deployments.apps"]
+    deleted = [resource for type_, resource, _ in site.history[before:] if type_ == "DELETED"]
+    assert deleted == ["pods", "pods", "replicasets.apps", "deployments.apps"]
 
 
 def test_a_foreground_deletion_waits_only_for_what_blocks_it() -> None:

@@ -12,10 +12,10 @@ JOBS = "jobs.batch"
 def job(image: str, **spec: object) -> Obj:
     """A Job as admission leaves it, with a generated selector."""
     labels = {"controller-uid": "1", "batch.kubernetes.io/job-name": "j", "job-name": "j"}
-    made = template(image, **labels)
-    made["spec"]["restartPolicy"] = "Never"
+    pod_template = template(image, **labels)
+    pod_template["spec"]["restartPolicy"] = "Never"
     selector = {"selector": {"matchLabels": {"controller-uid": "1"}}, "manualSelector": True}
-    return {"metadata": {"name": "j"}, "spec": {"template": made, **selector, **spec}}
+    return {"metadata": {"name": "j"}, "spec": {"template": pod_template, **selector, **spec}}
 
 
 def started(image: str, **spec: object) -> World:
@@ -27,9 +27,12 @@ def started(image: str, **spec: object) -> World:
 
 def test_a_job_runs_its_completions_and_says_so() -> None:
     world = started("complete:1", completions=2)
-    found = world.get(JOBS, "j")
-    assert reasons(found) == {"Complete": "True CompletionsReached", "SuccessCriteriaMet": "True CompletionsReached"}
-    status = found["status"]
+    result = world.get(JOBS, "j")
+    assert reasons(result) == {
+        "Complete": "True CompletionsReached",
+        "SuccessCriteriaMet": "True CompletionsReached",
+    }
+    status = result["status"]
     assert status.keys() == {
         "completionTime",
         "conditions",
@@ -48,9 +51,12 @@ def test_a_job_runs_its_completions_and_says_so() -> None:
 
 def test_a_job_fails_when_its_backoff_limit_is_exceeded() -> None:
     world = started("exit1:1", backoffLimit=0)
-    found = world.get(JOBS, "j")
-    assert reasons(found) == {"Failed": "True BackoffLimitExceeded", "FailureTarget": "True BackoffLimitExceeded"}
-    assert counts(found, "failed", "active", "ready", "terminating") == [1, 0, 0, 0]
+    result = world.get(JOBS, "j")
+    assert reasons(result) == {
+        "Failed": "True BackoffLimitExceeded",
+        "FailureTarget": "True BackoffLimitExceeded",
+    }
+    assert counts(result, "failed", "active", "ready", "terminating") == [1, 0, 0, 0]
     assert len(world.all("pods")) == 1
 
 
@@ -68,8 +74,8 @@ def test_failures_are_tried_again_after_growing_delays() -> None:
 
 def test_an_indexed_job_gives_each_pod_an_index() -> None:
     world = started("complete:1", completions=3, parallelism=3, completionMode="Indexed")
-    found = world.get(JOBS, "j")
-    assert (found["status"]["completedIndexes"], found["status"]["succeeded"]) == ("0-2", 3)
+    result = world.get(JOBS, "j")
+    assert (result["status"]["completedIndexes"], result["status"]["succeeded"]) == ("0-2", 3)
     pods = sorted(world.all("pods"), key=lambda pod: pod["metadata"]["name"])
     label = "batch.kubernetes.io/job-completion-index"
     assert [pod["metadata"]["labels"][label] for pod in pods] == ["0", "1", "2"]
@@ -81,8 +87,8 @@ def test_a_finished_job_goes_when_its_time_is_over() -> None:
     world = started("complete:1", ttlSecondsAfterFinished=100)
     assert world.get(JOBS, "j")["status"]["succeeded"] == 1
     world.run(100)
-    gone = world.access.get(JOBS, "ns", "j")
-    assert gone is None or gone["metadata"]["finalizers"] == ["foregroundDeletion"]
+    deleted = world.access.get(JOBS, "ns", "j")
+    assert deleted is None or deleted["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
 def test_lowering_parallelism_deletes_pods_without_counting_them() -> None:
@@ -104,16 +110,16 @@ def test_a_pod_that_is_deleted_counts_as_failed_and_is_not_held() -> None:
 def test_a_job_over_its_deadline_fails_and_its_pods_go() -> None:
     world = started("app:1", activeDeadlineSeconds=20)
     world.run(30)
-    found = world.get(JOBS, "j")
-    assert reasons(found) == {"Failed": "True DeadlineExceeded", "FailureTarget": "True DeadlineExceeded"}
+    result = world.get(JOBS, "j")
+    assert reasons(result) == {"Failed": "True DeadlineExceeded", "FailureTarget": "True DeadlineExceeded"}
     assert world.all("pods") == []
 
 
 def test_a_suspended_job_has_no_pods_until_it_is_resumed() -> None:
     world = started("app:1", suspend=True)
-    found = world.get(JOBS, "j")
-    assert reasons(found) == {"Suspended": "True JobSuspended"}
-    assert "startTime" not in found["status"]
+    result = world.get(JOBS, "j")
+    assert reasons(result) == {"Suspended": "True JobSuspended"}
+    assert "startTime" not in result["status"]
     assert world.all("pods") == []
     world.set(JOBS, "j", "spec.suspend", False)
     world.run(5)

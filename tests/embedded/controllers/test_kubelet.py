@@ -8,8 +8,8 @@ from uniteddeployment.embedded.controllers.framework.conditions import condition
 
 
 def container(obj: Obj, index: int = 0) -> Obj:
-    found: Obj = obj["status"]["containerStatuses"][index]
-    return found
+    result: Obj = obj["status"]["containerStatuses"][index]
+    return result
 
 
 def test_a_bound_pod_runs_at_once_and_says_so_as_a_kubelet_does() -> None:
@@ -73,20 +73,20 @@ def test_a_pod_gets_ready_after_the_time_that_its_node_says() -> None:
 def test_images_determine_what_containers_do(image: str, policy: str, phase: str, state: str) -> None:
     site = Site()
     site.place("a", image=image, restartPolicy=policy)
-    found = site.pod("a")
-    status = container(found)
-    assert found["status"]["phase"] == phase
-    said = status["state"].get("waiting") or status["state"].get("terminated") or {}
-    assert said.get("reason", "") == state
-    assert ready(found) == ("True" if not state else "False")
+    result = site.pod("a")
+    status = container(result)
+    assert result["status"]["phase"] == phase
+    message = status["state"].get("waiting") or status["state"].get("terminated") or {}
+    assert message.get("reason", "") == state
+    assert ready(result) == ("True" if not state else "False")
     if state == "CrashLoopBackOff":
         assert status["restartCount"] == 3
         assert status["lastState"]["terminated"]["exitCode"] == 1
     if state == "Error":
-        assert said["exitCode"] == 1
-        assert condition_of(found["status"], "Ready")["reason"] == "PodFailed"
+        assert message["exitCode"] == 1
+        assert condition_of(result["status"], "Ready")["reason"] == "PodFailed"
     if state == "Completed":
-        assert condition_of(found["status"], "Ready")["reason"] == "PodCompleted"
+        assert condition_of(result["status"], "Ready")["reason"] == "PodCompleted"
     assert site.writes(100) == []
 
 

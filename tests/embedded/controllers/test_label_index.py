@@ -27,9 +27,11 @@ def test_the_label_index_follows_changes() -> None:
         present[name] = new
         index.note(Change("MODIFIED" if old else "ADDED", "pods", new, old))
         for wanted in ({"a": "1"}, {"a": "2", "b": "1"}):
-            found = [n for n in index.find("ns", wanted) if wanted.items() <= present[n]["metadata"]["labels"].items()]
+            results = [
+                n for n in index.find("ns", wanted) if wanted.items() <= present[n]["metadata"]["labels"].items()
+            ]
             scan = sorted(n for n, o in present.items() if wanted.items() <= o["metadata"]["labels"].items())
-            assert found == scan
+            assert results == scan
 
 
 def test_the_selector_index_names_whoever_may_match() -> None:

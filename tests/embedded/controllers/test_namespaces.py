@@ -23,10 +23,10 @@ def test_a_namespace_goes_with_everything_in_it_and_pods_go_first() -> None:
     site.delete("namespaces", "ns", "")
     site.run(2)
     assert site.find("namespaces", "ns", "") is None
-    gone = [resource for type_, resource, _ in site.history[before:] if type_ == "DELETED"]
-    assert gone[:2] == ["pods", "pods"]
-    assert {"deployments.apps", "replicasets.apps", "configmaps", "serviceaccounts"} <= set(gone)
-    assert gone[-1] == "namespaces"
+    deleted = [resource for type_, resource, _ in site.history[before:] if type_ == "DELETED"]
+    assert deleted[:2] == ["pods", "pods"]
+    assert {"deployments.apps", "replicasets.apps", "configmaps", "serviceaccounts"} <= set(deleted)
+    assert deleted[-1] == "namespaces"
     assert not site.access.list("events", "ns")
 
 
@@ -38,8 +38,8 @@ def test_objects_with_finalizers_keep_the_namespace_and_are_in_its_conditions() 
     site.run(2)
     status = site.get("namespaces", "ns", "")["status"]
     assert status["phase"] == "Terminating"
-    said = {c["type"]: (c["status"], c["reason"], c["message"]) for c in status["conditions"]}
-    assert said == {
+    message = {c["type"]: (c["status"], c["reason"], c["message"]) for c in status["conditions"]}
+    assert message == {
         "NamespaceContentRemaining": (
             "True",
             "SomeResourcesRemain",

@@ -67,10 +67,10 @@ class Site(Api):
         self.create("/api/v1/nodes", {"metadata": metadata, "status": {"allocatable": room, "capacity": room}})
 
     def pods(self, app: str = "w") -> list[Obj]:
-        return [one for one in self.get(PODS)["items"] if one["metadata"]["labels"]["app"] == app]
+        return [item for item in self.get(PODS)["items"] if item["metadata"]["labels"]["app"] == app]
 
     def running(self) -> int:
-        return sum(one["status"]["phase"] == "Running" for one in self.get(PODS)["items"])
+        return sum(item["status"]["phase"] == "Running" for item in self.get(PODS)["items"])
 
 
 def workload(kind: str, replicas: int = BILLION, name: str = "w", image: str = "app:1", **spec: Any) -> Obj:
@@ -111,29 +111,29 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_billion_replicas_are_as_many_pods_as_fit_and_some_that_wait(kind: str) -> None:
-    url, made, expected = KINDS[kind]
+    url, created, expected = KINDS[kind]
     site = Site()
-    site.create(url, made)
+    site.create(url, created)
     site.clock.advance(120)
     assert (len(site.pods()), site.running()) == (expected, ROOM)
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "parallel StatefulSet", "CloneSet", "Advanced StatefulSet"])
 def test_a_workload_scaled_up_by_mistake_can_be_scaled_down_and_changed(kind: str) -> None:
-    url, made, _ = KINDS[kind]
+    url, created, _ = KINDS[kind]
     site = Site()
-    site.create(url, made | {"spec": made["spec"] | {"replicas": 3}})
+    site.create(url, created | {"spec": created["spec"] | {"replicas": 3}})
     site.clock.advance(60)
     site.patch(f"{url}/w", {"spec": {"replicas": BILLION}})
     site.clock.advance(60)
-    template = made["spec"]["template"]
+    template = created["spec"]["template"]
     containers = [{"name": "c", "image": "app:2"}]
     site.patch(f"{url}/w", {"spec": {"template": template | {"spec": {"containers": containers}}}})
     site.clock.advance(60)
     assert len(site.pods()) <= ROOM + WAITING
     site.patch(f"{url}/w", {"spec": {"replicas": 3}})
     site.clock.advance(120)
-    assert [one["spec"]["containers"][0]["image"] for one in site.pods()] == ["app:2"] * 3
+    assert [item["spec"]["containers"][0]["image"] for item in site.pods()] == ["app:2"] * 3
     assert site.running() == 3
 
 
@@ -149,12 +149,12 @@ def test_a_new_node_makes_room() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_owner_without_room_gets_its_pods_when_others_are_deleted(kind: str) -> None:
     """The effect of one application's mistake ends with it, without a change of others."""
-    url, made, _ = KINDS[kind]
+    url, created, _ = KINDS[kind]
     site = Site()
     site.create(REPLICA_SETS, workload("ReplicaSet", name="greedy"))
     site.clock.advance(60)
     small = {"parallelism": 3, "completions": 3} if "Job" in kind else {"replicas": 3}
-    site.create(url, made | {"spec": made["spec"] | small})
+    site.create(url, created | {"spec": created["spec"] | small})
     site.clock.advance(60)
     assert not site.pods()
     site.ask("DELETE", f"{REPLICA_SETS}/greedy?propagationPolicy=Background")
@@ -165,9 +165,9 @@ def test_an_owner_without_room_gets_its_pods_when_others_are_deleted(kind: str) 
 def test_pods_that_name_their_node_are_bounded_too() -> None:
     """The scheduler does not limit such pods."""
     site = Site()
-    made = workload("ReplicaSet")
-    made["spec"]["template"]["spec"]["nodeName"] = "n1"
-    site.create(REPLICA_SETS, made)
+    created = workload("ReplicaSet")
+    created["spec"]["template"]["spec"]["nodeName"] = "n1"
+    site.create(REPLICA_SETS, created)
     site.clock.advance(60)
     assert len(site.pods()) == ROOM + WAITING
 

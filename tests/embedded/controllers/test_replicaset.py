@@ -45,10 +45,10 @@ def test_a_matching_pod_is_adopted_and_released_when_its_labels_change() -> None
     world = World()
     world.create("pods", {"metadata": {"name": "lone", "labels": {"app": "web"}}, "spec": template()["spec"]})
     world.run()
-    made = world.create(SETS, replica_set())
+    stateful_set = world.create(SETS, replica_set())
     world.run()
     (owner,) = world.get("pods", "lone")["metadata"]["ownerReferences"]
-    assert (owner["uid"], owner["controller"]) == (made["metadata"]["uid"], True)
+    assert (owner["uid"], owner["controller"]) == (stateful_set["metadata"]["uid"], True)
     assert len(names(world)) == 2
     world.set("pods", "lone", "metadata.labels.app", "other")
     world.run()
@@ -129,6 +129,6 @@ def test_a_set_that_cannot_make_pods_says_why_and_tries_again() -> None:
     assert set(world.messages("FailedCreate")) == {"Error creating: no room"}
     world.access.create = real  # type: ignore[method-assign]
     world.run()
-    found = world.get(SETS, "r")
-    assert reasons(found) == {}
-    assert counts(found, "availableReplicas") == [2]
+    stateful_set = world.get(SETS, "r")
+    assert reasons(stateful_set) == {}
+    assert counts(stateful_set, "availableReplicas") == [2]

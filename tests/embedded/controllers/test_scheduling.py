@@ -103,9 +103,9 @@ def test_a_condition_that_does_not_turn_keeps_its_time() -> None:
 
 
 def test_pods_that_differ_only_in_name_have_one_signature() -> None:
-    one, other = pod_info(assigned("a", "")), pod_info(assigned("b", ""))
-    assert signature(one) == signature(other)
-    assert signature(one) != signature(pod_info(assigned("a", "", cpu="2")))
+    item, other = pod_info(assigned("a", "")), pod_info(assigned("b", ""))
+    assert signature(item) == signature(other)
+    assert signature(item) != signature(pod_info(assigned("a", "", cpu="2")))
 
 
 @given(

@@ -78,8 +78,8 @@ def test_a_claim_that_waits_for_its_first_pod_is_pinned_to_the_zone_of_that_pod(
     site.run()
     assert site.node_of("a") == "n2"
     assert phase(site, "data") == "Bound"
-    made = site.get(VOLUMES, site.get(CLAIMS, "data")["spec"]["volumeName"], "")
-    assert made["metadata"]["labels"][ZONE] == "z2"
+    created = site.get(VOLUMES, site.get(CLAIMS, "data")["spec"]["volumeName"], "")
+    assert created["metadata"]["labels"][ZONE] == "z2"
     site.delete("pods", "a")
     site.run()
     for i in range(3):
@@ -113,8 +113,8 @@ def test_a_class_that_does_not_wait_makes_the_volume_at_once() -> None:
     assert phase(site, "data") == "Bound"
     site.create("pods", using("a", "data"))
     site.run()
-    made = site.get(VOLUMES, site.get(CLAIMS, "data")["spec"]["volumeName"], "")
-    assert site.node(site.node_of("a"))["metadata"]["labels"][ZONE] == made["metadata"]["labels"][ZONE]
+    created = site.get(VOLUMES, site.get(CLAIMS, "data")["spec"]["volumeName"], "")
+    assert site.node(site.node_of("a"))["metadata"]["labels"][ZONE] == created["metadata"]["labels"][ZONE]
 
 
 def test_a_claim_waits_for_an_external_provisioner() -> None:
@@ -133,12 +133,12 @@ def test_volumes_are_released_or_deleted_with_their_claims() -> None:
     volume(site, "kept", storage_class="static")
     claim(site, "a", storage_class="static")
     claim(site, "b")
-    made = site.get(CLAIMS, "b")["spec"]["volumeName"]
+    created = site.get(CLAIMS, "b")["spec"]["volumeName"]
     site.delete(CLAIMS, "a")
     site.delete(CLAIMS, "b")
     site.run()
     assert site.get(VOLUMES, "kept", "")["status"]["phase"] == "Released"
-    assert site.find(VOLUMES, made, "") is None
+    assert site.find(VOLUMES, created, "") is None
     claim(site, "a", storage_class="static")
     assert phase(site, "a") == "Pending"
 

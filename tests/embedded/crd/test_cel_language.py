@@ -30,9 +30,9 @@ OBJECT = {
 
 
 def typed(schema: dict[str, Any] | None) -> Type:
-    made = declared(parse(schema)) if schema is not None else DYN
-    assert made is not None
-    return made
+    created = declared(parse(schema)) if schema is not None else DYN
+    assert created is not None
+    return created
 
 
 def value(source: str, self: Any = None, schema: dict[str, Any] | None = None) -> Any:
@@ -84,8 +84,8 @@ def test_expressions_have_the_value_that_another_implementation_gives(source: st
 
 @given(st.integers(-(2**31), 2**31), st.integers(-(2**31), 2**31).filter(bool))
 def test_integer_division_rounds_to_zero_as_elsewhere(a: int, b: int) -> None:
-    found = compile_expression("[self.a / self.b, self.a % self.b]", DYN).evaluate({"a": a, "b": b}, None)
-    assert found == cel.evaluate("[a / b, a % b]", {"a": a, "b": b})
+    result = compile_expression("[self.a / self.b, self.a % self.b]", DYN).evaluate({"a": a, "b": b}, None)
+    assert result == cel.evaluate("[a / b, a % b]", {"a": a, "b": b})
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_values_have_the_types_that_the_schema_declares(source: str, self: Any, 
     ],
 )
 def test_errors_of_evaluation(source: str, self: Any, error: str) -> None:
-    with pytest.raises(CelError) as found:
+    with pytest.raises(CelError) as result:
         value(source, self, OBJECT)
-    assert str(found.value).startswith(error)
+    assert str(result.value).startswith(error)
 
 
 @pytest.mark.parametrize(
@@ -180,12 +180,12 @@ def test_errors_of_evaluation(source: str, self: Any, error: str) -> None:
 )
 def test_errors_of_compilation_say_where(source: str, error: str) -> None:
     """Errors have the path of the field (I11)."""
-    with pytest.raises(RuleError) as found:
+    with pytest.raises(RuleError) as result:
         value(source, {}, OBJECT)
-    assert str(found.value).startswith(f"compilation failed: ERROR: <input>:{error}")
+    assert str(result.value).startswith(f"compilation failed: ERROR: <input>:{error}")
 
 
 def test_the_place_of_an_error_is_pointed_at_in_its_line() -> None:
-    with pytest.raises(RuleError) as found:
+    with pytest.raises(RuleError) as result:
         value("self.n > 1 &&\n  self.foo", {}, OBJECT)
-    assert str(found.value).endswith("undefined field 'foo'\n |   self.foo\n | ......^")
+    assert str(result.value).endswith("undefined field 'foo'\n |   self.foo\n | ......^")

@@ -17,9 +17,9 @@ OBJ = thing(
 
 def cell(path: str, type_: str) -> Any:
     column = {"name": "C", "type": type_, "jsonPath": path, "priority": 1}
-    made = resource(additionalPrinterColumns=[column]).columns[1]
-    assert made.priority == 1
-    return made.cell(OBJ, NOW)
+    created = resource(additionalPrinterColumns=[column]).columns[1]
+    assert created.priority == 1
+    return created.cell(OBJ, NOW)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_ages_are_as_short_as_kubectl_shows_them(seconds: int, shown: str) -> No
 def test_selectable_fields_select_by_text() -> None:
     fields = {"a": {"type": "string"}, "b": {"type": "boolean"}}
     selectable = [{"jsonPath": ".spec.a"}, {"jsonPath": ".spec.b"}]
-    made = resource({"type": "object", "properties": fields}, selectableFields=selectable)
-    assert made.field_selectors["spec.a"](thing({"a": "x"})) == "x"
-    assert made.field_selectors["spec.b"](thing({"b": True})) == "true"
-    assert made.field_selectors["spec.a"](thing({})) == ""
+    created = resource({"type": "object", "properties": fields}, selectableFields=selectable)
+    assert created.field_selectors["spec.a"](thing({"a": "x"})) == "x"
+    assert created.field_selectors["spec.b"](thing({"b": True})) == "true"
+    assert created.field_selectors["spec.a"](thing({})) == ""

@@ -19,16 +19,16 @@ def fields(**properties: Any) -> dict[str, Any]:
 
 
 def changed(crd: Obj, dotted: str, value: Any) -> Obj:
-    made = deepcopy(crd)
+    created = deepcopy(crd)
     *steps, last = dotted.split(".")
-    node: Any = made
+    node: Any = created
     for step in steps:
         node = node[int(step)] if step.isdecimal() else node.setdefault(step, {})
     if value is ...:
         del node[last]
     else:
         node[last] = value
-    return made
+    return created
 
 
 def test_names_that_follow_from_the_kind_are_filled_in() -> None:
@@ -46,7 +46,7 @@ def test_a_new_definition_has_accepted_nothing_and_stores_in_its_storage_version
 
 
 @pytest.mark.parametrize(
-    ("dotted", "value", "said"),
+    ("dotted", "value", "message"),
     [
         (
             "metadata.name",
@@ -88,22 +88,22 @@ def test_a_new_definition_has_accepted_nothing_and_stores_in_its_storage_version
         ),
     ],
 )
-def test_errors_of_a_definition_outside_of_its_schema(dotted: str, value: Any, said: str) -> None:
-    found = refusals(changed(definition(), dotted, value))
-    assert any(text.startswith(said) for text in found), found
+def test_errors_of_a_definition_outside_of_its_schema(dotted: str, value: Any, message: str) -> None:
+    result = refusals(changed(definition(), dotted, value))
+    assert any(text.startswith(message) for text in result), result
 
 
 def test_groups_of_kubernetes_need_an_approval() -> None:
     crd = changed(definition(), "spec.group", "apps.k8s.io")
     crd["metadata"]["name"] = "things.apps.k8s.io"
-    (said,) = refusals(crd)
-    assert said.startswith("metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must")
+    (message,) = refusals(crd)
+    assert message.startswith("metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must")
     crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://example.com/pull/1"}
     assert refusals(crd) == []
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [
         ({}, f"{SCHEMA}.type: Required value: must not be empty for specified object fields"),
         (
@@ -151,9 +151,9 @@ def test_groups_of_kubernetes_need_an_approval() -> None:
         ),
     ],
 )
-def test_schemas_that_are_not_structural_or_inconsistent(schema: dict[str, Any], said: str) -> None:
-    found = refusals(definition(schema or {"description": "of no type"}))
-    assert any(text.startswith(said) for text in found), found
+def test_schemas_that_are_not_structural_or_inconsistent(schema: dict[str, Any], message: str) -> None:
+    result = refusals(definition(schema or {"description": "of no type"}))
+    assert any(text.startswith(message) for text in result), result
 
 
 def test_the_one_way_to_repeat_types_is_that_of_int_or_string() -> None:
@@ -168,8 +168,10 @@ def test_metadata_can_only_narrow_the_name() -> None:
     root["properties"]["metadata"] = fields(name={**TEXT, "maxLength": 10})
     assert refusals(crd) == []
     root["properties"]["metadata"]["properties"]["labels"] = {"type": "object"}
-    (said,) = refusals(crd)
-    assert said.startswith("spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: must not specify anything")
+    (message,) = refusals(crd)
+    assert message.startswith(
+        "spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: must not specify anything"
+    )
 
 
 def test_schemas_that_differ_between_versions_are_named_by_version() -> None:
@@ -184,7 +186,7 @@ def test_schemas_that_differ_between_versions_are_named_by_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
         ({"rule": ""}, "rule: Required value: rule is not specified"),
         ({"rule": "self.b == 1"}, 'rule: Invalid value: {"Rule":"self.b == 1","Message":"","MessageExpression":"",'),
@@ -194,14 +196,14 @@ def test_schemas_that_differ_between_versions_are_named_by_version() -> None:
         ({"rule": "true", "messageExpression": "1"}, 'messageExpression: Invalid value: {"Rule":"true",'),
     ],
 )
-def test_rules_are_compiled_when_the_definition_is_written(rule: dict[str, Any], said: str) -> None:
+def test_rules_are_compiled_when_the_definition_is_written(rule: dict[str, Any], message: str) -> None:
     schema = {**fields(a=TEXT), "x-kubernetes-validations": [rule]}
-    (found,) = refusals(definition(schema))
-    assert found.startswith(f"{SCHEMA}.x-kubernetes-validations[0].{said}")
+    (result,) = refusals(definition(schema))
+    assert result.startswith(f"{SCHEMA}.x-kubernetes-validations[0].{message}")
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "message"),
     [
         ({"rule": "self.b == 1"}, "failed: ERROR: <input>:1:5: undefined field 'b'\n | self.b == 1\n | ....^"),
         ({"rule": "self.a"}, "cel expression must evaluate to a bool"),
@@ -209,15 +211,15 @@ def test_rules_are_compiled_when_the_definition_is_written(rule: dict[str, Any],
         ({"rule": "true", "optionalOldSelf": True}, "may not be set if oldSelf is not used in rule"),
     ],
 )
-def test_compile_errors_are_explained(rule: dict[str, Any], said: str) -> None:
-    (found,) = refusals(definition({**fields(a=TEXT), "x-kubernetes-validations": [rule]}))
-    assert found.endswith(said)
+def test_compile_errors_are_explained(rule: dict[str, Any], message: str) -> None:
+    (result,) = refusals(definition({**fields(a=TEXT), "x-kubernetes-validations": [rule]}))
+    assert result.endswith(message)
 
 
 def test_rules_cannot_use_old_values_of_items_without_keys() -> None:
     item = {**TEXT, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
-    (found,) = refusals(definition(fields(list={"type": "array", "items": item})))
-    assert "oldSelf cannot be used on the uncorrelatable portion of the schema within " in found
+    (results,) = refusals(definition(fields(list={"type": "array", "items": item})))
+    assert "oldSelf cannot be used on the uncorrelatable portion of the schema within " in results
 
 
 # Updates
@@ -238,8 +240,8 @@ def test_immutable_fields_of_a_definition() -> None:
 def test_a_version_that_objects_are_stored_in_stays() -> None:
     old = established(definition())
     new = changed(old, "spec.versions.0.name", "v2")
-    (said,) = refusals(new, old)
-    assert said.startswith(
+    (message,) = refusals(new, old)
+    assert message.startswith(
         'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously'
     )
 

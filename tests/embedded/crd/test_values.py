@@ -19,10 +19,10 @@ def fields(**properties: Any) -> dict[str, Any]:
 
 
 def test_unknown_fields_are_dropped_and_named_with_their_paths() -> None:
-    made = strategy(fields(known=TEXT, list={"type": "array", "items": fields(a=TEXT)}))
+    results = strategy(fields(known=TEXT, list={"type": "array", "items": fields(a=TEXT)}))
     obj = thing({"known": "a", "unknown": 1, "list": [{"a": "x"}, {"b": "y"}]}, extra=1)
     obj["metadata"]["bogus"] = 1
-    unknown, pruned = decoded(made, obj)
+    unknown, pruned = decoded(results, obj)
     assert unknown == [
         'unknown field "metadata.bogus"',
         'unknown field "extra"',
@@ -33,7 +33,7 @@ def test_unknown_fields_are_dropped_and_named_with_their_paths() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "said"),
+    ("metadata", "message"),
     [
         ("x", "json: cannot unmarshal string into Go value of type v1.ObjectMeta"),
         (5, "json: cannot unmarshal number into Go value of type v1.ObjectMeta"),
@@ -41,34 +41,34 @@ def test_unknown_fields_are_dropped_and_named_with_their_paths() -> None:
         ({"labels": {"a": 1}}, "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"),
     ],
 )
-def test_metadata_that_cannot_be_decoded_is_a_bad_request(metadata: Any, said: str) -> None:
+def test_metadata_that_cannot_be_decoded_is_a_bad_request(metadata: Any, message: str) -> None:
     """Invalid input is refused and never a failure of the cluster (I11)."""
     obj = {**thing({}), "metadata": metadata}
-    with pytest.raises(StatusError) as found:
+    with pytest.raises(StatusError) as result:
         strategy().conform(obj)
-    assert found.value.code == 400
-    assert found.value.message == f'Thing in version "v1" cannot be handled as a Thing: {said}'
+    assert result.value.code == 400
+    assert result.value.message == f'Thing in version "v1" cannot be handled as a Thing: {message}'
 
 
 def test_preserved_fields_keep_everything_but_what_is_declared_inside() -> None:
-    made = strategy(fields(free={**FREE, "properties": {"typed": fields(a=TEXT)}}))
-    unknown, pruned = decoded(made, thing({"free": {"any": {"deep": [1]}, "typed": {"a": "x", "b": "y"}}}))
+    created = strategy(fields(free={**FREE, "properties": {"typed": fields(a=TEXT)}}))
+    unknown, pruned = decoded(created, thing({"free": {"any": {"deep": [1]}, "typed": {"a": "x", "b": "y"}}}))
     assert unknown == ['unknown field "spec.free.typed.b"']
     assert pruned["spec"] == {"free": {"any": {"deep": [1]}, "typed": {"a": "x"}}}
 
 
 def test_embedded_resources_keep_their_type_and_lose_unknown_metadata() -> None:
-    made = strategy(fields(pod={**FREE, "x-kubernetes-embedded-resource": True}))
+    created = strategy(fields(pod={**FREE, "x-kubernetes-embedded-resource": True}))
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "bogus": "y"}, "anything": 1}
-    unknown, pruned = decoded(made, thing({"pod": pod}))
+    unknown, pruned = decoded(created, thing({"pod": pod}))
     assert unknown == ['unknown field "spec.pod.metadata.bogus"']
     assert pruned["spec"]["pod"] == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "anything": 1}
-    assert problems(made, {"pod": {"kind": "Pod"}}) == ["spec.pod.apiVersion: Required value"]
+    assert problems(created, {"pod": {"kind": "Pod"}}) == ["spec.pod.apiVersion: Required value"]
 
 
 def test_maps_of_any_value_are_kept() -> None:
-    made = strategy({"type": "object", "additionalProperties": True})
-    assert decoded(made, thing({"a": {"b": [{"c": 1}]}}))[0] == []
+    created = strategy({"type": "object", "additionalProperties": True})
+    assert decoded(created, thing({"a": {"b": [{"c": 1}]}}))[0] == []
 
 
 def test_whole_numbers_are_stored_as_integers() -> None:
@@ -81,25 +81,25 @@ def test_whole_numbers_are_stored_as_integers() -> None:
 
 def test_defaults_go_as_deep_as_the_object_does_and_are_not_shared() -> None:
     inner = {**fields(b={"type": "integer", "default": 1}), "default": {}}
-    made = strategy(fields(a=inner, list={"type": "array", "items": inner}))
-    _, one = decoded(made, thing({"list": [{}, {"b": 2}]}))
-    assert one["spec"] == {"a": {"b": 1}, "list": [{"b": 1}, {"b": 2}]}
-    one["spec"]["a"]["b"] = 7
-    assert decoded(made, thing({}))[1]["spec"] == {"a": {"b": 1}}
+    results = strategy(fields(a=inner, list={"type": "array", "items": inner}))
+    _, item = decoded(results, thing({"list": [{}, {"b": 2}]}))
+    assert item["spec"] == {"a": {"b": 1}, "list": [{"b": 1}, {"b": 2}]}
+    item["spec"]["a"]["b"] = 7
+    assert decoded(results, thing({}))[1]["spec"] == {"a": {"b": 1}}
 
 
 def test_a_null_stands_for_nothing_unless_the_field_may_be_null() -> None:
-    made = strategy(
+    created = strategy(
         fields(plain=TEXT, filled={**TEXT, "default": "x"}, null={**TEXT, "nullable": True, "default": "x"})
     )
-    _, obj = decoded(made, thing({"plain": None, "filled": None, "null": None}))
+    _, obj = decoded(created, thing({"plain": None, "filled": None, "null": None}))
     assert obj["spec"] == {"filled": "x", "null": None}
-    assert problems(made, {"null": None}) == []
+    assert problems(created, {"null": None}) == []
 
 
 def test_a_null_entry_of_a_list_is_refused() -> None:
-    made = strategy(fields(list={"type": "array", "items": TEXT}))
-    assert problems(made, {"list": [None]}) == [
+    results = strategy(fields(list={"type": "array", "items": TEXT}))
+    assert problems(results, {"list": [None]}) == [
         'spec.list[0]: Invalid value: "null": spec.list[0] in body must be of type string: "null"'
     ]
 
@@ -159,16 +159,16 @@ def test_each_bound_is_refused_with_its_sentence(schema: dict[str, Any], value: 
 
 
 def test_integers_have_a_range() -> None:
-    made = strategy(fields(f={"type": "integer", "format": "int32"}))
-    assert problems(made, {"f": 2**31}) == [
+    created = strategy(fields(f={"type": "integer", "format": "int32"}))
+    assert problems(created, {"f": 2**31}) == [
         '<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.f'
     ]
 
 
 def test_required_fields_and_fields_of_maps_have_paths() -> None:
     numbers = {"type": "object", "additionalProperties": {"type": "integer"}}
-    made = strategy({**fields(a=TEXT, m=numbers), "required": ["a"]})
-    assert problems(made, {"m": {"k": "v"}}) == [
+    created = strategy({**fields(a=TEXT, m=numbers), "required": ["a"]})
+    assert problems(created, {"m": {"k": "v"}}) == [
         "spec.a: Required value",
         'spec.m.k: Invalid value: "string": spec.m.k in body must be of type integer: "string"',
     ]
@@ -177,16 +177,16 @@ def test_required_fields_and_fields_of_maps_have_paths() -> None:
 def test_combinations_of_schemas() -> None:
     pq = fields(p=TEXT, q=TEXT)
     p, q = {"required": ["p"]}, {"required": ["q"]}
-    made = strategy(fields(any={**pq, "anyOf": [p, q]}, one={**pq, "oneOf": [p, q]}, no={**pq, "not": p}))
-    assert problems(made, {"any": {"p": ""}, "one": {"q": ""}, "no": {"q": ""}}) == []
-    assert problems(made, {"any": {}}) == [
+    created = strategy(fields(any={**pq, "anyOf": [p, q]}, one={**pq, "oneOf": [p, q]}, no={**pq, "not": p}))
+    assert problems(created, {"any": {"p": ""}, "one": {"q": ""}, "no": {"q": ""}}) == []
+    assert problems(created, {"any": {}}) == [
         '<nil>: Invalid value: "": "spec.any" must validate at least one schema (anyOf)',
         "spec.any.p: Required value",
     ]
-    assert problems(made, {"one": {"p": "", "q": ""}}) == [
+    assert problems(created, {"one": {"p": "", "q": ""}}) == [
         '<nil>: Invalid value: "": "spec.one" must validate one and only one schema (oneOf). Found 2 valid alternatives'
     ]
-    assert problems(made, {"no": {"p": ""}}) == [
+    assert problems(created, {"no": {"p": ""}}) == [
         '<nil>: Invalid value: "": "spec.no" must not validate the schema (not)'
     ]
     both = strategy(fields(all={**pq, "allOf": [p, q]}))
@@ -197,50 +197,50 @@ def test_sets_and_lists_with_keys_hold_nothing_twice_but_may_keep_what_they_had(
     entry = fields(a=TEXT, b={**TEXT, "default": "bb"})
     keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]}
     unique = {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT}
-    made = strategy(fields(set=unique, map={"type": "array", **keyed, "items": entry}, n=TEXT))
-    assert problems(made, {"set": ["a", "b", "a"]}) == ['spec.set[2]: Duplicate value: "a"']
-    assert problems(made, {"map": [{"a": "x"}, {"a": "x", "b": "bb"}]}) == [
+    created = strategy(fields(set=unique, map={"type": "array", **keyed, "items": entry}, n=TEXT))
+    assert problems(created, {"set": ["a", "b", "a"]}) == ['spec.set[2]: Duplicate value: "a"']
+    assert problems(created, {"map": [{"a": "x"}, {"a": "x", "b": "bb"}]}) == [
         'spec.map[1]: Duplicate value: {"a":"x","b":"bb"}'
     ]
-    assert problems(made, {"set": ["a", "a"], "n": "2"}, old={"set": ["a", "a"], "n": "1"}) == []
+    assert problems(created, {"set": ["a", "a"], "n": "2"}, old={"set": ["a", "a"], "n": "1"}) == []
 
 
 def test_unchanged_values_are_not_validated_again() -> None:
     entry = fields(name=TEXT, v={**TEXT, "maxLength": 1})
     keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-    made = strategy(fields(a={**TEXT, "maxLength": 1}, b=TEXT, l={"type": "array", **keyed, "items": entry}))
+    created = strategy(fields(a={**TEXT, "maxLength": 1}, b=TEXT, l={"type": "array", **keyed, "items": entry}))
     long = {"name": "one", "v": "too long"}
     old = {"a": "too long", "b": "x", "l": [long]}
-    assert problems(made, {**old, "b": "y", "l": [{"name": "two", "v": "x"}, long]}, old=old) == []
-    assert problems(made, {**old, "a": "also long"}, old=old) == ["spec.a: Too long: may not be more than 1 bytes"]
+    assert problems(created, {**old, "b": "y", "l": [{"name": "two", "v": "x"}, long]}, old=old) == []
+    assert problems(created, {**old, "a": "also long"}, old=old) == ["spec.a: Too long: may not be more than 1 bytes"]
 
 
 # Status and generation
 
 
 def test_the_status_subresource_changes_the_status_and_nothing_else() -> None:
-    made = strategy(fields(a=TEXT), subresources={"status": {}})
+    created = strategy(fields(a=TEXT), subresources={"status": {}})
     obj = thing({"a": "x"}, status={"phase": "Ready"})
-    made.prepare_create(obj)
+    created.prepare_create(obj)
     assert "status" not in obj
     assert obj["metadata"]["generation"] == 1
     new = thing({"a": "y"}, status={"phase": "Ready"})
     new["metadata"]["labels"] = {"l": "m"}
-    made.prepare_update(new, obj, "status")
+    created.prepare_update(new, obj, "status")
     assert new["spec"] == {"a": "x"}
     assert new["status"] == {"phase": "Ready"}
     assert "labels" not in new["metadata"]
     assert new["metadata"]["generation"] == 1
     main = thing({"a": "y"}, status={"phase": "Ignored"})
-    made.prepare_update(main, new, "")
+    created.prepare_update(main, new, "")
     assert main["status"] == {"phase": "Ready"}
     assert main["metadata"]["generation"] == 2
 
 
 def test_errors_of_the_status_are_worded_relative_to_it() -> None:
     root = {"type": "object", "properties": {"spec": {"type": "object"}, "status": fields(phase=TEXT)}}
-    made = strategy(subresources={"status": {}}, schema={"openAPIV3Schema": root})
-    causes = made.validate_update(thing({}, status={"phase": 5}), thing({}), "status")
+    created = strategy(subresources={"status": {}}, schema={"openAPIV3Schema": root})
+    causes = created.validate_update(thing({}, status={"phase": 5}), thing({}), "status")
     assert [(cause.field, cause.message) for cause in causes] == [
         ("status.phase", 'Invalid value: "integer": phase in body must be of type string: "integer"')
     ]
@@ -248,10 +248,10 @@ def test_errors_of_the_status_are_worded_relative_to_it() -> None:
 
 def test_replicas_that_a_scale_would_show_are_not_negative() -> None:
     paths = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
-    made = resource(fields(n={"type": "integer"}), subresources={"scale": paths})
-    assert made.scale is not None
-    assert made.scale.replicas == ".spec.n"
-    causes = made.strategy.validate_create(thing({"n": -1}))
+    created = resource(fields(n={"type": "integer"}), subresources={"scale": paths})
+    assert created.scale is not None
+    assert created.scale.replicas == ".spec.n"
+    causes = created.strategy.validate_create(thing({"n": -1}))
     assert [f"{cause.field}: {cause.message}" for cause in causes] == [
         ".spec.n: Invalid value: -1: should be a non-negative integer"
     ]

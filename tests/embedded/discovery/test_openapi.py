@@ -20,9 +20,9 @@ def served() -> list[Resource]:
 
 
 def document(group: str, version: str) -> dict[str, Any]:
-    found = openapi.document(group, version, served())
-    assert found is not None
-    return found
+    result = openapi.document(group, version, served())
+    assert result is not None
+    return result
 
 
 def test_the_index_names_each_group_version_with_a_hash_of_what_it_says() -> None:
@@ -64,11 +64,11 @@ def test_operations_say_which_parameters_and_patches_they_take() -> None:
 def test_every_reference_of_every_document_leads_somewhere() -> None:
     resources = served()
     for group, version in {(member.group, member.version) for member in resources}:
-        found = openapi.document(group, version, resources)
-        assert found is not None
-        text = json.dumps(found)
+        result = openapi.document(group, version, resources)
+        assert result is not None
+        text = json.dumps(result)
         names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
-        assert names <= set(found["components"]["schemas"])
+        assert names <= set(result["components"]["schemas"])
 
 
 def test_documents_are_kept_and_unknown_ones_are_not_there() -> None:

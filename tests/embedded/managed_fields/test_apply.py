@@ -503,7 +503,7 @@ def test_applied_fields_are_set_and_owned(writes: list[tuple[str, Obj]]) -> None
         assert item in live["spec"]["set"]
         assert fieldset.has(mine, ("f:spec", "f:set", fieldset.value(item)))
     for item in spec.get("byname", ()):
-        assert any(item.items() <= found.items() for found in live["spec"]["byname"])
+        assert any(item.items() <= result.items() for result in live["spec"]["byname"])
         assert fieldset.has(mine, ("f:spec", "f:byname", fieldset.key({"name": item["name"]})))
 
 

@@ -46,17 +46,17 @@ def test_the_order_of_insertion_does_not_show_in_the_text(paths: Paths) -> None:
 
 
 @given(path_sets, path_sets)
-def test_union_difference_and_intersection_are_those_of_sets(one: Paths, other: Paths) -> None:
-    a, b = built(one), built(other)
-    assert members(fieldset.union(a, b)) == one | other
-    assert members(fieldset.difference(a, b)) == one - other
-    assert members(fieldset.intersection(a, b)) == one & other
-    assert members(a) == one
+def test_union_difference_and_intersection_are_those_of_sets(item: Paths, other: Paths) -> None:
+    a, b = built(item), built(other)
+    assert members(fieldset.union(a, b)) == item | other
+    assert members(fieldset.difference(a, b)) == item - other
+    assert members(fieldset.intersection(a, b)) == item & other
+    assert members(a) == item
 
 
 @given(path_sets, path_sets)
-def test_no_function_changes_its_arguments(one: Paths, other: Paths) -> None:
-    a, b = built(one), built(other)
+def test_no_function_changes_its_arguments(item: Paths, other: Paths) -> None:
+    a, b = built(item), built(other)
     before = msgspec.json.encode([a, b])
     for function in (fieldset.union, fieldset.difference, fieldset.intersection, fieldset.without):
         function(a, b)
@@ -65,9 +65,9 @@ def test_no_function_changes_its_arguments(one: Paths, other: Paths) -> None:
 
 
 @given(path_sets, path_sets)
-def test_without_removes_members_and_all_below_them(one: Paths, other: Paths) -> None:
-    left = {path for path in one if not any(path[: len(gone)] == gone for gone in other)}
-    assert members(fieldset.without(built(one), built(other))) == left
+def test_without_removes_members_and_all_below_them(item: Paths, other: Paths) -> None:
+    left = {path for path in item if not any(path[: len(deleted)] == deleted for deleted in other)}
+    assert members(fieldset.without(built(item), built(other))) == left
 
 
 @given(path_sets)
@@ -77,9 +77,9 @@ def test_leaves_are_members_without_members_below(paths: Paths) -> None:
 
 
 @given(path_sets, path_sets)
-def test_has_finds_members_and_nothing_else(one: Paths, other: Paths) -> None:
-    fields = built(one)
-    assert all(fieldset.has(fields, path) == (path in one) for path in one | other)
+def test_has_finds_members_and_nothing_else(item: Paths, other: Paths) -> None:
+    fields = built(item)
+    assert all(fieldset.has(fields, path) == (path in item) for path in item | other)
 
 
 def test_a_set_is_written_fields_first_then_keys_then_values_with_numbers_in_their_order() -> None:

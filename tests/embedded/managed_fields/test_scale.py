@@ -44,8 +44,8 @@ def test_an_applier_that_keeps_replicas_keeps_its_entry() -> None:
 
 def test_an_updater_that_keeps_replicas_gets_an_entry_for_them_alone() -> None:
     scale = scaled.of_scale([USER], PATH)
-    found = scaled.of_object([USER], scale, PATH, "apps/v1")
-    assert sorted(found, key=lambda one: "time" in one) == [
+    result = scaled.of_object([USER], scale, PATH, "apps/v1")
+    assert sorted(result, key=lambda item: "time" in item) == [
         timeless(entry("user", REPLICAS)),
         entry("user", {"f:spec": {"f:paused": {}}}),
     ]
@@ -59,9 +59,9 @@ def test_replicas_may_be_anywhere_in_a_custom_resource() -> None:
     stored = [entry("user", {"f:spec": {"f:size": {"f:count": {}}}}, apiVersion="example.com/v1")]
     scale = [entry("hpa", REPLICAS, apiVersion="autoscaling/v1", subresource="scale")]
     assert scaled.of_scale(stored, ".spec.size.count") == [entry("user", REPLICAS, apiVersion="autoscaling/v1")]
-    (found,) = scaled.of_object(stored, scale, ".spec.size.count", "example.com/v1")
-    assert (found["manager"], found["apiVersion"]) == ("hpa", "example.com/v1")
-    assert found["fieldsV1"] == {"f:spec": {"f:size": {"f:count": {}}}}
+    (result,) = scaled.of_object(stored, scale, ".spec.size.count", "example.com/v1")
+    assert (result["manager"], result["apiVersion"]) == ("hpa", "example.com/v1")
+    assert result["fieldsV1"] == {"f:spec": {"f:size": {"f:count": {}}}}
 
 
 def _deployment_owned_by_hpa(api: Api) -> str:
@@ -100,8 +100,8 @@ def test_the_replicas_of_a_scale_are_a_number() -> None:
     api = Api()
     url = _deployment_owned_by_hpa(api)
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web", "namespace": "default"}}
-    for wrong in ("", False, "3"):
-        assert api.ask("PUT", url, {**scale, "spec": {"replicas": wrong}}).status == 400
+    for errors in ("", False, "3"):
+        assert api.ask("PUT", url, {**scale, "spec": {"replicas": errors}}).status == 400
 
 
 def test_a_scale_as_a_table_has_columns_of_its_own() -> None:

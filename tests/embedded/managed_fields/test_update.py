@@ -170,16 +170,16 @@ def test_status_and_object_own_only_their_side() -> None:
 def test_the_status_of_a_custom_resource_brings_nothing_else() -> None:
     live = {"metadata": {"name": "t", "finalizers": ["x/f"]}, "spec": {"text": "x"}}
     live = write(None, live, "m", node=THING)
-    fresh = {"metadata": {**live["metadata"], "finalizers": [], "labels": {"a": "b"}}, "status": {"phase": "p"}}
-    found = owners(write(live, fresh, "c", node=THING, subresource="status"))
-    assert found == {**owners(live), "c": {"f:status": {".": {}, "f:phase": {}}}}
+    new = {"metadata": {**live["metadata"], "finalizers": [], "labels": {"a": "b"}}, "status": {"phase": "p"}}
+    result = owners(write(live, new, "c", node=THING, subresource="status"))
+    assert result == {**owners(live), "c": {"f:status": {".": {}, "f:phase": {}}}}
 
 
 def test_labels_of_a_deployment_are_not_taken_by_a_status() -> None:
     live = write(None, {"metadata": {"name": "d", "labels": {"a": "b"}}}, "user", node=DEPLOYMENT)
     bare = {"metadata": {"name": "d", "annotations": {"c": "d"}}}
-    found = owners(write(live, bare, "controller", node=DEPLOYMENT, subresource="status"))
-    assert found == {**owners(live), "controller": {"f:metadata": {"f:annotations": {".": {}, "f:c": {}}}}}
+    result = owners(write(live, bare, "controller", node=DEPLOYMENT, subresource="status"))
+    assert result == {**owners(live), "controller": {"f:metadata": {"f:annotations": {".": {}, "f:c": {}}}}}
 
 
 def test_a_scale_owns_replicas_under_its_subresource() -> None:
@@ -194,9 +194,9 @@ def test_only_ten_updaters_are_kept_apart() -> None:
     live = write(None, config_map({"k0": "v"}), "m0")
     for number in range(1, 14):
         live = write(live, changed(live, data={**live["data"], f"k{number}": "v"}), f"m{number}", at=number)
-    found = owners(live)
-    assert len(found) == 10
-    assert found["ancient-changes"] == {"f:data": {".": {}, **{f"f:k{number}": {} for number in range(5)}}}
+    result = owners(live)
+    assert len(result) == 10
+    assert result["ancient-changes"] == {"f:data": {".": {}, **{f"f:k{number}": {} for number in range(5)}}}
 
 
 def test_entries_are_in_the_order_of_operation_and_time() -> None:
@@ -217,8 +217,8 @@ def test_items_of_sets_and_owner_references_are_owned_one_by_one() -> None:
 def test_items_that_cannot_be_told_apart_are_owned_together() -> None:
     containers = [{"name": "c", "image": "a"}, {"name": "c", "image": "b"}]
     new = {"metadata": {"name": "d"}, "spec": {"template": {"spec": {"containers": containers}}}}
-    found = owners(write(None, new, "m", node=DEPLOYMENT))["m"]
-    assert found["f:spec"]["f:template"]["f:spec"]["f:containers"] == {'k:{"name":"c"}': {}}
+    result = owners(write(None, new, "m", node=DEPLOYMENT))["m"]
+    assert result["f:spec"]["f:template"]["f:spec"]["f:containers"] == {'k:{"name":"c"}': {}}
 
 
 def test_ownership_of_an_item_that_gets_and_loses_a_duplicate_changes() -> None:
@@ -227,17 +227,17 @@ def test_ownership_of_an_item_that_gets_and_loses_a_duplicate_changes() -> None:
         return {"metadata": {"name": "d"}, "spec": {"template": {"spec": {"containers": containers}}}}
 
     def container(obj: Obj, manager: str) -> Obj:
-        found: Obj = owners(obj)[manager]["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"c"}']
-        return found
+        result: Obj = owners(obj)[manager]["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"c"}']
+        return result
 
     live = write(None, deployment("a"), "m", node=DEPLOYMENT)
     both = deployment("a", "b")
     both["metadata"]["managedFields"] = live["metadata"]["managedFields"]
     live = write(live, both, "n", node=DEPLOYMENT)
     assert (owners(live).keys(), container(live, "n")) == ({"n"}, {})
-    one = deployment("a")
-    one["metadata"]["managedFields"] = live["metadata"]["managedFields"]
-    assert container(write(live, one, "o", node=DEPLOYMENT), "o") == {".": {}, "f:image": {}, "f:name": {}}
+    item = deployment("a")
+    item["metadata"]["managedFields"] = live["metadata"]["managedFields"]
+    assert container(write(live, item, "o", node=DEPLOYMENT), "o") == {".": {}, "f:image": {}, "f:name": {}}
 
 
 def test_a_list_that_became_atomic_is_owned_as_one() -> None:
@@ -270,5 +270,5 @@ def test_each_field_has_exactly_one_updater(writes: list[tuple[str, dict[str, st
     for manager, values in writes:
         new = config_map(values) if live is None else changed(live, data=values)
         live = write(live, new, manager)
-        found = [name for fields in owners(live).values() for name in fields.get("f:data", {}) if name != "."]
-        assert sorted(found) == sorted(f"f:{name}" for name in values)
+        results = [name for fields in owners(live).values() for name in fields.get("f:data", {}) if name != "."]
+        assert sorted(results) == sorted(f"f:{name}" for name in values)

@@ -33,12 +33,12 @@ class KruiseWorld(World):
 
     def tally(self) -> dict[str, int]:
         """Image -> number of pods that are not terminating."""
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for pod in self.all("pods"):
             if "deletionTimestamp" not in pod["metadata"]:
                 image = pod["spec"]["containers"][0]["image"]
-                found[image] = found.get(image, 0) + 1
-        return found
+                result[image] = result.get(image, 0) + 1
+        return result
 
     def change(self, resource: str, **fields: Any) -> None:
         """Change several fields in one write; ``__`` stands for a dot."""
@@ -114,11 +114,11 @@ def test_a_cloneset_leaves_no_more_pods_unavailable_than_it_may() -> None:
     world = started(CLONES, clone_set(replicas=5, updateStrategy={"maxUnavailable": 2}))
     low = 5
 
-    def look(_: Any) -> None:
+    def check(_: Any) -> None:
         nonlocal low
         low = min(low, sum("deletionTimestamp" not in pod["metadata"] and is_up(pod) for pod in world.all("pods")))
 
-    world.access.subscribe("pods", look)
+    world.access.subscribe("pods", check)
     world.change(CLONES, template=template("fail:2"))
     assert low == 3
     assert world.tally() == {"app:1": 3, "fail:2": 2}
@@ -145,9 +145,9 @@ def test_an_advanced_statefulset_updates_its_highest_ordinals() -> None:
     world = started(SETS, stateful_set(replicas=4))
     world.change(SETS, template=template("app:2"), updateStrategy={"rollingUpdate": {"partition": 3}})
     assert world.images() == {"web-0": "app:1", "web-1": "app:1", "web-2": "app:1", "web-3": "app:2"}
-    found = world.get(SETS, "web")
-    assert counts(found, "replicas", "readyReplicas", "updatedReplicas", "updatedReadyReplicas") == [4, 4, 1, 1]
-    assert found["status"]["labelSelector"] == "app=web"
+    result = world.get(SETS, "web")
+    assert counts(result, "replicas", "readyReplicas", "updatedReplicas", "updatedReadyReplicas") == [4, 4, 1, 1]
+    assert result["status"]["labelSelector"] == "app=web"
 
 
 @pytest.mark.parametrize(("policy", "broken"), [("OrderedReady", 1), ("Parallel", 2)])
@@ -179,4 +179,4 @@ def test_the_controllers_wait_for_their_definitions() -> None:
 
 def is_up(pod: Obj) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)

@@ -34,8 +34,8 @@ def test_the_difference_of_two_objects_makes_one_of_the_other(old: dict[str, Any
 
 @given(documents, documents)
 def test_patching_twice_is_patching_once(doc: dict[str, Any], patch: dict[str, Any]) -> None:
-    once = merge.apply(doc, patch)
-    assert merge.apply(once, patch) == once
+    first = merge.apply(doc, patch)
+    assert merge.apply(first, patch) == first
 
 
 def test_null_deletes_and_lists_replace() -> None:

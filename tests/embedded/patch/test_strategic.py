@@ -40,8 +40,8 @@ def patched(pod: dict[str, Any]) -> dict[str, Any]:
     before = copy.deepcopy(doc)
     result = strategic.apply(doc, {"spec": {"template": {"spec": pod}}}, DEPLOYMENT)
     assert doc == before
-    found: dict[str, Any] = result["spec"]["template"]["spec"]
-    return found
+    actual: dict[str, Any] = result["spec"]["template"]["spec"]
+    return actual
 
 
 def names(items: list[dict[str, Any]]) -> list[str]:
@@ -146,8 +146,8 @@ def test_lists_of_scalars_are_merged_deleted_from_and_ordered() -> None:
     doc = {"metadata": {"finalizers": ["x/a", "x/b"]}}
 
     def finalizers(patch: dict[str, Any]) -> list[str]:
-        found: list[str] = strategic.apply(doc, {"metadata": patch}, CONFIG_MAP)["metadata"]["finalizers"]
-        return found
+        result: list[str] = strategic.apply(doc, {"metadata": patch}, CONFIG_MAP)["metadata"]["finalizers"]
+        return result
 
     assert finalizers({"finalizers": ["x/c"]}) == ["x/c", "x/a", "x/b"]
     assert finalizers({"$deleteFromPrimitiveList/finalizers": ["x/a"]}) == ["x/b"]

@@ -45,8 +45,8 @@ bar: 2
 
 
 def message(api: Api, method: str, url: str, body: Any, status: int = 400, **how: Any) -> str:
-    said: str = api.json(method, url, body, status=status, **how)["message"]
-    return said
+    text: str = api.json(method, url, body, status=status, **how)["message"]
+    return text
 
 
 def warnings(response: Response) -> list[str]:
@@ -65,8 +65,8 @@ def test_complaints_come_in_the_order_of_the_text_and_each_once() -> None:
         'duplicate field "spec.containers[0].env[0].value"', 'unknown field "spec.containers[0].env[0].valu"',
         'duplicate field "spec.nodeName"', 'duplicate field "spec"',
     )  # fmt: skip
-    said = message(Api(), "POST", f"{PODS}?fieldValidation=Strict", TWICE)
-    assert said == f'Pod in version "v1" cannot be handled as a Pod: strict decoding error: {", ".join(fields)}'
+    text = message(Api(), "POST", f"{PODS}?fieldValidation=Strict", TWICE)
+    assert text == f'Pod in version "v1" cannot be handled as a Pod: strict decoding error: {", ".join(fields)}'
 
 
 def test_a_custom_resource_has_duplicate_fields_first_and_unknown_ones_sorted() -> None:
@@ -80,13 +80,13 @@ def test_a_custom_resource_has_duplicate_fields_first_and_unknown_ones_sorted() 
         'duplicate field "metadata.name"', 'duplicate field "spec.a"', 'unknown field "metadata.foo"',
         'unknown field "aa"', 'unknown field "spec.u"', 'unknown field "zz"',
     )  # fmt: skip
-    said = message(api, "POST", f"{THINGS}?fieldValidation=Strict", body)
-    assert said == f'Thing in version "v1" cannot be handled as a Thing: strict decoding error: {", ".join(fields)}'
+    text = message(api, "POST", f"{THINGS}?fieldValidation=Strict", body)
+    assert text == f'Thing in version "v1" cannot be handled as a Thing: strict decoding error: {", ".join(fields)}'
 
 
 def test_keys_that_yaml_has_twice_are_named_by_line_and_unknown_fields_come_sorted() -> None:
-    said = message(Api(), "POST", f"{CONFIGMAPS}?fieldValidation=Strict", YAML_TWICE, content=YAML)
-    assert said.partition("strict decoding error: ")[2] == (
+    text = message(Api(), "POST", f"{CONFIGMAPS}?fieldValidation=Strict", YAML_TWICE, content=YAML)
+    assert text.partition("strict decoding error: ")[2] == (
         'yaml: unmarshal errors:\n  line 5: key "name" already set in map\n  line 9: key "a" already set in map, '
         'unknown field "bar", unknown field "metadata.foo", unknown field "zar"'
     )
@@ -105,7 +105,7 @@ def test_each_complaint_about_yaml_is_a_warning_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "patch", "said"),
+    ("kind", "patch", "text"),
     [
         (
             MERGE,
@@ -136,11 +136,11 @@ def test_each_complaint_about_yaml_is_a_warning_of_its_own() -> None:
         ),
     ],
 )
-def test_complaints_about_a_patch_come_before_those_about_its_outcome(kind: str, patch: bytes, said: str) -> None:
+def test_complaints_about_a_patch_come_before_those_about_its_outcome(kind: str, patch: bytes, text: str) -> None:
     api = Api()
     api.create(DEPLOYMENTS, deployment("a"))
     url = f"{DEPLOYMENTS}/a?fieldValidation=Strict"
-    assert message(api, "PATCH", url, patch, 422, content=kind) == f' "" is invalid: patch: Invalid value: {said}'
+    assert message(api, "PATCH", url, patch, 422, content=kind) == f' "" is invalid: patch: Invalid value: {text}'
 
 
 def test_an_apply_that_has_a_key_twice_is_refused_or_warned_of() -> None:
@@ -179,24 +179,24 @@ def test_yaml_means_what_the_real_server_reads_in_it(text: bytes, data: dict[str
 @pytest.mark.parametrize("value", ["y", "No", "on", "1e3", "0x1f", "0777", "1_000", "-.5"])
 def test_yaml_scalars_that_are_no_text(value: str) -> None:
     body = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{k: {value}}}\n".encode()
-    said = message(Api(), "POST", CONFIGMAPS, body, content=YAML)
-    assert said.endswith("into Go struct field ConfigMap.data of type string")
+    text = message(Api(), "POST", CONFIGMAPS, body, content=YAML)
+    assert text.endswith("into Go struct field ConfigMap.data of type string")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "shown"),
     [
         (b"a: b\nc:\n\td: e\n", "yaml: line 3: found character that cannot start any token"),
         (b"a:\n  b: c\n d: e\n", "yaml: line 2: did not find expected key"),
         (b"a: {b: c\n", "yaml: line 1: did not find expected ',' or '}'"),
     ],
 )
-def test_mistakes_of_yaml_have_the_line_that_the_real_server_counts(text: bytes, said: str) -> None:
-    assert said in message(Api(), "POST", CONFIGMAPS, text, content=YAML)
+def test_mistakes_of_yaml_have_the_line_that_the_real_server_counts(text: bytes, shown: str) -> None:
+    assert shown in message(Api(), "POST", CONFIGMAPS, text, content=YAML)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "shown"),
     [
         (b'{"a":1,}', "'}' looking for beginning of object key string"),
         (b"{'a':1}", "'\\'' looking for beginning of object key string"),
@@ -217,8 +217,8 @@ def test_mistakes_of_yaml_have_the_line_that_the_real_server_counts(text: bytes,
         (b'{"a":"\n"}', "'\\n' in string literal"),
     ],
 )
-def test_mistakes_of_json_are_named_as_go_names_them(text: bytes, said: str) -> None:
-    assert f"json parse error: invalid character {said} (" in message(Api(), "POST", CONFIGMAPS, text)
+def test_mistakes_of_json_are_named_as_go_names_them(text: bytes, shown: str) -> None:
+    assert f"json parse error: invalid character {shown} (" in message(Api(), "POST", CONFIGMAPS, text)
 
 
 @pytest.mark.parametrize("text", [b'{"a":', b'{"a":"b', b"[[],[]", b'{"a":1', b"tru"])
@@ -244,12 +244,12 @@ def test_an_object_in_another_version_of_its_resource_is_refused(path: str, body
 
 
 def test_an_api_version_with_two_slashes_is_none() -> None:
-    said = message(Api(), "POST", CONFIGMAPS, {"kind": "ConfigMap", "apiVersion": "a/b/c"})
-    assert "(must be of type ConfigMap): unexpected GroupVersion string: a/b/c (" in said
+    text = message(Api(), "POST", CONFIGMAPS, {"kind": "ConfigMap", "apiVersion": "a/b/c"})
+    assert "(must be of type ConfigMap): unexpected GroupVersion string: a/b/c (" in text
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         ({"kind": "Pod"}, "converting (v1.Pod) to (core.ConfigMap): unknown conversion"),
         ({"kind": "Secret"}, "illegal base64 data at input byte 0"),
@@ -271,25 +271,25 @@ def test_an_api_version_with_two_slashes_is_none() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", [MERGE, JSON_PATCH])
-def test_a_patch_cannot_make_an_object_one_of_another_kind(change: Obj, said: str, kind: str) -> None:
+def test_a_patch_cannot_make_an_object_one_of_another_kind(change: Obj, text: str, kind: str) -> None:
     api = Api()
     api.configmap("a", data={"k": "-"})
     operations = [{"op": "replace", "path": f"/{field}", "value": value} for field, value in change.items()]
     patch = operations if kind == JSON_PATCH else change
     refused = message(api, "PATCH", f"{CONFIGMAPS}/a", patch, 422, content=kind)
-    assert refused == f' "" is invalid: patch: Invalid value: <object>: {said}'
+    assert refused == f' "" is invalid: patch: Invalid value: <object>: {text}'
 
 
 def test_a_strategic_patch_does_not_look_at_the_kind() -> None:
     api = Api()
-    made = api.configmap("a")
-    assert api.patch(f"{CONFIGMAPS}/a", {"kind": "Pod", "apiVersion": "v2"}, STRATEGIC) == made
+    created = api.configmap("a")
+    assert api.patch(f"{CONFIGMAPS}/a", {"kind": "Pod", "apiVersion": "v2"}, STRATEGIC) == created
     refused = message(api, "PATCH", f"{CONFIGMAPS}/a", {"kind": 5}, 422, content=STRATEGIC)
     assert refused == ' "" is invalid: patch: Invalid value: "map[kind:5]": cannot convert int64 to string'
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "said"),
+    ("change", "status", "text"),
     [
         ({"metadata": {"name": "b"}}, 400, "the name of the object (b) does not match the name on the URL (a)"),
         (
@@ -309,10 +309,10 @@ def test_a_strategic_patch_does_not_look_at_the_kind() -> None:
         ),
     ],
 )
-def test_a_patch_cannot_make_an_object_another_one(change: Obj, status: int, said: str) -> None:
+def test_a_patch_cannot_make_an_object_another_one(change: Obj, status: int, text: str) -> None:
     api = Api()
     api.configmap("a")
-    assert message(api, "PATCH", f"{CONFIGMAPS}/a", change, status, content=MERGE) == said
+    assert message(api, "PATCH", f"{CONFIGMAPS}/a", change, status, content=MERGE) == text
 
 
 def test_a_patch_to_another_version_of_the_same_resource_is_converted() -> None:
@@ -345,7 +345,7 @@ def test_a_custom_resource_of_another_kind_is_invalid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "text"),
     [
         (
             b'{"apiVersion":"example.com/v1"}',
@@ -360,7 +360,7 @@ def test_a_custom_resource_of_another_kind_is_invalid() -> None:
         ),
     ],
 )
-def test_a_custom_resource_names_its_kind_and_version(body: bytes, said: str) -> None:
+def test_a_custom_resource_names_its_kind_and_version(body: bytes, text: str) -> None:
     api = Api(controllers=True)
     things(api)
-    assert message(api, "POST", THINGS, body) == said
+    assert message(api, "POST", THINGS, body) == text

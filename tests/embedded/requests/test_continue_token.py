@@ -20,7 +20,7 @@ def token(start: str, version: int = -1) -> str:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("nonsense", "invalid character '\\u009e' looking for beginning of value"),
         ("a%b", "illegal base64 data at input byte 1"),
@@ -40,9 +40,9 @@ def token(start: str, version: int = -1) -> str:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_a_malformed_token_is_refused_with_the_reason(given: str, said: str, method: str) -> None:
+def test_a_malformed_token_is_refused_with_the_reason(given: str, message: str, method: str) -> None:
     refused = Api().json(method, f"{CONFIGMAPS}?continue={given}", status=400)
-    assert refused["message"] == f"invalid continue token: continue key is not valid: {said}"
+    assert refused["message"] == f"invalid continue token: continue key is not valid: {message}"
     assert refused["reason"] == "BadRequest"
 
 

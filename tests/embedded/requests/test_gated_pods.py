@@ -23,9 +23,9 @@ def near(*terms: list[Obj]) -> Obj:
 
 @pytest.fixture
 def api() -> Api:
-    made = Api()
-    made.create(PODS, pod("web", schedulingGates=GATES))
-    return made
+    created = Api()
+    created.create(PODS, pod("web", schedulingGates=GATES))
+    return created
 
 
 def changed(api: Api, status: int, **spec: Any) -> Obj:
@@ -47,7 +47,7 @@ def test_the_condition_of_a_gated_pod_says_since_when(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ({"schedulingGates": [{"name": "a"}, {"name": "a"}]}, 'schedulingGates[1]: Duplicate value: "a"'),
         ({"schedulingGates": [{"name": "a/"}]}, 'schedulingGates[0]: Invalid value: "a/": name part must be non-empty'),
@@ -57,13 +57,13 @@ def test_the_condition_of_a_gated_pod_says_since_when(api: Api) -> None:
         ),
     ],
 )
-def test_gates_that_a_new_pod_may_not_have(spec: Obj, said: str) -> None:
-    assert f"spec.{said}" in Api().json("POST", PODS, pod("web", **spec), status=422)["message"]
+def test_gates_that_a_new_pod_may_not_have(spec: Obj, message: str) -> None:
+    assert f"spec.{message}" in Api().json("POST", PODS, pod("web", **spec), status=422)["message"]
 
 
 def test_gates_go_and_do_not_come(api: Api) -> None:
-    said = changed(api, 422, schedulingGates=[*GATES, {"name": "e"}])["message"]
-    assert said == (
+    message = changed(api, 422, schedulingGates=[*GATES, {"name": "e"}])["message"]
+    assert message == (
         'Pod "web" is invalid: spec.schedulingGates[2].name: Forbidden: only deletion is allowed, but found new '
         "scheduling gate 'e'"
     )
@@ -85,12 +85,14 @@ def test_a_gated_pod_gets_more_requirements_in_its_terms_and_no_more_terms(api: 
     changed(api, 200, **near([requirement("a")]))
     changed(api, 200, **near([requirement("a"), requirement("b")]))
     path = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
-    said = changed(api, 422, **near([requirement("b")]))["details"]["causes"][0]
-    assert said["field"] == f"{path}[0]"
-    assert said["message"].endswith(": only additions are allowed (no mutations or deletions)")
-    said = changed(api, 422, **near([requirement("a"), requirement("b")], [requirement("c")]))["details"]["causes"][0]
-    assert said["field"] == path
-    assert said["message"].endswith(": no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+    message = changed(api, 422, **near([requirement("b")]))["details"]["causes"][0]
+    assert message["field"] == f"{path}[0]"
+    assert message["message"].endswith(": only additions are allowed (no mutations or deletions)")
+    message = changed(api, 422, **near([requirement("a"), requirement("b")], [requirement("c")]))["details"]["causes"][
+        0
+    ]
+    assert message["field"] == path
+    assert message["message"].endswith(": no additions/deletions to non-empty NodeSelectorTerms list are allowed")
 
 
 def test_a_pod_without_gates_keeps_its_selector(api: Api) -> None:

@@ -15,10 +15,10 @@ def points(*given: Obj) -> Obj:
 
 @pytest.fixture
 def api() -> Api:
-    made = Api()
+    created = Api()
     spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
-    made.create(SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec})
-    return made
+    created.create(SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec})
+    return created
 
 
 def test_an_address_has_the_mode_vip_unless_it_has_another(api: Api) -> None:
@@ -28,7 +28,7 @@ def test_an_address_has_the_mode_vip_unless_it_has_another(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("point", "said"),
+    ("point", "message"),
     [
         (
             {"ip": "192.0.2.1", "ipMode": "Foo"},
@@ -45,9 +45,9 @@ def test_an_address_has_the_mode_vip_unless_it_has_another(api: Api) -> None:
         ),
     ],
 )
-def test_invalid_addresses_are_refused(api: Api, point: Obj, said: str) -> None:
+def test_invalid_addresses_are_refused(api: Api, point: Obj, message: str) -> None:
     refused = api.json("PATCH", f"{SERVICES}/s/status", points(point), content=MERGE, status=422)
-    assert refused["message"] == f'Service "s" is invalid: status.loadBalancer.ingress[0].{said}'
+    assert refused["message"] == f'Service "s" is invalid: status.loadBalancer.ingress[0].{message}'
 
 
 def test_a_service_of_another_type_has_no_addresses(api: Api) -> None:

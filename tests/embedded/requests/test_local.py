@@ -24,10 +24,10 @@ def test_writes_go_through_defaults_and_checks() -> None:
     )
     assert created["spec"]["revisionHistoryLimit"] == 10
     assert created["metadata"]["generation"] == 1
-    wrong = clone(created)
-    wrong["spec"]["replicas"] = -1
+    errors = clone(created)
+    errors["spec"]["replicas"] = -1
     with pytest.raises(StatusError) as refused:
-        access.update("deployments.apps", wrong, manager="m")
+        access.update("deployments.apps", errors, manager="m")
     assert refused.value.code == 422
 
 
@@ -59,8 +59,8 @@ def test_lists_are_sorted_and_filtered_by_labels() -> None:
     access = Api().cluster.access
     for name, labels in (("b", {"x": "1", "y": "1"}), ("a", {"x": "1"}), ("c", {"x": "2"})):
         access.create("configmaps", configmap(name, namespace="default", labels=labels), manager="m")
-    found = access.list("configmaps", "default", labels={"x": "1"})
-    assert [obj["metadata"]["name"] for obj in found] == ["a", "b"]
+    results = access.list("configmaps", "default", labels={"x": "1"})
+    assert [obj["metadata"]["name"] for obj in results] == ["a", "b"]
     assert list(access.list("nosuch.example.com")) == []
 
 

@@ -25,9 +25,9 @@ def node(**spec: Any) -> Obj:
     ],
 )
 def test_a_new_node_is_tainted_as_not_ready(given: list[Obj], taints: list[Obj]) -> None:
-    made = Api().create(NODES, node(taints=given))
-    assert made["spec"]["taints"] == taints
-    owned = [field for entry in made["metadata"].get("managedFields", ()) for field in entry["fieldsV1"]["f:spec"]]
+    created = Api().create(NODES, node(taints=given))
+    assert created["spec"]["taints"] == taints
+    owned = [field for entry in created["metadata"].get("managedFields", ()) for field in entry["fieldsV1"]["f:spec"]]
     assert owned == (["f:taints"] if given else [])
 
 
@@ -50,8 +50,8 @@ def test_a_taint_that_is_there_twice_is_named() -> None:
 
 def test_the_network_of_a_node_is_the_first_of_its_networks() -> None:
     api = Api()
-    made = api.create(NODES, node(podCIDR="10.1.0.0/24"))
-    assert made["spec"]["podCIDRs"] == ["10.1.0.0/24"]
+    created = api.create(NODES, node(podCIDR="10.1.0.0/24"))
+    assert created["spec"]["podCIDRs"] == ["10.1.0.0/24"]
     change = {"spec": {"podCIDR": "10.2.0.0/24", "podCIDRs": ["10.2.0.0/24"]}}
     refused = api.json("PATCH", f"{NODES}/n", change, content=MERGE, status=422)
     assert 'node updates may not change podCIDR except from "" to valid' in refused["message"]

@@ -87,7 +87,7 @@ def test_an_apply_without_an_ephemeral_container_that_it_applied_before_is_refus
 
 
 @pytest.mark.parametrize(
-    ("container", "said"),
+    ("container", "message"),
     [
         ({"name": "c"}, '[0].name: Duplicate value: "c"'),
         ({"image": ""}, "[0].image: Required value"),
@@ -99,11 +99,11 @@ def test_an_apply_without_an_ephemeral_container_that_it_applied_before_is_refus
         ),
     ],
 )
-def test_invalid_ephemeral_containers_are_refused(container: Obj, said: str) -> None:
+def test_invalid_ephemeral_containers_are_refused(container: Obj, message: str) -> None:
     api = Api()
     api.create(PODS, pod("web"))
     refused = api.json("PATCH", EPHEMERAL, debugger(**{"name": "debug", **container}), content=STRATEGIC, status=422)
-    assert refused["message"] == f'Pod "web" is invalid: spec.ephemeralContainers{said}'
+    assert refused["message"] == f'Pod "web" is invalid: spec.ephemeralContainers{message}'
 
 
 def test_ephemeral_containers_come_through_their_subresource_only() -> None:
@@ -134,7 +134,7 @@ def test_a_resize_changes_the_resources_of_containers_and_nothing_else() -> None
 
 
 @pytest.mark.parametrize(
-    ("containers", "said"),
+    ("containers", "message"),
     [
         (
             [{"name": "d", "image": "a"}],
@@ -161,11 +161,11 @@ def test_a_resize_changes_the_resources_of_containers_and_nothing_else() -> None
         ([{"name": "c", "image": "a"}], "Pod QOS Class may not change as a result of resizing"),
     ],
 )
-def test_invalid_resizes_are_refused(containers: list[Obj], said: str) -> None:
+def test_invalid_resizes_are_refused(containers: list[Obj], message: str) -> None:
     api = Api()
     api.create(PODS, sized(requests={"cpu": "100m"}))
     refused = api.json("PATCH", RESIZE, {"spec": {"containers": containers}}, content=MERGE, status=422)
-    assert said in refused["message"]
+    assert message in refused["message"]
 
 
 def test_a_pod_is_resized_only_where_its_node_can() -> None:

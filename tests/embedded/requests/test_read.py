@@ -20,7 +20,7 @@ def filled(*labels: dict[str, str], history: HistoryLimits | None = None) -> Api
 
 
 @pytest.mark.parametrize(
-    ("selector", "found"),
+    ("selector", "matching"),
     [
         ("env=prod", "a"),
         ("env==prod", "a"),
@@ -35,9 +35,9 @@ def filled(*labels: dict[str, str], history: HistoryLimits | None = None) -> Api
         ("", "abc"),
     ],
 )
-def test_label_selectors(selector: str, found: str) -> None:
+def test_label_selectors(selector: str, matching: str) -> None:
     api = filled({"env": "prod", "tier": "1"}, {"env": "dev", "tier": "5"}, {"tier": "x"})
-    assert names(api.get(f"{CONFIGMAPS}?labelSelector={selector}")) == list(found)
+    assert names(api.get(f"{CONFIGMAPS}?labelSelector={selector}")) == list(matching)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_a_page_that_comes_too_late_is_gone_but_says_how_to_go_on() -> None:
     first = api.get(f"{CONFIGMAPS}?limit=1")
     for i in range(5):
         api.configmap(f"later-{i}")
-    gone = api.json("GET", f"{CONFIGMAPS}?limit=1&continue={first['metadata']['continue']}", status=410)
-    assert gone["reason"] == "Expired"
-    assert names(api.get(f"{CONFIGMAPS}?limit=1&continue={gone['metadata']['continue']}")) == ["b"]
+    deleted = api.json("GET", f"{CONFIGMAPS}?limit=1&continue={first['metadata']['continue']}", status=410)
+    assert deleted["reason"] == "Expired"
+    assert names(api.get(f"{CONFIGMAPS}?limit=1&continue={deleted['metadata']['continue']}")) == ["b"]
 
 
 def test_a_list_can_show_an_exact_past_version() -> None:

@@ -15,8 +15,8 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def version(api: Api) -> str:
-    found: str = api.get(CONFIGMAPS)["metadata"]["resourceVersion"]
-    return found
+    result: str = api.get(CONFIGMAPS)["metadata"]["resourceVersion"]
+    return result
 
 
 def test_a_watch_from_a_version_sees_everything_after_it_in_order() -> None:
@@ -61,9 +61,9 @@ def test_objects_come_and_go_as_they_begin_and_cease_to_match() -> None:
         )
     seen = events.take()
     assert [event["type"] for event in seen] == ["ADDED", "MODIFIED", "DELETED"]
-    gone = seen[-1]["object"]["metadata"]
-    assert gone["labels"]["on"] == "yes"
-    assert int(gone["resourceVersion"]) > int(seen[-2]["object"]["metadata"]["resourceVersion"])
+    deleted = seen[-1]["object"]["metadata"]
+    assert deleted["labels"]["on"] == "yes"
+    assert int(deleted["resourceVersion"]) > int(seen[-2]["object"]["metadata"]["resourceVersion"])
 
 
 def test_a_watch_hears_of_its_namespace_only() -> None:

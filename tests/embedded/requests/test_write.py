@@ -41,10 +41,10 @@ def test_a_client_cannot_create_what_only_the_server_sets() -> None:
         "deletionGracePeriodSeconds": 5,
         "selfLink": "/x",
     }
-    made = api.configmap("a", **given)["metadata"]
-    assert made["uid"] != given["uid"]
-    assert made["creationTimestamp"] == "2026-01-01T00:00:00Z"
-    assert set(made) == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
+    created = api.configmap("a", **given)["metadata"]
+    assert created["uid"] != given["uid"]
+    assert created["creationTimestamp"] == "2026-01-01T00:00:00Z"
+    assert set(created) == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
 
 
 @pytest.mark.parametrize(("url", "generation"), [(CONFIGMAPS, 7), (DEPLOYMENTS, 1)])
@@ -76,9 +76,9 @@ def test_a_new_object_has_no_version() -> None:
 
 def test_an_update_keeps_what_only_the_server_sets() -> None:
     api = Api()
-    made = api.configmap("a")
+    created = api.configmap("a")
     given = {"creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x", "generation": 3}
-    assert api.json("PUT", f"{CONFIGMAPS}/a", configmap("a", **given), status=200) == made
+    assert api.json("PUT", f"{CONFIGMAPS}/a", configmap("a", **given), status=200) == created
 
 
 def test_an_apply_that_names_a_uid_creates_nothing() -> None:
@@ -111,9 +111,9 @@ def test_a_name_that_is_taken_is_refused() -> None:
 def test_generated_names_differ_and_fit() -> None:
     api = Api()
     prefix = "p" * 70
-    made = [api.create(CONFIGMAPS, {"metadata": {"generateName": prefix}})["metadata"]["name"] for _ in range(2)]
-    assert made[0] != made[1]
-    assert all(len(name) == 63 for name in made)
+    created = [api.create(CONFIGMAPS, {"metadata": {"generateName": prefix}})["metadata"]["name"] for _ in range(2)]
+    assert created[0] != created[1]
+    assert all(len(name) == 63 for name in created)
 
 
 def test_a_namespace_must_be_there_and_alive() -> None:

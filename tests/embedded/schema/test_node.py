@@ -122,8 +122,8 @@ def test_an_embedded_resource_has_the_fields_of_every_object() -> None:
 def test_a_recursive_schema_is_read_only_as_deep_as_it_is_asked() -> None:
     props = resolve("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
     node = node_of(props, resolve)
-    once = at(node, "properties", "a")
-    assert at(once, "properties", "b").fields.keys() == once.fields.keys()
+    first = at(node, "properties", "a")
+    assert at(first, "properties", "b").fields.keys() == first.fields.keys()
 
 
 @pytest.mark.parametrize("form", [{"$ref": "x.y.Thing"}, {"allOf": [{"$ref": "#/components/schemas/x.y.Thing"}]}])

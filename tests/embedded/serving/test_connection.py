@@ -64,7 +64,7 @@ def request(path: str, *headers: str, method: str = "GET", body: bytes = b"") ->
 
 
 def statuses(wire: Wire) -> list[int]:
-    return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d+)", wire.written)]
+    return [int(result) for result in re.findall(rb"HTTP/1\.1 (\d+)", wire.written)]
 
 
 async def test_a_request_in_pieces_is_answered_when_it_is_complete() -> None:

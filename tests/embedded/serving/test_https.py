@@ -56,8 +56,8 @@ async def test_a_client_that_trusts_the_authority_writes_and_reads() -> None:
     async with serving() as (_, running), client(running) as session:
         async with session.post(CONFIGMAPS, json=configmap("a", data={"k": "v"})) as created:
             assert created.status == 201
-        async with session.get(f"{CONFIGMAPS}/a") as found:
-            assert (await found.json())["data"] == {"k": "v"}
+        async with session.get(f"{CONFIGMAPS}/a") as result:
+            assert (await result.json())["data"] == {"k": "v"}
 
 
 async def test_a_client_that_does_not_trust_the_authority_hangs_up() -> None:

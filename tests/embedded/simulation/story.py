@@ -31,7 +31,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclass(slots=True)
-class Told:
+class Outcome:
     """The result of the scenario."""
 
     history: list[bytes] = field(default_factory=list)
@@ -107,12 +107,12 @@ async def lose_a_node(member: Member, node: str) -> None:
     await member.updated(REPLICAS)
 
 
-async def tell(seed: str) -> Told:
+async def play(seed: str) -> Outcome:
     """Run the whole scenario."""
-    told = Told()
+    outcome = Outcome()
 
     def note(cluster: str, change: Change) -> None:
-        told.history.append(_encode([cluster, change.type, change.resource, change.obj]))
+        outcome.history.append(_encode([cluster, change.type, change.resource, change.obj]))
 
     members = [Member(name, seed, note) for name in ("a", "b", "c")]
     await asyncio.gather(*(roll_out(member) for member in members))
@@ -122,20 +122,20 @@ async def tell(seed: str) -> Told:
     for member in members:
         await member.until(lambda m=member: m.access.get("namespaces", "", NAMESPACE) is None)  # type: ignore[misc]  # a default argument binds the loop's value
         member.cluster.stop()
-    told.seconds = asyncio.get_running_loop().time()
-    return told
+    outcome.seconds = asyncio.get_running_loop().time()
+    return outcome
 
 
-def run(seed: str) -> Told:
+def run(seed: str) -> Outcome:
     """Run the scenario on an event loop with virtual time."""
     loop = looptime.new_event_loop()
     try:
-        return loop.run_until_complete(tell(seed))
+        return loop.run_until_complete(play(seed))
     finally:
         loop.close()
 
 
 if __name__ == "__main__":
-    outcome = run(sys.argv[1])
-    summary = {"digest": outcome.digest, "writes": len(outcome.history), "seconds": round(outcome.seconds)}
+    finished = run(sys.argv[1])
+    summary = {"digest": finished.digest, "writes": len(finished.history), "seconds": round(finished.seconds)}
     sys.stdout.write(json.dumps(summary))
