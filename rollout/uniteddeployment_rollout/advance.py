@@ -28,6 +28,8 @@ class TargetWrite:
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why, by subset."""
     default: str = HOLD_ALL
+    revision: str = ""
+    """The revision that the partitions are for: another template is held by the default partition."""
     restore: str = ""
     """The revision whose template is to be written with them; empty to leave the template alone."""
 
@@ -94,6 +96,7 @@ def _roll_back(draft: Draft, rollout: UnitedRollout, target: Target) -> TargetWr
     write = TargetWrite(
         dict.fromkeys(target.sizes, 0),
         dict.fromkeys(target.sizes, "the run is rolled back"),
+        revision=draft.status.stable_revision,
         restore=draft.status.restore,
     )
     draft.set(partitions=dict(write.partitions), previous_partitions={})
@@ -171,8 +174,7 @@ def _goal(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> Goal:
         return everything(target.sizes, "without steps")
     failure = draft.status.failure
     rejected = failure is not None and failure.reason == runs.ROLLED_BACK_BEFORE
-    # A subset that shrinks may still show updated pods that are about to go; what is allowed bounds what stays.
-    there = {subset.name: min(subset.updated, subset.allowed) for subset in target.subsets}
+    there = {subset.name: subset.staying for subset in target.subsets}
     return goal(spec, 0 if rejected else draft.status.step, target.sizes, there)
 
 
@@ -224,9 +226,10 @@ def _write(draft: Draft, target: Target, allowed: Mapping[str, int], wanted: Goa
         if isinstance(present, int):
             before[subset.name] = present
     draft.set(partitions=partitions, previous_partitions=before)
-    write = TargetWrite(partitions, wanted.reasons)
+    write = TargetWrite(partitions, wanted.reasons, revision=draft.status.update_revision)
     return write if _differs(target, write) else None
 
 
 def _differs(target: Target, write: TargetWrite) -> bool:
-    return target.default_partition != write.default or dict(target.partitions) != dict(write.partitions)
+    present = (target.default_partition, dict(target.partitions), target.partitions_revision)
+    return present != (write.default, dict(write.partitions), write.revision)

@@ -19,6 +19,8 @@ class TargetSubset:
     cluster: str = ""
     replicas: int
     """How many pods it is to have."""
+    observed: int = 0
+    """How many pods there are."""
     ready: int = 0
     updated: int = 0
     updated_ready: int = 0
@@ -27,7 +29,7 @@ class TargetSubset:
     """When it was last seen, if it cannot be seen now."""
     reason: str = ""
     partition: int | str | None = None
-    """The entry in ``partitions``; None if there is none."""
+    """The entry in ``partitions``; None if there is none, or if partitions are for another revision."""
     default: int | str = 0
     """The default partition, which applies if there is no entry."""
 
@@ -53,6 +55,12 @@ class TargetSubset:
         return max(0, self.allowed - self.updated) if self.reachable else 0
 
     @property
+    def staying(self) -> int:
+        """Updated pods that are there to stay. A subset that shrinks still shows pods that are about to go."""
+        staying = min(self.updated, self.replicas)
+        return staying if self.observed <= self.replicas else min(staying, self.allowed)
+
+    @property
     def outstanding(self) -> int:
         """Pods that may be updated and are not yet ready at the new revision."""
         return max(0, self.allowed - self.updated_ready)
@@ -70,6 +78,8 @@ class Target:
     updated_revision: str = ""
     default_partition: int | str = 0
     partitions: Mapping[str, int | str] = field(default_factory=dict)
+    partitions_revision: str = ""
+    """The revision that the partitions are for. For another one, the default partition applies to all subsets."""
     subsets: tuple[TargetSubset, ...] = ()
     cause: str = ""
     """Why its template was changed, as its author says."""
@@ -94,4 +104,4 @@ class Target:
     @property
     def parked(self) -> bool:
         """Whether nothing but the default partition decides, and it holds everything."""
-        return self.default_partition == HOLD_ALL and not self.partitions
+        return self.default_partition == HOLD_ALL and not self.partitions and not self.partitions_revision

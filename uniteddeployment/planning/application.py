@@ -9,7 +9,7 @@ from uniteddeployment.planning import templates
 from uniteddeployment.planning.observed import HOST, RevisionData
 from uniteddeployment.planning.ownership import Owner
 from uniteddeployment.planning.stored import NO_STATUS, StoredStatus
-from uniteddeployment_api import Subset, UnitedDeployment, names
+from uniteddeployment_api import Subset, UnitedDeployment, names, revisions
 from uniteddeployment_api.errors import FieldError
 
 
@@ -107,7 +107,7 @@ class Application:
         return {name: patch for name, patch in found.items() if patch}
 
     @cached_property
-    def operations(self) -> Mapping[str, templates.Operations]:
+    def operations(self) -> Mapping[str, revisions.Operations]:
         """Subset -> its overrides, as RFC 6902 writes them."""
         return {
             name: tuple(override.operation() for override in subset.overrides)
@@ -116,9 +116,9 @@ class Application:
         }
 
     @cached_property
-    def overrides(self) -> Mapping[str, templates.Operations]:
+    def overrides(self) -> Mapping[str, revisions.Operations]:
         """Subset -> what its overrides change in the pod template."""
-        found = {name: templates.template_operations(operations) for name, operations in self.operations.items()}
+        found = {name: revisions.template_operations(operations) for name, operations in self.operations.items()}
         return {name: operations for name, operations in found.items() if operations}
 
     @cached_property

@@ -55,8 +55,6 @@ def _given(**parts: Any) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part}
 
 
-Operations = tuple[Mapping[str, Any], ...]
-_TEMPLATE = "/spec/template"
 _DIRECTIVE = "$patch"
 
 
@@ -74,18 +72,6 @@ def template_patch(patch: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
     replaced = "replace" in (patch.get(_DIRECTIVE), spec.get(_DIRECTIVE))
     return {**template, _DIRECTIVE: "replace"} if replaced else template
-
-
-def template_operations(operations: Sequence[Mapping[str, Any]]) -> Operations:
-    """The operations that reach the pod template, without the tests, which change nothing.
-
-    Where one carries a value between the pod template and the rest of the workload they cannot be told apart, and all
-    of them count.
-    """
-    changes = [operation for operation in operations if operation["op"] != "test"]
-    reaching = [operation for operation in changes if any(_inside(pointer) for pointer in _pointers(operation))]
-    crossing = any(not all(_inside(pointer) for pointer in _pointers(operation)) for operation in reaching)
-    return tuple(changes if crossing else reaching)
 
 
 def with_template_changes(
@@ -113,11 +99,3 @@ def with_all_changes(
     if not isinstance(made["spec"].get("template"), Mapping):
         raise PatchError("patch.spec.template", "a workload needs a pod template")
     return made
-
-
-def _pointers(operation: Mapping[str, Any]) -> list[str]:
-    return [operation[field] for field in ("path", "from") if field in operation]
-
-
-def _inside(pointer: str) -> bool:
-    return pointer == _TEMPLATE or pointer.startswith(_TEMPLATE + "/")

@@ -193,6 +193,9 @@ class ManualUpdate(Model):
     """Number or percentage of pods that stay at the old revision, by subset name. Percentages are rounded up."""
     partition: IntOrPercent = 0
     """Partition of the subsets that partitions does not name. With 100%, a new template updates no pods."""
+    revision: Annotated[str, Field(max_length=253)] = ""
+    """The revision that partitions are for, as status.updatedRevision names it; any if empty. While the template has
+    another revision, partition applies to all subsets."""
 
 
 class UpdateStrategy(Model):

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.planning import templates
 from uniteddeployment.planning.kinds import workload
+from uniteddeployment_api.revisions import template_operations
 from uniteddeployment_api.strategic import PatchError
 
 IMAGE = {"spec": {"containers": [{"name": "app", "image": "app:edge"}]}}
@@ -87,7 +87,7 @@ def test_a_value_that_is_carried_into_the_pod_template_counts_with_all_that_it_m
         operation("add", "/metadata/annotations", value={"color": "red"}),
         operation("copy", "/spec/template/metadata/annotations", **{"from": "/metadata/annotations"}),
     ]
-    assert templates.template_operations(operations) == tuple(operations)
+    assert template_operations(operations) == tuple(operations)
     assert rendered(application(overrides=operations))["spec"]["template"]["metadata"]["annotations"] == {
         "color": "red"
     }

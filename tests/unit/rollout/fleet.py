@@ -30,6 +30,7 @@ class Fleet:
         self.template = self.current = revision
         self.default: int | str = 0
         self.partitions: dict[str, int | str] = {}
+        self.revision = ""
         self.bad: set[str] = set()
         """Revisions whose pods never become ready."""
         self.lost: set[str] = set()
@@ -66,11 +67,17 @@ class Fleet:
     def write(self, write: TargetWrite) -> None:
         self.default = write.default
         self.partitions = dict(write.partitions)
+        self.revision = write.revision
         self.template = write.restore or self.template
         self.changed()
 
     def held(self, name: str) -> int:
-        return held_back(self.partitions.get(name, self.default), self.sizes[name])
+        return held_back(self.own.get(name, self.default), self.sizes[name])
+
+    @property
+    def own(self) -> dict[str, int | str]:
+        """The partitions that apply: those that are for another revision do not."""
+        return self.partitions if self.revision in ("", self.template) else {}
 
     def tick(self) -> bool:
         """One action in each cluster that can be reached; returns whether anything happened."""
@@ -114,6 +121,7 @@ class Fleet:
             updated_revision=self.template,
             default_partition=self.default,
             partitions=dict(self.partitions),
+            partitions_revision=self.revision,
             subsets=tuple(self._subset(name) for name in self.sizes),
             partitions_by=self.partitions_by,
         )
@@ -126,13 +134,14 @@ class Fleet:
             name=name,
             cluster=f"default/{name}",
             replicas=self.sizes[name],
+            observed=len(pods),
             ready=sum(pod.ready for pod in pods),
             updated=len(updated),
             updated_ready=sum(pod.ready for pod in updated),
             state="Unknown" if name in self.lost else self.states.get(name, "Progressing"),
             reason=f"ImagePullBackOff: {broken}" if broken else "",
             last_observed="2026-01-01T00:00:00Z" if name in self.lost else "",
-            partition=self.partitions.get(name),
+            partition=self.own.get(name),
             default=self.default,
         )
 

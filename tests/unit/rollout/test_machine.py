@@ -122,7 +122,11 @@ class Rollouts(RuleBasedStateMachine):
         old = {subset.name: subset for subset in before.subsets}
         new = {subset.name: subset for subset in self.fleet.target().subsets}
         spec = self.controller.rollout.spec
-        step = before.sizes if status.full else goal(spec, status.step, before.sizes, before_updated(before)).updated
+        step = (
+            before.sizes
+            if status.full
+            else goal(spec, status.step, before.sizes, {name: subset.staying for name, subset in old.items()}).updated
+        )
         opened = [name for name in NAMES if new[name].allowed > old[name].allowed]
         for name in opened:
             assert new[name].allowed <= step[name]
@@ -159,10 +163,6 @@ class Rollouts(RuleBasedStateMachine):
         assert controller.status.phase == "Healthy"
         assert fleet.current == fleet.template == controller.status.stable_revision
         assert fleet.not_ready == 0
-
-
-def before_updated(target):
-    return {subset.name: min(subset.updated, subset.allowed) for subset in target.subsets}
 
 
 TestRollouts = Rollouts.TestCase

@@ -9,7 +9,7 @@ import msgspec
 from uniteddeployment.cli.arguments import TITLE
 from uniteddeployment.cli.connect import Target, connected
 from uniteddeployment.cli.errors import CommandError
-from uniteddeployment.cli.history import listing, rollback
+from uniteddeployment.cli.history import listing
 from uniteddeployment.cli.history.revisions import Entry
 from uniteddeployment.cli.output.documents import check_output, dump
 from uniteddeployment.cli.output.terminal import say
@@ -18,7 +18,7 @@ from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored, pars
 from uniteddeployment.kube.errors import Conflict
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.planning.observed import Metadata
-from uniteddeployment_api import InvalidObject, names, parse_united_deployment, validate_united_deployment
+from uniteddeployment_api import InvalidObject, names, parse_united_deployment, revisions, validate_united_deployment
 
 
 def main(target: Target, name: str, to_revision: int, output: str, *, dry_run: bool) -> None:
@@ -86,13 +86,13 @@ def _current(obj: Mapping[str, Any]) -> str:
 
 def _patch(obj: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
     """The smallest merge patch that returns to a revision. Raises InvalidObject if the result were invalid."""
-    wanted = rollback.restored(obj["spec"], entry.content)
+    wanted = revisions.restored(obj["spec"], entry.content)
     errors = validate_united_deployment(parse_united_deployment({**obj, "spec": wanted}))
     broken = tuple(error for error in errors if not error.feasibility)
     if broken:
         raise InvalidObject(broken)
     patch = {}
-    if spec := rollback.merge_diff(obj["spec"], wanted):
+    if spec := revisions.merge_diff(obj["spec"], wanted):
         patch["spec"] = spec
     annotations = obj["metadata"].get("annotations") or {}
     if annotations.get(names.ANNOTATION_CHANGE_CAUSE, "") != entry.record.cause:

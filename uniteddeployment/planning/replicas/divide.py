@@ -176,9 +176,13 @@ def _persist_first(
 
 
 def partition(app: Application, subset: str, replicas: int) -> int:
-    """How many pods of a subset stay at the old revision: by its own partition, or else by the default one."""
+    """How many pods of a subset stay at the old revision: by its own partition, or else by the default one.
+
+    Partitions that are for another revision do not apply, so the write that brings a new template holds it, too.
+    """
     manual = app.model.spec.update_strategy.manual_update
-    return held_back(manual.partitions.get(subset, manual.partition), replicas)
+    own = manual.partitions if manual.revision in ("", app.revision_name) else {}
+    return held_back(own.get(subset, manual.partition), replicas)
 
 
 def _current(subject: Subject, app: Application, observed: Observed) -> dict[str, int]:

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.support.planning import application, manifest
 from uniteddeployment.cli.history.revisions import Kept, Place, entries
-from uniteddeployment.cli.history.rollback import merge_diff, restored
 from uniteddeployment.controller.objects import RevisionContent, RevisionMetadata, revision_content
 from uniteddeployment.planning.stored import read_status
 from uniteddeployment_api import names
+from uniteddeployment_api.revisions import merge_diff, restored
 
 
 def kept(app, number, cause=""):

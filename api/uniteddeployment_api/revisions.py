@@ -1,19 +1,39 @@
-"""The spec that returns to a revision. Pure.
+"""The content of a revision: the pod template and what subsets change in it. Pure.
 
-A revision contains the pod template and the changes of subsets to it. Shares, partitions, strategies and the rest of
-the spec stay as they are.
+Everything else in a spec (shares, partitions, strategies) belongs to no revision, and stays when an earlier one is
+restored.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from uniteddeployment.planning import templates
-from uniteddeployment.planning.observed import RevisionData
 from uniteddeployment_api.patches import is_for_workload
 from uniteddeployment_api.v1alpha1.template import TEMPLATES
 
+Operations = tuple[Mapping[str, Any], ...]
+_TEMPLATE = "/spec/template"
 
-def restored(spec: Mapping[str, Any], data: RevisionData) -> dict[str, Any]:
+
+class RevisionContent(Protocol):
+    """A stored revision."""
+
+    @property
+    def template(self) -> Mapping[str, Any]:
+        """The pod template."""
+
+    @property
+    def patches(self) -> Mapping[str, Mapping[str, Any]]:
+        """Subset -> strategic merge patch on the pod template."""
+
+    @property
+    def overrides(self) -> Mapping[str, Operations]:
+        """Subset -> JSON patch operations that reach the pod template."""
+
+    def knows(self, subset: str) -> bool:
+        """Whether the subset existed when the revision was stored."""
+
+
+def restored(spec: Mapping[str, Any], data: RevisionContent) -> dict[str, Any]:
     """The spec with the pod template of a revision, and with the changes that its subsets made to it then."""
     template = spec["template"]
     field = next(one for one in TEMPLATES if template.get(one))
@@ -25,7 +45,19 @@ def restored(spec: Mapping[str, Any], data: RevisionData) -> dict[str, Any]:
     return wanted | ({"topology": {**topology, "subsets": subsets}} if subsets else {})
 
 
-def _subset(subset: Mapping[str, Any], data: RevisionData) -> dict[str, Any]:
+def template_operations(operations: Sequence[Mapping[str, Any]]) -> Operations:
+    """The operations that reach the pod template, without the tests, which change nothing.
+
+    Where one carries a value between the pod template and the rest of the workload they cannot be told apart, and all
+    of them count.
+    """
+    changes = [operation for operation in operations if operation["op"] != "test"]
+    reaching = [operation for operation in changes if any(_inside(pointer) for pointer in _pointers(operation))]
+    crossing = any(not all(_inside(pointer) for pointer in _pointers(operation)) for operation in reaching)
+    return tuple(changes if crossing else reaching)
+
+
+def _subset(subset: Mapping[str, Any], data: RevisionContent) -> dict[str, Any]:
     """A subset that was added after the revision keeps its changes."""
     name = subset["name"]
     if not data.knows(name):
@@ -48,7 +80,7 @@ def _patch(now: Mapping[str, Any] | None, then: Mapping[str, Any] | None) -> dic
 
 def _operations(now: Sequence[Mapping[str, Any]], then: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The same for operations. Tests of the current template are dropped: the earlier one may be different."""
-    reaching = templates.template_operations(now)
+    reaching = template_operations(now)
     if tuple(then) == reaching:
         return list(now)
     kept = [one for one in now if one not in reaching and one not in then and not _tests_template(one)]
@@ -70,3 +102,11 @@ def merge_diff(old: Any, new: Any) -> dict[str, Any]:
         elif key not in old or value != before:
             patch[key] = value
     return patch
+
+
+def _pointers(operation: Mapping[str, Any]) -> list[str]:
+    return [operation[field] for field in ("path", "from") if field in operation]
+
+
+def _inside(pointer: str) -> bool:
+    return pointer == _TEMPLATE or pointer.startswith(_TEMPLATE + "/")

@@ -1,0 +1,61 @@
+"""What the host shows: rollouts and their targets, from watches and from the answers to our own writes.
+
+Each change queues the keys of the rollouts that it concerns; what changed is found again by the next decision.
+"""
+
+from collections.abc import Callable
+
+from uniteddeployment.kube.cache import Cache
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.index import Index
+from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment_rollout.loop.objects import UNITED_DEPLOYMENTS, UNITED_ROLLOUTS, Key, StoredRollout, StoredTarget
+
+
+class Host:
+    """The caches of one API server. ``changed(key)`` is called for each rollout that a change concerns."""
+
+    def __init__(
+        self,
+        client: Client,
+        changed: Callable[[Key], None],
+        deleted: Callable[[StoredRollout], None],
+        namespace: str | None = None,
+    ) -> None:
+        self._changed = changed
+        self._deleted = deleted
+        self._by_target: Index[Key, StoredRollout] = Index(lambda rollout: rollout.target)
+        self.rollouts: Cache[StoredRollout] = Cache(self._rollout_changed, indexes=[self._by_target])
+        self.targets: Cache[StoredTarget] = Cache(self._target_changed)
+        self.reflectors = (
+            Reflector(client, UNITED_ROLLOUTS, StoredRollout, self.rollouts, namespace=namespace),
+            Reflector(client, UNITED_DEPLOYMENTS, StoredTarget, self.targets, namespace=namespace),
+        )
+
+    async def wait_synced(self) -> None:
+        """No decision before both lists are complete: a target that is not known yet is not missing."""
+        for reflector in self.reflectors:
+            await reflector.synced.wait()
+
+    def owner(self, target: Key) -> StoredRollout | None:
+        """The rollout that has a target: of several, the oldest."""
+        found = self.rollouts.select(self._by_target.keys(target))
+        return min(found, key=lambda one: (one.metadata.creation_timestamp, one.key), default=None)
+
+    def _rollout_changed(self, old: StoredRollout | None, new: StoredRollout | None) -> None:
+        for rollout in (old, new):
+            if rollout is not None:
+                # When an older one goes or turns to another target, a younger one may get the target.
+                self._queue(rollout.target)
+                self._changed(rollout.key)
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._deleted(old)
+
+    def _target_changed(self, old: StoredTarget | None, new: StoredTarget | None) -> None:
+        target = new or old
+        if target is not None:
+            self._queue((target.metadata.namespace, target.metadata.name))
+
+    def _queue(self, target: Key) -> None:
+        for key in self._by_target.keys(target):
+            self._changed(key)

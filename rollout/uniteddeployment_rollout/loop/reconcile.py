@@ -1,0 +1,96 @@
+"""One pass for one rollout: observe, decide, store the status, write to the target, report.
+
+The status is stored before the target is written. Whatever stops the pass in between, the next one decides again from
+what is stored, and arrives at the same write.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import structlog
+
+from uniteddeployment.kube import errors
+from uniteddeployment.kube.meta import ObjectReference
+from uniteddeployment.kube.recorder import Recorder
+from uniteddeployment_api import InvalidObject, names
+from uniteddeployment_rollout.advance import advance
+from uniteddeployment_rollout.loop.host import Host
+from uniteddeployment_rollout.loop.metrics import RolloutMetrics
+from uniteddeployment_rollout.loop.objects import Key, StoredRollout, target_of
+from uniteddeployment_rollout.loop.writes import Writer, dumped
+from uniteddeployment_rollout.status import Event
+
+_log = structlog.get_logger(__name__)
+
+
+class Reconciler:
+    """Carries out passes. The queue gives no key to two of them at once."""
+
+    def __init__(
+        self,
+        host: Host,
+        writer: Writer,
+        recorder: Recorder | None,
+        metrics: RolloutMetrics | None,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._host = host
+        self._writer = writer
+        self._recorder = recorder
+        self._metrics = metrics
+        self._now = now
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Carry out one pass; return the seconds until the next one is due, if time alone makes it so.
+
+        Raises KubeError.
+        """
+        rollout = self._host.rollouts.get(key)
+        if rollout is None or rollout.metadata.deletion_timestamp is not None:
+            return None
+        try:
+            model = rollout.model()
+        except InvalidObject as error:
+            # The schema refuses it; it can be here only if the definition was changed.
+            _log.warning("rollout cannot be read", namespace=key[0], name=key[1], error=str(error))
+            return None
+        stored_target = self._host.targets.get(rollout.target)
+        target = target_of(stored_target) if stored_target is not None else None
+        owner = self._host.owner(rollout.target)
+        rival = owner.metadata.name if owner is not None and owner.key != key else ""
+        decision = advance(model, target, self._now(), rival=rival)
+        if dumped(decision.status) != dumped(model.status):
+            self._host.rollouts.merge(await self._writer.store(rollout, decision.status))
+            self.record(rollout, decision.events)
+            if self._metrics is not None:
+                self._metrics.changed(model.status, decision.status)
+        if decision.write is not None and stored_target is not None:
+            self._host.targets.merge(await self._writer.write(stored_target, decision.write))
+        return decision.requeue_after
+
+    def record(self, rollout: StoredRollout, events: tuple[Event, ...]) -> None:
+        """Record Events about a rollout; they are written in the background."""
+        if self._recorder is None:
+            return
+        regarding = ObjectReference(
+            api_version=names.API_VERSION,
+            kind=names.UNITED_ROLLOUT_KIND,
+            namespace=rollout.metadata.namespace,
+            name=rollout.metadata.name,
+            uid=rollout.metadata.uid,
+        )
+        for event in events:
+            self._recorder.event(regarding, event.type, event.reason, event.message, action="Rollout")
+
+    def record_deletion(self, rollout: StoredRollout) -> None:
+        """Say of a rollout that was deleted in mid-run that its target is frozen."""
+        run = rollout.status.get("runID")
+        if run:
+            name = rollout.target[1]
+            message = f"deleted in mid-run {run}: UnitedDeployment {name} stays as it is, partitions included"
+            self.record(rollout, (Event("RolloutDeleted", message, "Warning"),))
+
+
+def conflicts(error: errors.KubeError) -> bool:
+    """Whether a write was refused because the object has changed meanwhile: its event brings the next pass."""
+    return isinstance(error, errors.Conflict)
