@@ -117,7 +117,9 @@ def test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left(tmp
 
         phases = run("get", "udc", "-o", "jsonpath={.items[*].status.phase}")
         assert phases == "Running Running Running", "what it says to try works at once"
-        run("apply", "-f", str(SAMPLES / "web.yaml"))
+        sample = re.search(r"kubectl apply -f (\S+)", playground.log.read_text())
+        assert sample is not None
+        run("apply", "-f", sample[1])
         run("wait", "--for=condition=Ready", "ud/web", f"--timeout={SECONDS}s")
         assert run("get", "pods", "-o", "name", "--context", "member-1").count("pod/web-member-1-") == 4
         assert all(listens(port) for port in ports(kubeconfig))

@@ -70,14 +70,11 @@ async def connected(to: Target) -> AsyncIterator[Client]:
         yield client
 
 
-async def check_served(client: Client) -> None:
-    """Raise StartError, with the command that helps, if the cluster does not serve our kinds.
+async def check_served(client: Client, namespace: str | None) -> None:
+    """Raise StartError, with the command that helps, if the cluster does not serve our kinds."""
+    from uniteddeployment.controller import run  # noqa: PLC0415  # it loads the whole controller
 
-    Imported late, because it brings the whole controller.
-    """
-    from uniteddeployment.controller import run  # noqa: PLC0415
-
-    await run.check(client)
+    await run.check(client, namespace)
 
 
 async def read_application(client: Client, namespace: str, name: str, type_: type[T]) -> T:
@@ -85,5 +82,6 @@ async def read_application(client: Client, namespace: str, name: str, type_: typ
     try:
         return await client.get(UNITED_DEPLOYMENTS, name, type_, namespace=namespace)
     except NotFound as error:
-        await check_served(client)
+        if "name" not in error.details:  # it is not the object that is missing
+            await check_served(client, namespace)
         raise CommandError(f"{error.message} (namespace {namespace})") from None

@@ -54,7 +54,7 @@ app.add_typer(controller, name="controller")
 @app.command("completion")
 @reports_errors
 def completion_script(
-    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.", autocompletion=completion.shells)],
+    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell.", autocompletion=completion.shells)],
 ) -> None:
     """Print the completion script of a shell.
 

@@ -11,24 +11,36 @@ Kubeconfig = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig",
+        metavar="FILE",
         help="Kubeconfig file. Default: $KUBECONFIG, ~/.kube/config, or the service account of the pod.",
         show_default=False,
     ),
 ]
 Context = Annotated[
     str | None,
-    typer.Option("--context", help="Context of the kubeconfig. Default: the current one.", show_default=False),
+    typer.Option(
+        "--context", metavar="NAME", help="Context of the kubeconfig. Default: the current one.", show_default=False
+    ),
 ]
 Namespace = Annotated[
-    str, typer.Option("--namespace", "-n", help="Namespace. Default: that of the context.", show_default=False)
+    str,
+    typer.Option(
+        "--namespace", "-n", metavar="NAMESPACE", help="Namespace. Default: that of the context.", show_default=False
+    ),
 ]
 Name = Annotated[
-    str, typer.Argument(help="The UnitedDeployment: NAME or ud/NAME.", autocompletion=completion.applications)
+    str,
+    typer.Argument(
+        metavar="NAME", help="The UnitedDeployment: NAME or ud/NAME.", autocompletion=completion.applications
+    ),
 ]
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        help="UnitedDeployments: NAME or ud/NAME.", autocompletion=completion.applications, show_default=False
+        metavar="NAME",
+        help="UnitedDeployments: NAME or ud/NAME.",
+        autocompletion=completion.applications,
+        show_default=False,
     ),
 ]
 Files = Annotated[
@@ -36,6 +48,7 @@ Files = Annotated[
     typer.Option(
         "--filename",
         "-f",
+        metavar="FILE",
         help="File or directory with manifests, or - for standard input. You can give it several times.",
     ),
 ]

@@ -27,7 +27,7 @@ class Snapshot:
 async def taken(target: Target, namespace: str) -> AsyncIterator[Snapshot]:
     """Take a snapshot. Raises TimeoutError, KubeError, StartError, CredentialsError."""
     async with connected(target) as client:
-        await check_served(client)
+        await check_served(client, namespace)
         host = Host(client, lambda _key, _by_user: None, namespace)
         fleet = Fleet(
             client,

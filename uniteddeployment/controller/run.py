@@ -155,11 +155,15 @@ def _client(connection: Connection, metrics: Metrics, name: str, guard: Callable
     return Client(transport, name, field_manager=names.FIELD_MANAGER, metrics=metrics.client(name), guard=guard)
 
 
-async def check(client: Client) -> None:
-    """Fail early, with the way out, when the host does not have our kinds. Raises StartError."""
-    for resource in (UNITED_DEPLOYMENTS, CLUSTERS):
+async def check(client: Client, namespace: str | None = None) -> None:
+    """Raise StartError, with the command that helps, if the host does not serve our kinds.
+
+    This needs the rights to list UnitedDeployments in ``namespace`` (in all namespaces if it is None) and Clusters in
+    all namespaces.
+    """
+    for resource, scope in ((UNITED_DEPLOYMENTS, namespace), (CLUSTERS, None)):
         try:
-            async for _ in client.list_pages(resource, PartialObject, limit=1):
+            async for _ in client.list_pages(resource, PartialObject, namespace=scope, limit=1):
                 break
         except NotFound:
             kind = f"{resource.plural}.{resource.group}"

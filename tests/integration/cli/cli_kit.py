@@ -5,7 +5,7 @@ import gc
 import json
 import logging
 import warnings
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,10 @@ class Site:
     def served(self, name: str) -> Served:
         return next(one for one in (self.fleet.host, *self.fleet.members) if one.cluster.name == name)
 
-    async def ud(self, *arguments: str, stdin: str = "") -> Result:
-        """``ud`` with these arguments, in a thread: it has a loop of its own."""
-        place = [] if arguments[0] == "convert" else ["--kubeconfig", str(self.fleet.kubeconfig)]
+    async def ud(self, *arguments: str, stdin: str = "", options: Sequence[str] | None = None) -> Result:
+        """``ud`` with these arguments, in a thread: it has a loop of its own. ``options`` say where it connects to."""
+        place = ["--kubeconfig", str(self.fleet.kubeconfig)] if options is None else options
+        place = [] if arguments[0] == "convert" else place
         with warnings.catch_warnings():
             # A command ends with its process: it does not wait until servers have said goodbye to its TLS connections.
             warnings.filterwarnings("ignore", "unclosed", ResourceWarning)

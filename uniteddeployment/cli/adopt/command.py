@@ -13,22 +13,25 @@ def adopt(
     workload: Annotated[
         str,
         typer.Argument(
-            help="What to take over: sts/NAME or deploy/NAME. With --owner-lost: the UnitedDeployment, NAME or ud/NAME."
+            metavar="WORKLOAD",
+            help="sts/NAME or deploy/NAME. With --owner-lost: the UnitedDeployment, as NAME or ud/NAME.",
         ),
     ],
     name: Annotated[
-        str, typer.Option("--name", help="Name of the UnitedDeployment to write.", show_default=False)
+        str, typer.Option("--name", metavar="NAME", help="Name of the UnitedDeployment to write.", show_default=False)
     ] = "",
     namespace: Namespace = "",
     cluster: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="NAME",
             help="Cluster that runs the workload: [NAMESPACE/]NAME. You can give it several times. Default: the host.",
             show_default=False,
         ),
     ] = None,
     subset: Annotated[
-        str, typer.Option(help="Name of the subset. Default: the name of the cluster.", show_default=False)
+        str,
+        typer.Option(metavar="NAME", help="Name of the subset. Default: the name of the cluster.", show_default=False),
     ] = "",
     owner_lost: Annotated[
         bool,
@@ -37,7 +40,9 @@ def adopt(
     owner_uid: Annotated[
         str,
         typer.Option(
-            help="With --owner-lost: uid of the lost UnitedDeployment, if there are several.", show_default=False
+            metavar="UID",
+            help="With --owner-lost: uid of the lost UnitedDeployment, if there are several.",
+            show_default=False,
         ),
     ] = "",
     file: Annotated[
@@ -45,11 +50,12 @@ def adopt(
         typer.Option(
             "--filename",
             "-f",
+            metavar="FILE",
             help="With --owner-lost: manifest of the UnitedDeployment. Default: the object on the host.",
             show_default=False,
         ),
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
     apply: Annotated[
         bool, typer.Option("--apply", help="Create or change the UnitedDeployment instead of printing it.")
     ] = False,
@@ -76,5 +82,5 @@ def adopt(
         lost_owner.check_options(name=name, cluster=cluster, subset=subset)
         lost_owner.main(to, lost_owner.Request(workload, tuple(file or ()), owner_uid), output, apply=apply)
     else:
-        existing.check_options(name=name, owner_uid=owner_uid, file=file)
+        existing.check_options(workload, name=name, owner_uid=owner_uid, file=file)
         existing.main(to, existing.Request(workload, name, tuple(cluster or ()), subset), output, apply=apply)

@@ -45,21 +45,26 @@ class Request:
     @property
     def resource(self) -> tuple[Resource, str]:
         """The resource and the name of the workload. Raises CommandError if the kind cannot be taken over."""
-        word, _, name = self.workload.partition("/")
-        resource = _WORDS.get(word.lower())
-        if resource is None or not name:
-            raise CommandError(
-                f"{self.workload!r} cannot be adopted: name a StatefulSet (sts/NAME) or a Deployment (deploy/NAME). "
-                "To take back the workloads of a UnitedDeployment after the loss of its host, use --owner-lost",
-                USAGE,
-            )
-        return resource, name
+        return _resource(self.workload)
 
 
-def check_options(*, name: str, owner_uid: str, file: object) -> None:
+def _resource(workload: str) -> tuple[Resource, str]:
+    word, _, name = workload.partition("/")
+    resource = _WORDS.get(word.lower())
+    if resource is None or not name:
+        raise CommandError(
+            f"{workload!r} cannot be adopted: name a StatefulSet (sts/NAME) or a Deployment (deploy/NAME). "
+            "To take back the workloads of a UnitedDeployment after the loss of its host, use --owner-lost",
+            USAGE,
+        )
+    return resource, name
+
+
+def check_options(workload: str, *, name: str, owner_uid: str, file: object) -> None:
     """Raise CommandError for a missing option, and for options that only --owner-lost has."""
     if owner_uid or file:
         raise CommandError("--owner-uid and --filename need --owner-lost", USAGE)
+    _resource(workload)
     if not name:
         raise CommandError("--name is required: the name of the UnitedDeployment to write", USAGE)
     application_name(name)
@@ -134,7 +139,7 @@ async def _cluster(host: Client, namespace: str, cluster: str) -> AsyncIterator[
     try:
         found = await host.get(CLUSTERS, name, ClusterObject, namespace=place or namespace)
     except NotFound as error:
-        await check_served(host)
+        await check_served(host, namespace)
         raise CommandError(f"{error.message} (namespace {place or namespace})") from None
     async with opened(await connection(found, host)) as client:
         yield client

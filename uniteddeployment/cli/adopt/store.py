@@ -19,7 +19,7 @@ async def create(host: Client, namespace: str, document: Mapping[str, Any], hint
     try:
         await host.create(UNITED_DEPLOYMENTS, document, PartialObject, namespace=namespace)
     except NotFound:
-        await check_served(host)
+        await check_served(host, namespace)
         raise
     except AlreadyExists:
         raise CommandError(f"{title} exists already; {hint}") from None

@@ -12,7 +12,7 @@ from uniteddeployment.cli.options import Files, Recursive
 def convert(
     file: Files,
     recursive: Recursive = False,
-    output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
 ) -> None:
     """Convert UnitedDeployments of OpenKruise.
 

@@ -10,10 +10,10 @@ from uniteddeployment.cli.errors import reports_errors
 
 @reports_errors
 def demo(
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
     keep: Annotated[
         Path | None,
-        typer.Option(help="Directory for the kubeconfig. Default: a temporary one.", show_default=False),
+        typer.Option(metavar="DIR", help="Directory for the kubeconfig. Default: a temporary one.", show_default=False),
     ] = None,
 ) -> None:
     """Watch a canary rollout on embedded clusters.
@@ -34,9 +34,11 @@ def playground(
     members: Annotated[int, typer.Option(min=1, max=20, help="Number of member clusters.")] = 3,
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", help="Directory for the kubeconfig. Default: a temporary one.", show_default=False),
+        typer.Option(
+            "--dir", metavar="DIR", help="Directory for the kubeconfig. Default: a temporary one.", show_default=False
+        ),
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
 ) -> None:
     """Run a host and member clusters to try things out.
 
@@ -59,27 +61,31 @@ def embedded(
         str,
         typer.Option(
             envvar="UD_EMBEDDED_TOKEN",
+            metavar="TOKEN",
             help="Bearer token of the administrator. Default: a random one. Other users of the machine can see options "
             "in the list of processes: prefer --token-file or the environment variable.",
             show_default=False,
         ),
     ] = "",
-    token_file: Annotated[Path | None, typer.Option(help="Read the token from this file.", show_default=False)] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Read the token from this file.", show_default=False)
+    ] = None,
     nodes: Annotated[int, typer.Option(min=0, max=5000, help="Number of nodes.")] = 3,
     zones: Annotated[str, typer.Option(help="Zones, separated by commas. Nodes are spread over them.")] = "z1,z2,z3",
     cpu: Annotated[str, typer.Option(help="CPU of each node.")] = "8",
     memory: Annotated[str, typer.Option(help="Memory of each node.")] = "32Gi",
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="Write a kubeconfig to this file.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Write a kubeconfig to this file.", show_default=False)
     ] = None,
     ready_after: Annotated[float, typer.Option(min=0, help="Seconds until a pod is ready.")] = 0.0,
     controllers: Annotated[
         bool, typer.Option(help="Run the cluster's controllers. Without them objects are only stored.")
     ] = True,
     audit_log: Annotated[
-        Path | None, typer.Option(help="Append an audit event for each request to this file.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Append an audit event for each request to this file.", show_default=False),
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
 ) -> None:
     """Run one embedded cluster for tests.
 

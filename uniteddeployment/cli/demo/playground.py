@@ -8,6 +8,7 @@ from pathlib import Path
 
 from uniteddeployment.cli.connect import opened
 from uniteddeployment.cli.demo import fleet as fleets
+from uniteddeployment.cli.demo import samples
 from uniteddeployment.cli.demo.embedded import stopped
 from uniteddeployment.cli.demo.fleet import Fleet
 from uniteddeployment.cli.output.documents import check_output
@@ -21,7 +22,7 @@ A host and {members} members are running, with the controller. In another termin
   export KUBECONFIG={kubeconfig}
 
   kubectl get udc                                  # the members
-  kubectl apply -f config/samples/web.yaml         # one application on all of them
+  kubectl apply -f {sample}  # one application on all of them
   kubectl wait --for=condition=Ready ud/web
   ud get -w                                        # its subsets, live
   kubectl get sts,pods --context member-1          # what runs in one member
@@ -68,5 +69,7 @@ async def _announce(client: Client, fleet: Fleet, output: str) -> None:
         members = [member.cluster.name for member in fleet.members]
         program(json.dumps({"kubeconfig": str(fleet.kubeconfig), "host": "host", "members": members}))
         return
-    for line in _NEXT.format(members=len(fleet.members), kubeconfig=fleet.kubeconfig).splitlines():
+    sample = fleet.kubeconfig.with_name("web.yaml")
+    sample.write_text(samples.read("web.yaml"))
+    for line in _NEXT.format(members=len(fleet.members), kubeconfig=fleet.kubeconfig, sample=sample).splitlines():
         say(line)

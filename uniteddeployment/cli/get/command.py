@@ -15,11 +15,20 @@ def get(
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="List all namespaces.")] = False,
     selector: Annotated[
         str,
-        typer.Option("--selector", "-l", help="Label selector, such as a=b,c!=d or 'e in (f,g)'.", show_default=False),
+        typer.Option(
+            "--selector",
+            "-l",
+            metavar="SELECTOR",
+            help="Label selector, such as a=b,c!=d or 'e in (f,g)'.",
+            show_default=False,
+        ),
     ] = "",
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing changes until Ctrl-C.")] = False,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="wide, json, yaml or name. Default: a table.", show_default=False)
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FORMAT", help="wide, json, yaml or name. Default: a table.", show_default=False
+        ),
     ] = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,

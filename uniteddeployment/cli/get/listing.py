@@ -71,7 +71,7 @@ async def _read(client: Client, query: Query) -> tuple[list[dict[str, Any]], lis
                 label_selector=query.selector or None,
             )
         except NotFound:
-            await check_served(client)
+            await check_served(client, query.target.scope)
             raise
         return [_complete(one) for one in listed], []
     found, missing = [], []

@@ -13,10 +13,13 @@ def history(
     name: Name,
     namespace: Namespace = "",
     revision: Annotated[
-        int | None, typer.Option(min=1, help="Show the pod template of this revision.", show_default=False)
+        int | None, typer.Option(min=1, metavar="N", help="Show the pod template of this revision.", show_default=False)
     ] = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="wide, json or yaml. Default: a table.", show_default=False)
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FORMAT", help="wide, json or yaml. Default: a table.", show_default=False
+        ),
     ] = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -41,9 +44,11 @@ def history(
 def undo(
     name: Name,
     namespace: Namespace = "",
-    to_revision: Annotated[int, typer.Option(min=0, help="Revision to return to; 0 is the previous one.")] = 0,
+    to_revision: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Revision to return to; 0 is the previous one.")
+    ] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the patch and change nothing.")] = False,
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:

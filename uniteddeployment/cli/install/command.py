@@ -8,7 +8,9 @@ from uniteddeployment.cli.errors import reports_errors
 
 
 @reports_errors
-def crds(output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml") -> None:
+def crds(
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
+) -> None:
     """Print the CustomResourceDefinitions.
 
     \b
@@ -22,8 +24,8 @@ def crds(output: Annotated[str, typer.Option("--output", "-o", help="yaml or jso
 
 @reports_errors
 def rbac(
-    where: Annotated[str, typer.Argument(help="host or member.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="yaml or json.")] = "yaml",
+    where: Annotated[str, typer.Argument(metavar="host|member", help="For the host or for members.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
 ) -> None:
     """Print the roles that the controller needs.
 

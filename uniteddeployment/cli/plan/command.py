@@ -17,11 +17,12 @@ def plan(
         typer.Option(
             "--namespace",
             "-n",
+            metavar="NAMESPACE",
             help="Namespace of objects that name none. Objects of another namespace are refused.",
             show_default=False,
         ),
     ] = "",
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
     offline: Annotated[
         bool, typer.Option("--offline", help="Contact no cluster: plan as if nothing existed yet.")
     ] = False,

@@ -16,12 +16,13 @@ def wait(
         list[str] | None,
         typer.Option(
             "--for",
+            metavar="STATE",
             help="State to wait for, such as Ready (the default) or Held. Several: any of them.",
             show_default=False,
         ),
     ] = None,
-    timeout: Annotated[str, typer.Option(help="How long to wait: 90s, 10m or 1h.")] = "10m",
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    timeout: Annotated[str, typer.Option(metavar="DURATION", help="How long to wait: 90s, 10m or 1h.")] = "10m",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
