@@ -6,7 +6,7 @@ import msgspec
 
 
 def go_json(value: Any, *, ordered: bool = True) -> str:
-    """JSON as Go writes it, with sorted keys where a value is a map (``ordered``) and no struct."""
+    """JSON as Go writes it, with sorted keys if a value is a map (``ordered``) and not a struct."""
     text = msgspec.json.encode(value, order="deterministic" if ordered else None).decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -1,6 +1,6 @@
-"""JSON with every field that a text has, also when an object has the same field several times.
+"""JSON documents that keep duplicate fields.
 
-Decoded JSON keeps the last of equal fields. Strict decoding has to report the others.
+Decoding keeps the last of several equal fields; strict decoding must report the others.
 """
 
 import json
@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 COMPLAINTS_LIMIT: Final = 100
-"""The real server reports no more problems of one body."""
+"""The maximum number of errors that the real server reports for one body."""
 
 
 class Document(dict[str, Any]):
-    """A decoded object that keeps every pair of its text, in order."""
+    """A decoded object that keeps every key-value pair of its text, in order."""
 
     pairs: tuple[tuple[str, Any], ...] = ()
 
 
 def document(body: bytes) -> Any:
-    """A JSON text that is known to be correct, with Documents for its objects."""
+    """Decode JSON that is known to be valid, with Documents for its objects."""
     return json.loads(body, object_pairs_hook=_document)
 
 
@@ -29,7 +29,7 @@ def _document(pairs: list[tuple[str, Any]]) -> Document:
 
 
 def duplicates(value: Any, path: str = "") -> Iterator[str]:
-    """A complaint for each field that comes again, in the order of the text; the same may come several times."""
+    """An error for each duplicate field, in the order of the text; errors may repeat."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from duplicates(item, f"{path}[{index}]")
@@ -44,10 +44,10 @@ def duplicates(value: Any, path: str = "") -> Iterator[str]:
 
 
 def complaint(problem: str, path: str) -> str:
-    """A problem (unknown or duplicate) of a field as strict decoding reports it."""
+    """The error text for an unknown or duplicate field."""
     return f"{problem} field {json.dumps(path, ensure_ascii=False)}"
 
 
 def distinct(complaints: Iterator[str]) -> list[str]:
-    """Each complaint once, as many as the real server reports."""
+    """Each error once, up to the real server's maximum."""
     return list(dict.fromkeys(complaints))[:COMPLAINTS_LIMIT]

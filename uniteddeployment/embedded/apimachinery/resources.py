@@ -53,9 +53,9 @@ class Strategy(Protocol):
         """
 
     def complaints(self, document: Document, unknown: Sequence[str]) -> Sequence[str]:
-        """What strict decoding complains about in a text that has a field several times, in the real server's order.
+        """The errors of strict decoding for a text with duplicate fields, in the real server's order.
 
-        ``unknown`` is what :meth:`conform` gave for the object.
+        ``unknown`` is the result of :meth:`conform`.
         """
 
     def default(self, obj: Obj) -> None:

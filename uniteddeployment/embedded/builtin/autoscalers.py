@@ -96,13 +96,15 @@ def from_v2(obj: Obj) -> Obj:
         if resource.get("name") == _CPU and used is not None:
             status["currentCPUUtilizationPercentage"] = used
     status.setdefault("currentReplicas", 0)
-    said = {
+    values = {
         METRICS: [_metric_to_v1(metric, _WANTED) for metric in metrics if not _is_percentage(metric)],
         CURRENT: [_metric_to_v1(metric, _MEASURED) for metric in current],
         BEHAVIOR: behavior and _behavior_to_v1(behavior),
-        CONDITIONS: [{key: one[key] for key in _CONDITION if one.get(key) is not None} for one in conditions],
+        CONDITIONS: [
+            {key: condition[key] for key in _CONDITION if condition.get(key) is not None} for condition in conditions
+        ],
     }
-    annotated = {name: go_json(value, ordered=False) for name, value in said.items() if value}
+    annotated = {name: go_json(value, ordered=False) for name, value in values.items() if value}
     return {**obj, "metadata": _annotated(obj["metadata"], annotated), "spec": spec, "status": status}
 
 

@@ -23,7 +23,7 @@ _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _MAX_INT = {32: 2**31 - 1, 64: 2**63 - 1}
 
 _WALKED: Final = frozenset({shapes.STRUCT, shapes.MAP, shapes.ANY})
-"""What has fields of its own; other values are decoded from their text."""
+"""Tags of values that have fields of their own."""
 
 _DROP: Final = object()
 """Marks a value that is left out because it is empty."""

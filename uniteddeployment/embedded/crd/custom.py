@@ -150,7 +150,7 @@ class CustomStrategy:
         return [text.replace('"', '"metadata.', 1) for text in unknown]
 
     def complaints(self, document: Document, unknown: Sequence[str]) -> Sequence[str]:
-        """Fields that come several times, and then what is unknown."""
+        """Duplicate fields first, then unknown ones."""
         return [*distinct(duplicates(document)), *unknown]
 
     def default(self, obj: Obj) -> None:
@@ -238,12 +238,12 @@ class CustomStrategy:
 
 
 def _at(path: str, value: object, text: str) -> Cause:
-    """A field of the scale subresource, which the real server names by its path with the dot in front."""
+    """A field of the scale subresource, which the real server names with a leading dot."""
     return Cause("FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {text}", path)
 
 
 def _accessed(obj: Obj, dotted: str, wanted: type) -> tuple[Any, str]:
-    """The value at a path (None if there is none), and what is wrong with its type."""
+    """The value at a path (None if there is none), and the error if its type is wrong."""
     value: Any = obj
     names = dotted.strip(".").split(".")
     for index, name in enumerate(names):

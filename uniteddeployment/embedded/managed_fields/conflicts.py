@@ -13,7 +13,7 @@ def conflicting(others: Entries, touched: Fields) -> dict[Manager, Fields]:
 
 
 def without(conflicts: dict[Manager, Fields], allowed: Fields) -> dict[Manager, Fields]:
-    """The conflicts about other fields than the allowed ones."""
+    """The conflicts without those about the allowed fields."""
     left = {who: fieldset.difference(fields, allowed) for who, fields in conflicts.items()}
     return {who: fields for who, fields in left.items() if fields}
 

@@ -1,7 +1,7 @@
-"""Reading bodies: JSON and YAML, objects of the right kind, and fields that the schema does not know.
+"""Request bodies: JSON, YAML and protobuf, the expected kind, unknown fields.
 
-Contract: what comes out is a private object that says the kind and apiVersion of its resource and holds nothing that
-the schema does not know. Texts of errors are the real server's, including those of its language's decoder.
+Contract: the result is a private object with the kind and apiVersion of its resource and without unknown fields. Error
+messages are the real server's, including those of Go's decoder.
 """
 
 import json
@@ -29,16 +29,16 @@ STRICT: Final = "strict decoding error"
 
 
 def check_size(body: bytes) -> None:
-    """Refuse what is too large (413)."""
+    """Refuse a body that is too large (413)."""
     if len(body) > LIMIT:
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LIMIT}")
 
 
 class Body(NamedTuple):
-    """A decoded body, and what of its text is lost in the value.
+    """A decoded body, with facts about its text that the value lost.
 
-    ``document`` is there if it is JSON that has a field several times; ``repeated`` are such fields of YAML.
-    ``ordered`` is False if complaints do not come in the order of the text, but in that of its sorted fields.
+    ``document`` is set for JSON with duplicate fields; ``repeated`` are duplicate fields of YAML. ``ordered`` is False
+    if errors of strict decoding are reported in the order of sorted field names instead of the order of the text.
     """
 
     value: Any
@@ -48,7 +48,7 @@ class Body(NamedTuple):
 
 
 def parse(body: bytes, media: str) -> Body:
-    """A body in its media type. Raises ValueError."""
+    """Decode a body in its media type. Raises ValueError."""
     if media == JSON:
         value = parse_json(body)
         return Body(value, repeated(body, value))
@@ -76,7 +76,7 @@ def read_object(registry: Registry, resource: Resource, body: bytes, media: str,
     read = _parse(resource, body, media)
     obj: Obj = read.value
     _check_kind(registry, resource, obj, body)
-    # Answers begin with what they are, whatever the order in the body.
+    # Responses begin with kind and apiVersion, whatever the order in the body.
     obj = {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
     conform(resource, obj, call, read)
     return obj
@@ -100,7 +100,7 @@ def _parse(resource: Resource, body: bytes, media: str) -> Body:
 
 
 def json_type(value: Any) -> str:
-    """What Go's decoder calls a value that is no object."""
+    """Go's name for the type of a JSON value."""
     if isinstance(value, list):
         return "array"
     if isinstance(value, dict):
@@ -115,11 +115,11 @@ def _unrecognized(kind: str, why: str, body: bytes) -> StatusError:
 
 
 def check_type_meta(expected: str, obj: Obj, body: bytes) -> None:
-    """What an object says it is must be text."""
+    """kind and apiVersion must be strings."""
     for field in ("apiVersion", "kind"):
-        said = obj.get(field)
-        if said is not None and not isinstance(said, str):
-            why = f"json: cannot unmarshal {json_type(said)} into Go struct field .{field} of type string"
+        declared = obj.get(field)
+        if declared is not None and not isinstance(declared, str):
+            why = f"json: cannot unmarshal {json_type(declared)} into Go struct field .{field} of type string"
             raise _unrecognized(expected, f"{NO_KIND}: {why}", body)
 
 
@@ -132,9 +132,9 @@ def _summary(body: bytes) -> str:
 
 
 def _check_kind(registry: Registry, resource: Resource, obj: Obj, body: bytes) -> None:
-    """The object must be of the kind of the resource; built-in kinds may leave it unsaid.
+    """The object must have the kind of the resource; built-in kinds may omit it.
 
-    A custom resource that names another kind passes here. Its validation refuses it.
+    A custom resource of another kind passes here, and is refused by its validation.
     """
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     if resource.custom:
@@ -144,13 +144,13 @@ def _check_kind(registry: Registry, resource: Resource, obj: Obj, body: bytes) -
             raise _other_version(api_version or "", resource.api_version)
         return
     if (kind or resource.kind, api_version or resource.api_version) != (resource.kind, resource.api_version):
-        said = (str(kind or resource.kind), str(api_version or resource.api_version))
-        raise _of_other_kind(registry, resource, *said, body)
+        declared = (str(kind or resource.kind), str(api_version or resource.api_version))
+        raise _of_other_kind(registry, resource, *declared, body)
     obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
 
 
 def missing_kind(text: str) -> str:
-    """What is wrong with an object that names no kind."""
+    """The error text for an object without a kind."""
     return f"Object 'Kind' is missing in '{text}'"
 
 
@@ -160,7 +160,7 @@ def _other_version(api_version: str, wanted: str) -> StatusError:
 
 
 def _of_other_kind(registry: Registry, resource: Resource, kind: str, api_version: str, body: bytes) -> StatusError:
-    """400 for an object that is not of the kind or version of the path."""
+    """400 for an object that has not the kind or version of the path."""
     if api_version.count("/") > 1:
         return _unrecognized(resource.kind, f"unexpected GroupVersion string: {api_version}", body)
     if any(
@@ -174,12 +174,12 @@ def _of_other_kind(registry: Registry, resource: Resource, kind: str, api_versio
 
 
 def stored(resource: Resource) -> str:
-    """What the versions of one resource have in common."""
+    """The name of the table that all versions of a resource share."""
     return resource.storage or resource.key
 
 
 def unconvertible(registry: Registry, wanted: tuple[str, str], kind: str, api_version: str) -> str:
-    """Why an object of one kind is none of another one, whose group and kind are ``wanted``."""
+    """The error text for an object of a kind that cannot be converted to ``wanted`` (group and kind)."""
     group, expected = wanted
     if any(other.kind == kind and other.api_version == api_version for other in registry):
         package, version = group.split(".", 1)[0] or "core", api_version.rpartition("/")[2]
@@ -200,18 +200,18 @@ def read_plain(registry: Registry, kind: str, api_version: str, body: bytes, med
     if not isinstance(obj, dict):
         raise _unrecognized(kind, f"{NO_KIND}: json: cannot unmarshal {json_type(obj)}", body)
     check_type_meta(kind, obj, body)
-    said = (obj.get("kind") or kind, obj.get("apiVersion") or api_version)
-    if said != (kind, api_version):
-        version = said[1].rpartition("/")[2]
-        why = unconvertible(registry, (api_version.rpartition("/")[0], kind), *said)
-        raise bad_request(f"{said[0]} in version {json.dumps(version)} {_CANNOT_BE} {kind}: {why}")
+    declared = (obj.get("kind") or kind, obj.get("apiVersion") or api_version)
+    if declared != (kind, api_version):
+        version = declared[1].rpartition("/")[2]
+        why = unconvertible(registry, (api_version.rpartition("/")[0], kind), *declared)
+        raise bad_request(f"{declared[0]} in version {json.dumps(version)} {_CANNOT_BE} {kind}: {why}")
     obj["kind"], obj["apiVersion"] = kind, api_version
     check_parts(kind, obj)
     return obj
 
 
 def check_parts(kind: str, obj: Obj) -> None:
-    """The parts of an object that has no schema here must be objects; there is always metadata."""
+    """The parts of an object without a schema must be objects; metadata always exists."""
     for field in _PARTS & obj.keys():
         if obj[field] is None:
             del obj[field]
@@ -221,13 +221,13 @@ def check_parts(kind: str, obj: Obj) -> None:
 
 
 def mistyped(kind: str, field: str, value: Any, wanted: str) -> StatusError:
-    """400 for a value of a wrong type in an object that has no schema here."""
+    """400 for a value of the wrong type in an object without a schema."""
     why = f"json: cannot unmarshal {json_type(value)} into Go struct field {field} of type {wanted}"
     return bad_request(f'{kind} in version "v1" {_CANNOT_BE} {kind}: {why}')
 
 
 def conform(resource: Resource, obj: Obj, call: Call, read: Body) -> None:
-    """Drop unknown fields, and warn of them or refuse them."""
+    """Drop unknown fields, with a warning or an error."""
     complaints = _conformed(resource, obj, read)
     if not complaints:
         return
@@ -240,7 +240,7 @@ def conform(resource: Resource, obj: Obj, call: Call, read: Body) -> None:
 
 
 def _conformed(resource: Resource, obj: Obj, read: Body) -> list[str]:
-    """Decode an object in place; gives what strict decoding complains about."""
+    """Decode an object in place and return the errors of strict decoding."""
     if obj.get("metadata") is None:
         obj["metadata"] = {}
     unknown = resource.strategy.conform(obj)
@@ -252,7 +252,7 @@ def _conformed(resource: Resource, obj: Obj, read: Body) -> list[str]:
 
 
 def warn(complaints: Sequence[str], call: Call) -> None:
-    """Warn of what strict decoding complains about, if the client wants to know."""
+    """Add the errors of strict decoding as warnings, if the client wants warnings."""
     if call.validation == "Warn":
         for text in complaints:
             call.warnings += [line.strip() for line in text.removeprefix(yaml_body.MISTAKES).split("\n")]
@@ -262,9 +262,9 @@ _PATCHED: Final = Body(None, ordered=False)
 
 
 def patched(resource: Resource, obj: Obj, call: Call, strict: Sequence[str] = (), shown: str = "<object>") -> None:
-    """The same for the result of a patch, whose errors are worded as those of a field called ``patch``.
+    """Decode the result of a patch, whose errors are reported for a field called ``patch``.
 
-    ``strict`` is what is wrong with the patch itself, ``shown`` the value that the error shows.
+    ``strict`` are errors of strict decoding in the patch itself; ``shown`` is the value in the message.
     """
     try:
         complaints = [*strict, *_conformed(resource, obj, _PATCHED)]
@@ -278,7 +278,7 @@ def patched(resource: Resource, obj: Obj, call: Call, strict: Sequence[str] = ()
 
 
 def _place(complaint: str) -> list[tuple[str, int]]:
-    """Sorts complaints as the fields of a document whose keys are sorted."""
+    """Sort key of errors: the position of the field in a document with sorted keys."""
     return [(name, int(index or -1)) for name, index in _STEPS.findall(complaint)]
 
 
@@ -296,13 +296,13 @@ def nameless(name: str) -> StatusError:
 
 
 def check_name(obj: Obj, name: str, namespace: str) -> None:
-    """The object of an update must be the one that the path names."""
+    """The object of an update must have the name and namespace of the path."""
     metadata = obj.get("metadata") or {}
-    said = metadata.get("name", "")
-    if not said:
+    declared = metadata.get("name", "")
+    if not declared:
         raise nameless(name)
-    if said != name:
-        raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
+    if declared != name:
+        raise bad_request(f"the name of the object ({declared}) does not match the name on the URL ({name})")
     if namespace and metadata.get("namespace", namespace) not in ("", namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 

@@ -41,7 +41,7 @@ class Context:
         self.resource: Resource = route.resource
         self.query = query
         self.warnings: list[str] = []
-        """What a write warns of, also if it is refused in the end."""
+        """Warnings of a write, which are sent even if it is refused."""
         self.dry_runs = [value for name, value in request.query if name == "dryRun"]
         self.accepted: Accepted = negotiate.accepted(request.headers.get("accept", ""))
 

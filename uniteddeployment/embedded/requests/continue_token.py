@@ -1,6 +1,6 @@
-"""Continue tokens: where the next page of a list begins, and in which state of the cluster.
+"""Continue tokens: the start of a list's next page, and the state of the cluster that it shows.
 
-A token is that of a real server: URL-safe base64 of a JSON object, with the key of the last object and a NUL.
+The format is the real server's: URL-safe base64 of a JSON object, with the key of the last object and a NUL.
 """
 
 import base64
@@ -24,7 +24,7 @@ _FIELDS: Final = (("v", str, "string"), ("rv", int, "int64"), ("start", str, "st
 
 @dataclass(frozen=True, slots=True)
 class ContinueToken:
-    """A page begins at ``start``, in the state of ``version`` (negative: of whenever it is read)."""
+    """The page starts at ``start``, in the state of ``version`` (negative: the latest)."""
 
     version: int
     start: Key
@@ -32,13 +32,13 @@ class ContinueToken:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The tokens of one list: of a resource, in one namespace or (empty) in all of them."""
+    """The tokens of one list: of a resource, in one namespace or (empty) in all."""
 
     resource: Resource
     namespace: str
 
     def write(self, version: int, last: Key) -> str:
-        """The token of the page behind an object."""
+        """The token of the page after an object."""
         namespace, name = last
         whole = self.resource.namespaced and not self.namespace
         return self._encoded(version, f"{namespace}/{name}\0" if whole else f"{name}\0")
@@ -53,7 +53,7 @@ class Pages:
         return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
 
     def read(self, text: str) -> ContinueToken:
-        """A token that a client sent. Raises StatusError (400)."""
+        """Read a client's token. Raises StatusError (400)."""
         token = _decoded(text)
         if token["v"] != FORMAT:
             raise _bad(f"server does not recognize this encoded version {token['v']}")
@@ -75,7 +75,7 @@ class Pages:
 
 
 def _decoded(text: str) -> dict[str, Any]:
-    """The fields of a token, with the types that they should have."""
+    """The fields of a token, with their expected types."""
     wrong = next((index for index, char in enumerate(text) if char not in _ALPHABET), None)
     if wrong is None and len(text) % 4 == 1:
         wrong = len(text)

@@ -1,6 +1,6 @@
-"""From a request to its answer: who asks, where the path leads, which handler does it.
+"""Dispatches requests: authentication and authorization, routing, handlers.
 
-Contract: :meth:`Dispatcher.handle` never raises and never waits. Everything that is refused becomes a Status.
+Contract: :meth:`Dispatcher.handle` never raises StatusError and never blocks. A refusal becomes a Status.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ RETURNED: Final = frozenset(
         "resourcequotas", "namespaces",
     }
 )  # fmt: skip
-"""Kinds whose deletion answers with the object; the others answer with a Status."""
+"""Kinds whose deletion returns the object; the others return a Status."""
 
 CREATED_BY_UPDATE: Final = frozenset(
     {
@@ -41,7 +41,7 @@ CREATED_BY_UPDATE: Final = frozenset(
         "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
     }
 )  # fmt: skip
-"""Kinds that a PUT creates if they are not there."""
+"""Kinds that a PUT creates if they do not exist."""
 
 ORPHAN_WARNING: Final = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
@@ -49,11 +49,11 @@ ORPHAN_WARNING: Final = (
 )
 JOBS: Final = "jobs.batch"
 DELETER: Final = "unknown"
-"""Deletions own nothing, so it does not matter who makes them."""
+"""Deletions own no fields, so the name of the manager does not matter."""
 
 
 class Dispatcher:
-    """The doors of one cluster. ``audit`` are called with every request once its answer is known."""
+    """Answers the requests of one cluster. Every function in ``audit`` is called with each request and its response."""
 
     def __init__(self, core: Core, security: Security, audit: Sequence[Auditor]) -> None:
         self._core = core
@@ -82,20 +82,20 @@ class Dispatcher:
         request, query, address = access.request, access.query, access.address
         if address is None:
             return self._paths.plain(request, query)
-        found = route.find(self._core.registry, address)
-        if found is None:
+        match = route.find(self._core.registry, address)
+        if match is None:
             if address.plural == "bindings" and not address.group and not address.name and request.method == "POST":
                 return self._subresources.bind(request, address, query)
             return self._paths.unserved(request, address, access.identity)
-        context = Context(request, found, query, access.gate())
-        said = deprecations(found.resource)
+        context = Context(request, match, query, access.gate())
+        deprecated = deprecations(match.resource)
         try:
             response = self._routed(context, watching=watching)
         except StatusError as failure:
             response = answer.error(failure)
             response.warnings = answer.warning_values(context.warnings)
-        if said:
-            response.warnings = (*answer.warning_values(said), *response.warnings)
+        if deprecated:
+            response.warnings = (*answer.warning_values(deprecated), *response.warnings)
         return response
 
     def _routed(self, context: Context, *, watching: bool) -> Response:
@@ -108,7 +108,7 @@ class Dispatcher:
         return self._collection(context, watching=watching)
 
     def _watch_path(self, context: Context) -> Response:
-        """A path below ``watch/``: a watch of a collection, or of one object of it."""
+        """A path below ``watch/``: a watch of a collection, or of one object in it."""
         address, query = context.address, dict(context.query)
         if context.request.method != "GET":
             raise wrong_method()
@@ -173,7 +173,7 @@ class Dispatcher:
 
     @staticmethod
     def _warn(context: Context, request: options.DeleteRequest, call: Call) -> None:
-        """Say that the pods of a Job stay, to who does not say what is to become of them."""
+        """Warn that pods of a Job are orphaned if the client sets no propagation policy."""
         if context.resource.key == JOBS and request.options.propagation is None:
             call.warnings.append(ORPHAN_WARNING)
 

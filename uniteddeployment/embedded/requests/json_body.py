@@ -1,4 +1,4 @@
-"""JSON bodies, and what is wrong with a body that is no JSON, in the words of Go's decoder."""
+"""JSON bodies, with the syntax errors of Go's decoder."""
 
 import re
 from typing import Any, Final
@@ -29,7 +29,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def repeated(body: bytes, value: Any) -> Any:
-    """The document of a body that has a field several times; None, at little cost, if it has not."""
+    """The document of a body with duplicate fields; None if there are none, which is cheap to find out."""
     return document(body) if len(_COLONS.findall(body)) > _keys(value) else None
 
 
@@ -42,14 +42,14 @@ def _keys(value: Any) -> int:
 
 
 class _MistakeError(Exception):
-    """The first byte that cannot follow what is before it; none if the text ends too early."""
+    """The first invalid byte; None if the text ends early."""
 
     def __init__(self, byte: int | None = None, where: str = "") -> None:
         super().__init__(_EOF if byte is None else f"invalid character {_quoted(byte)} {where}")
 
 
 def _quoted(byte: int) -> str:
-    """A byte as Go's messages show it."""
+    """A byte in Go's messages."""
     char = chr(byte)
     if char in "'\"":
         return "'\\''" if char == "'" else "'\"'"
@@ -60,7 +60,7 @@ def _quoted(byte: int) -> str:
 
 
 def json_error(body: bytes) -> str:
-    """What is wrong with a body that is no JSON."""
+    """Go's error message for a body that is not valid JSON."""
     try:
         _scan(body)
     except _MistakeError as mistake:
@@ -69,7 +69,7 @@ def json_error(body: bytes) -> str:
 
 
 def _scan(body: bytes) -> None:
-    """Read a text up to its first mistake."""
+    """Read a text up to its first syntax error."""
     open_: list[int] = []
     position = _value(body, 0, open_)
     empty = bool(open_)
@@ -96,8 +96,8 @@ def _scan(body: bytes) -> None:
 
 
 def _skip(body: bytes, position: int) -> int:
-    found = _SPACE.match(body, position)
-    return found.end() if found else position
+    match = _SPACE.match(body, position)
+    return match.end() if match else position
 
 
 def _byte(body: bytes, position: int) -> int:
@@ -119,7 +119,7 @@ def _key(body: bytes, position: int) -> int:
 
 
 def _value(body: bytes, position: int, open_: list[int]) -> int:
-    """Read a value. Of an object or a list it reads the bracket, which then is the last of those that are open."""
+    """Read a value. Of an object or a list it reads only the bracket, and makes it the innermost open one."""
     position = _skip(body, position)
     byte = _byte(body, position)
     if byte in b"{[":
@@ -136,8 +136,8 @@ def _value(body: bytes, position: int, open_: list[int]) -> int:
 
 
 def _string(body: bytes, position: int) -> int:
-    found = _STRING.match(body, position)
-    end = found.end() if found else position
+    match = _STRING.match(body, position)
+    end = match.end() if match else position
     byte = _byte(body, end)
     if byte == ord('"'):
         return end + 1
@@ -151,8 +151,8 @@ def _string(body: bytes, position: int) -> int:
 
 
 def _number(body: bytes, position: int) -> int:
-    found = _NUMBER.match(body, position)
-    text = found[0] if found else b""
+    match = _NUMBER.match(body, position)
+    text = match[0] if match else b""
     end = position + len(text)
     where = ""
     if text == b"-":
@@ -162,7 +162,7 @@ def _number(body: bytes, position: int) -> int:
     elif text[-1:] in b"eE" or (text[-1:] in b"+-" and text[-2:-1] in b"eE"):
         where = "in exponent of numeric literal"
     if where:
-        # At the end of a text the real scanner reads a blank.
+        # At the end of a text the real scanner reads a space.
         raise _MistakeError(body[end] if end < len(body) else ord(" "), where)
     return end
 

@@ -1,7 +1,7 @@
-"""PATCH: four kinds of patches on an object, a status or nothing at all.
+"""PATCH: applies a patch to an object or a subresource.
 
-Contract: a patch is turned into the whole object that it asks for, which then goes the way of every update. An apply
-may also create what it does not find.
+Contract: a patch yields the whole desired object, which is then handled like any update. An apply may also create a
+missing object.
 """
 
 import json
@@ -27,14 +27,14 @@ KINDS: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """The answer to a PATCH; ``created`` if an apply found nothing to apply to."""
+    """The result of a PATCH; ``created`` if an apply created the object."""
 
     obj: Obj
     created: bool = False
 
 
 def check_media(media: str, *, custom: bool) -> None:
-    """Refuse kinds of patches that are not spoken here (415)."""
+    """Refuse unsupported kinds of patches (415)."""
     if media not in KINDS:
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     if custom and media == STRATEGIC_PATCH:
@@ -72,32 +72,32 @@ def patch(core: Core, target: Target, media: str, body: bytes, call: Call) -> Pa
 
 
 def _completed(target: Target, new: Obj) -> Obj:
-    """What came out of a patch must be the object that the path names."""
+    """The result of a patch must be the object that the path names."""
     bodies.check_name(new, target.name, target.namespace)
     target.resource.strategy.default(new)
     return new
 
 
 def typed(core: Core, target: Target, new: Obj, given: PatchBody, call: Call) -> Obj:
-    """What came out of a patch as an object of the resource's kind and version. Raises StatusError.
+    """Convert the result of a patch to the resource's kind and version. Raises StatusError.
 
-    Whether a custom resource is of the right kind is for its validation to say.
+    A custom resource of another kind passes here, and is refused by its validation.
     """
     resource = target.resource
     if given.strategic:
         return {**new, "kind": resource.kind, "apiVersion": resource.api_version}
     for field in ("kind", "apiVersion"):
-        if not isinstance(said := new.get(field) or "", str):
-            why = f"json: cannot unmarshal {bodies.json_type(said)} into Go struct field .{field} of type string"
+        if not isinstance(declared := new.get(field) or "", str):
+            why = f"json: cannot unmarshal {bodies.json_type(declared)} into Go struct field .{field} of type string"
             raise bodies.bad_patch(f"{bodies.NO_KIND}: {why}")
     if resource.custom:
         return _custom(new)
     if not new.get("apiVersion"):
-        # Decoded as what has no version, the object has none of its fields.
+        # Decoded without a version, the object loses all of its fields.
         raise bodies.nameless(target.name)
     new["kind"] = new.get("kind") or resource.kind
-    said = (new["kind"], new["apiVersion"])
-    if said == (resource.kind, resource.api_version):
+    declared = (new["kind"], new["apiVersion"])
+    if declared == (resource.kind, resource.api_version):
         return new
     return _of_other_kind(core, target, new, call)
 
@@ -113,7 +113,7 @@ def _custom(new: Obj) -> Obj:
 
 
 def _of_other_kind(core: Core, target: Target, new: Obj, call: Call) -> Obj:
-    """An object that a patch made into one of another kind: it is decoded as that, and then converted if it can be."""
+    """Decode an object whose kind a patch changed as that kind, then convert it if possible."""
     resource = target.resource
     for other in core.registry:
         if (other.kind, other.api_version) == (new["kind"], new["apiVersion"]):
@@ -145,12 +145,12 @@ def _apply(core: Core, target: Target, loaded: Loaded, call: Call) -> Patched:
 
 
 def check_repeated(loaded: Loaded, call: Call) -> None:
-    """Refuse keys that a configuration has several times, or warn of them."""
+    """Refuse duplicate keys in a configuration, or add warnings about them."""
     if not loaded.repeated:
         return
     if call.validation == "Strict":
-        said = yaml_body.MISTAKES + "\n  ".join(loaded.repeated)
-        raise bad_request(f"error strict decoding YAML: {yaml_body.TO_JSON}{said}")
+        errors = yaml_body.MISTAKES + "\n  ".join(loaded.repeated)
+        raise bad_request(f"error strict decoding YAML: {yaml_body.TO_JSON}{errors}")
     bodies.warn(loaded.repeated, call)
 
 

@@ -31,7 +31,7 @@ _OPERATIONS: Final = Field(shapes.LIST, "[]handlers.jsonPatchOp", item=Field(sha
 
 @dataclass(frozen=True, slots=True)
 class PatchBody:
-    """A decoded patch; ``complaints`` is what strict decoding has against the patch itself."""
+    """A decoded patch; ``complaints`` are errors of strict decoding in the patch itself."""
 
     media: str
     value: Any
@@ -43,11 +43,11 @@ class PatchBody:
 
     @property
     def shown(self) -> str:
-        """What an error about the outcome shows."""
+        """The value in errors about the result."""
         return json.dumps(go_plain(self.value), ensure_ascii=False) if self.strategic else "<object>"
 
     def apply_to(self, live: Obj, node: Node) -> Obj:
-        """The object that the patch makes of ``live``; private."""
+        """Apply the patch to ``live``; the result is private."""
         if self.media == MERGE_PATCH:
             return clone(merge.apply(live, self.value))
         if self.strategic:

@@ -1,8 +1,7 @@
-"""Creating and changing objects: default, check, own, commit. Doors and controllers all come through here.
+"""Creating and updating objects: defaults, admission, ownership, validation, commit. Used by requests and controllers.
 
-Contract: callers hand over private objects in the form of the resource's version, decoded and conforming to its schema;
-what comes back is shared. The order of the steps is the real server's, because it decides which of several errors a
-client sees.
+Contract: callers pass private objects in the form of the resource's version, decoded by its schema; returned objects
+are shared. The order of the steps is the real server's, because it determines which of several errors a client sees.
 """
 
 from collections.abc import Callable
@@ -38,7 +37,7 @@ NAME_ATTEMPTS = 8
 VERSION_REQUIRED = frozenset(
     {"leases.coordination.k8s.io", "poddisruptionbudgets.policy", "customresourcedefinitions.apiextensions.k8s.io"}
 )
-"""Built-in resources whose updates must say which version they are based on; all custom resources do."""
+"""Built-in resources whose updates must have a resourceVersion; all custom resources must too."""
 
 PLACES = {
     "nodes": "minions",
@@ -46,7 +45,7 @@ PLACES = {
     "endpoints": "services/endpoints",
     "ingresses": "ingress",
 }
-"""Where the real server's keys are not those of the resource's name."""
+"""Resources whose storage keys in the real server differ from their names."""
 
 DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
@@ -54,12 +53,12 @@ DUPLICATE_OWNERS = (
 )
 
 UNOWNED = frozenset({"binding"})
-"""Subresources whose changes nobody comes to own."""
+"""Subresources whose changes get no owner."""
 
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 Change = Callable[[Obj], Obj]
-"""Gives the new object for the live one, which it must not touch."""
+"""Returns the new object for the live one, which it must not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class Target:
         return not_found(self.resource.plural, self.resource.group, self.name)
 
     def invalid(self, obj: Obj, causes: list[Cause]) -> StatusError:
-        """422 for an object, which if it is a custom resource may be of another kind than it should."""
+        """422 for an object. A custom resource may have another kind than the resource."""
         name, resource = obj["metadata"].get("name", ""), self.resource
         if resource.custom:
             group = obj.get("apiVersion", resource.api_version).rpartition("/")[0]
@@ -88,7 +87,7 @@ class Target:
 
 
 def live(core: Core, target: Target) -> Obj | None:
-    """The object as its version shows it, or None; shared."""
+    """The object in this version, or None; shared."""
     table = core.registry.table(target.resource)
     entry = table.entries.get(target.key)
     return None if entry is None else core.registry.show(target.resource, core.store.obj(table, entry))
@@ -98,7 +97,7 @@ def live(core: Core, target: Target) -> Obj | None:
 
 
 def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = True) -> Obj:
-    """Store a new object. ``owned`` is False when its managedFields are right already (server-side apply)."""
+    """Store a new object. ``owned`` is False if its managedFields are set already (server-side apply)."""
     resource = target.resource
     metadata = obj.setdefault("metadata", {})
     place(target.namespace, metadata)
@@ -115,15 +114,15 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
     admit_create(resource.key, obj, partial(_objects, core))
     generated = not metadata.get("name")
     meta.stamp(obj, core.clock.now(), core.random)
-    asked = wanted(resource.key, obj, None)
+    requested = wanted(resource.key, obj, None)
     resource.strategy.prepare_create(obj)
     causes = [*meta.check_new(obj, resource.key, custom=resource.custom), *resource.strategy.validate_create(obj)]
     if causes:
         raise target.invalid(obj, causes)
     if call.gate is not None:
         call.gate.creating_by_update()
-    if asked is not None:
-        asked.check(obj, partial(_objects, core))
+    if requested is not None:
+        requested.check(obj, partial(_objects, core))
     call.warnings += resource.strategy.warnings(obj, None)
     table = core.registry.table(resource)
     _check_unversioned(version, call)
@@ -136,19 +135,19 @@ def create(core: Core, target: Target, obj: Obj, call: Call, *, owned: bool = Tr
 
 
 def _check_unversioned(version: object, call: Call) -> None:
-    """Storage refuses a new object that has a version already (and takes what is no number for none)."""
+    """Storage refuses a new object that has a version (a version that is not a number counts as none)."""
     if not call.dry_run and isinstance(version, str) and version.isdecimal() and int(version):
         raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
 
 
 def _objects(core: Core, key: str, namespace: str | None) -> list[Obj]:
-    """What admission looks at before it lets something in (None: of all namespaces); shared."""
+    """The lookup of admission (None: all namespaces); objects are shared."""
     table = core.registry.table(core.registry.main(key)) if core.registry.serves(key) else None
     return core.store.objects(table, table.select(namespace)) if table is not None and table.entries else []
 
 
 def place(namespace: str, metadata: Obj) -> None:
-    """The namespace of the request is that of the object; what has none loses what it says."""
+    """Set the namespace of the request; cluster-scoped objects get none."""
     if not namespace:
         metadata.pop("namespace", None)
         return
@@ -158,24 +157,24 @@ def place(namespace: str, metadata: Obj) -> None:
 
 
 def _dedup_owners(metadata: Obj, call: Call) -> None:
-    """Leave out owners that stand there twice, and say so."""
+    """Remove duplicate owner references, with a warning."""
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
         return
     kept: list[Obj] = []
-    twice: set[str] = set()
+    duplicates: set[str] = set()
     for reference in references:
         if reference in kept:
-            twice.add(str(reference.get("uid", "")))
+            duplicates.add(str(reference.get("uid", "")))
         else:
             kept.append(reference)
-    if twice:
+    if duplicates:
         metadata["ownerReferences"] = kept
-        call.warnings.append(DUPLICATE_OWNERS.format(" ".join(sorted(twice))))
+        call.warnings.append(DUPLICATE_OWNERS.format(" ".join(sorted(duplicates))))
 
 
 def _admit(core: Core, target: Target, metadata: Obj) -> None:
-    """Nothing comes into a namespace that is missing or on its way out."""
+    """Refuse a namespace that is missing or terminating."""
     if not target.namespace or not core.registry.serves(NAMESPACES):
         return
     table = core.registry.table(core.registry.main(NAMESPACES))
@@ -202,10 +201,10 @@ def _admit(core: Core, target: Target, metadata: Obj) -> None:
 
 
 def own(core: Core, target: Target, before: Obj | None, obj: Obj, call: Call) -> None:
-    """Write managedFields for an update by ``call.manager``."""
+    """Set managedFields for an update by ``call.manager``."""
     node = core.registry.node(target.resource)
     if target.resource.custom and target.subresource and not _typed(node, obj):
-        # What does not fit the schema has no owners any more. It can only be in parts that this write resets.
+        # Values that do not fit the schema lose their owners. They can only be in parts that this write resets.
         obj["metadata"]["managedFields"] = []
         return
     managed.update(
@@ -229,7 +228,7 @@ def _typed(node: Node, obj: Obj) -> bool:
 
 
 def _find_name(core: Core, target: Target, table: Table, metadata: Obj, *, generated: bool) -> None:
-    """Refuse a name that is taken; a generated one is drawn again a few times."""
+    """Refuse a name in use; a generated name is drawn again a few times."""
     prefix = metadata.get("generateName") or ""
     for _ in range(NAME_ATTEMPTS if generated else 1):
         if (target.namespace, metadata["name"]) not in table.entries:
@@ -240,16 +239,16 @@ def _find_name(core: Core, target: Target, table: Table, metadata: Obj, *, gener
     raise already_exists(target.resource.plural, target.resource.group, metadata["name"])
 
 
-# Changing
+# Updating
 
 
 def update(
     core: Core, target: Target, change: Change, call: Call, *, owned: bool = True, versioned: bool = False
 ) -> Obj:
-    """Store a new state of an object: nothing if nothing changed, its end if it was waiting for this.
+    """Store a new state of an object: nothing if it is unchanged, the deletion if only this write was holding it.
 
-    ``versioned`` says that the new object came from a client as a whole (PUT), so that its resourceVersion and uid are
-    what it was based on; ``owned`` is as in :func:`create`.
+    ``versioned`` is true if a client sent the whole object (PUT), so that its resourceVersion and uid are
+    preconditions; ``owned`` is as in :func:`create`.
     """
     strategy = target.resource.strategy
     before = live(core, target)
@@ -266,14 +265,14 @@ def update(
     metadata["resourceVersion"] = before["metadata"]["resourceVersion"]
     if owned and target.subresource not in UNOWNED:
         own(core, target, before, new, call)
-    asked = wanted(target.resource.key, new, before)
+    requested = wanted(target.resource.key, new, before)
     strategy.prepare_update(new, before, target.subresource)
     meta.tidy(new["metadata"])
     causes = [*meta.check_update(new, before), *strategy.validate_update(new, before, target.subresource)]
     if causes:
         raise target.invalid(new, causes)
-    if asked is not None:
-        asked.check(new, partial(_objects, core))
+    if requested is not None:
+        requested.check(new, partial(_objects, core))
     call.warnings += strategy.warnings(new, before)
     return commit(core, target, new, before, call)
 
@@ -294,7 +293,7 @@ def _check_version(target: Target, metadata: Obj, before: Obj, *, versioned: boo
 
 
 def check_uid(target: Target, metadata: Obj, before: Obj) -> None:
-    """A client that names a uid means no other object."""
+    """A uid from a client must be that of the object."""
     known = before["metadata"]["uid"]
     if metadata.get("uid") and metadata["uid"] != known:
         raise _other_uid(target, metadata["uid"], known)
@@ -312,14 +311,14 @@ def _other_uid(target: Target, said: str, known: str) -> StatusError:
 
 
 def _storage_key(target: Target) -> str:
-    """Where the real server keeps an object."""
+    """The storage key of an object in the real server."""
     resource = target.resource
     place = f"{resource.group}/{resource.plural}" if resource.custom else PLACES.get(resource.plural, resource.plural)
     return "/".join(part for part in ("/registry", place, target.namespace, target.name) if part)
 
 
 def commit(core: Core, target: Target, new: Obj, before: Obj, call: Call) -> Obj:
-    """Write a checked new state: nothing if it says the same, the end of the object if nothing holds it any more."""
+    """Commit a validated state: nothing if it is unchanged, the deletion if nothing holds the object any more."""
     table = core.registry.table(target.resource)
     if released(target.resource, new):
         if not call.dry_run:
@@ -335,7 +334,7 @@ def commit(core: Core, target: Target, new: Obj, before: Obj, call: Call) -> Obj
 
 
 def released(resource: Resource, obj: Obj) -> bool:
-    """Whether an object was deleted before and nothing holds it any more."""
+    """Whether an object is terminating and nothing holds it."""
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False
@@ -345,19 +344,19 @@ def released(resource: Resource, obj: Obj) -> bool:
 
 
 def unchanged(new: Obj, before: Obj) -> bool:
-    """Whether two states say the same. Later times in managedFields alone say nothing."""
+    """Whether two states are equal, apart from the times in managedFields."""
     if new.keys() != before.keys():
         return False
-    fresh, known = new["metadata"], before["metadata"]
+    after, prior = new["metadata"], before["metadata"]
     if any(new[field] != before[field] for field in new if field != "metadata"):
         return False
-    if fresh.keys() != known.keys():
+    if after.keys() != prior.keys():
         return False
-    if any(fresh[field] != known[field] for field in fresh if field != "managedFields"):
+    if any(after[field] != prior[field] for field in after if field != "managedFields"):
         return False
-    if _timeless(fresh) != _timeless(known):
+    if _timeless(after) != _timeless(prior):
         return False
-    # Python takes 1, 1.0 and True for the same, JSON does not.
+    # Python considers 1, 1.0 and True equal, JSON does not.
     return _canonical(_bare(new)) == _canonical(_bare(before))
 
 

@@ -12,11 +12,11 @@ from uniteddeployment.embedded.apimachinery.nesting import MAX_DEPTH, NestingErr
 from uniteddeployment.embedded.requests.json_body import parse_json, repeated
 
 MISTAKES: Final = "yaml: unmarshal errors:\n  "
-"""Precedes what is wrong with the values of a correct text, each on a line of its own."""
+"""The first line of a message about invalid values; each error has a line of its own."""
 TO_JSON: Final = "error converting YAML to JSON: "
 
 _PREFIX: Final = re.compile(rb"(?:^|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9])([ \t?\-\xef\xbb\xbf]+)")
-"""What precedes the content of a line: block collections begin here and nowhere else."""
+"""The characters before the content of a line: block collections can begin only here."""
 
 _SCALARS: Final = (
     ("bool", r"y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "yYnNtTfFoO"),
@@ -24,7 +24,7 @@ _SCALARS: Final = (
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
      "-+0123456789."),
 )  # fmt: skip
-"""Plain scalars that are no text, as the real server's parser has them: neither dates nor numbers to the base of 60."""
+"""Plain scalars that are not strings, as in the real server's parser: no dates, and no base-60 numbers."""
 
 
 def _loader() -> type[yaml.SafeLoader]:
@@ -55,16 +55,16 @@ _Loader = _loader()
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A value, and the keys that its text has several times (``line 5: key "a" already set in map``)."""
+    """A value, and its duplicate keys (``line 5: key "a" already set in map``)."""
 
     value: Any
     repeated: tuple[str, ...] = ()
 
 
 def load(body: bytes) -> Loaded:
-    """The first document of a text. Raises ValueError with the message of the real server's parser (``yaml: ...``).
+    """The first document of a text. Raises ValueError with the real server's message (``yaml: ...``).
 
-    JSON, which is what most clients send as YAML, takes the short way.
+    JSON, which most clients send as YAML, is decoded directly.
     """
     if body[:1] == b"{":
         try:
@@ -84,13 +84,13 @@ def _load(body: bytes) -> Loaded:
             node = loader.get_node() if loader.check_node() else None
             if node is None:
                 return Loaded(None)
-            twice = tuple(_repeated(node, set()))
+            repeated = tuple(_repeated(node, set()))
             value = loader.construct_document(node)
         finally:
             loader.dispose()
         if b"*" in body:
             check_value(value)
-        return Loaded(value, twice)
+        return Loaded(value, repeated)
     except yaml.MarkedYAMLError as error:
         raise ValueError(f"yaml: {_line(error)}{error.problem}") from error
     except (yaml.YAMLError, NestingError, ValueError) as error:
@@ -98,14 +98,14 @@ def _load(body: bytes) -> Loaded:
 
 
 def _line(error: yaml.MarkedYAMLError) -> str:
-    """Where a mistake is; the real server's parser counts lines from 0 unless single characters are wrong."""
+    """The line of an error; the real server's parser counts from 0, except for invalid characters."""
     mark = error.problem_mark
     line = (mark.line if mark else 0) + isinstance(error, yaml.scanner.ScannerError)
     return f"line {line}: " if line else ""
 
 
 def _repeated(node: yaml.Node, visited: set[int]) -> Iterator[str]:
-    """The keys that a mapping has several times, in the order of the text. Anchored nodes are visited once."""
+    """The duplicate keys of a mapping, in the order of the text. Anchored nodes are visited once."""
     if id(node) in visited:
         return
     visited.add(id(node))
@@ -132,9 +132,9 @@ def _text(key: Any) -> str:
 
 
 def _check_nesting(body: bytes) -> None:
-    """Check a body before it is loaded: the loader recurses in C, where too many levels end the process.
+    """Check a body before it is loaded: the loader recurses in C, where too many levels crash the process.
 
-    The events of the parser are exact and slow. They are needed only if a bound that is cheap exceeds the limit.
+    The parser's events are exact but slow. They are needed only if a cheap upper bound exceeds the limit.
     """
     if b"\0" not in body and _bound(body) <= MAX_DEPTH:
         return
@@ -146,6 +146,6 @@ def _check_nesting(body: bytes) -> None:
 
 
 def _bound(body: bytes) -> int:
-    """The most levels that UTF-8 text can have: two per column of indentation, and one per bracket."""
+    """An upper bound of the levels of UTF-8 text: two per column of indentation, and one per bracket."""
     prefix = max(map(len, _PREFIX.findall(body)), default=0)
     return 2 * (prefix + 1) + body.count(b"[") + body.count(b"{")

@@ -1,4 +1,4 @@
-"""New nodes: nothing is scheduled on them until it is known that they are ready."""
+"""Admission of nodes: no pod is scheduled on a new node until it is known to be ready."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedul
 
 
 def taint(node: Obj) -> None:
-    """Mark a node as not ready. The controller of nodes takes the taint away once the conditions allow it."""
+    """Taint a new node as not ready. The node controller removes the taint once the conditions allow it."""
     taints = node.setdefault("spec", {}).get("taints") or []
-    if not any((one.get("key"), one.get("effect")) == tuple(_NOT_READY.values()) for one in taints):
+    if not any((existing.get("key"), existing.get("effect")) == tuple(_NOT_READY.values()) for existing in taints):
         node["spec"]["taints"] = [*taints, dict(_NOT_READY)]

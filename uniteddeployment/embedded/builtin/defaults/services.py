@@ -32,7 +32,7 @@ def _service_spec(spec: Obj) -> None:
 
 
 def _service(service: Obj) -> None:
-    """Traffic to the address of a load balancer arrives with this address, unless it says that it does not."""
+    """The mode of a load balancer address is VIP unless it is set."""
     if service["spec"].get("type") == "LoadBalancer":
         for point in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
             if point.get("ip") and point.get("ipMode") is None:

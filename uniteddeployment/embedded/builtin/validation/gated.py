@@ -1,4 +1,4 @@
-"""Changes of pods that wait behind scheduling gates: gates go, and where the pod may run is narrowed down."""
+"""Validation of updates of pods with scheduling gates: gates can be removed, and placement can be narrowed."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ _TERMS = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
 
 
 def update(spec: Obj, before: Obj) -> list[Cause]:
-    """What is wrong with a change of a pod that has gates."""
+    """Validate an update of a pod with gates."""
     causes = new_gates(spec, before)
     given, known = spec.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if any(given.get(key) != value for key, value in known.items()):
@@ -21,7 +21,7 @@ def update(spec: Obj, before: Obj) -> list[Cause]:
 
 
 def new_gates(spec: Obj, before: Obj) -> list[Cause]:
-    """Gates that a pod did not have when it was created."""
+    """Scheduling gates that an update adds."""
     known = {gate.get("name") for gate in before.get("schedulingGates") or ()}
     return [
         forbidden(
@@ -34,7 +34,7 @@ def new_gates(spec: Obj, before: Obj) -> list[Cause]:
 
 
 def freeze(frozen: Obj, before: Obj) -> None:
-    """Set what :func:`update` judges to what it was, in a copy of a spec that is compared with the old one."""
+    """Reset the fields that :func:`update` validates, in a copy of a spec that is compared with the old one."""
     _restore(frozen, before, "schedulingGates")
     if not before.get("schedulingGates"):
         return
@@ -61,7 +61,7 @@ def _required(spec: Obj) -> Sequence[Obj]:
 
 
 def _terms(given: Sequence[Obj], known: Sequence[Obj]) -> Iterator[Cause]:
-    """Terms are alternatives: one more would widen the choice, one more requirement in a term narrows it."""
+    """Terms are alternatives: another term would widen the choice, another requirement in a term narrows it."""
     if known and len(given) != len(known):
         yield invalid(
             _TERMS, list(given) or None, "no additions/deletions to non-empty NodeSelectorTerms list are allowed"

@@ -1,4 +1,4 @@
-"""Where load balancers can be reached, in the status of Services and of Ingresses."""
+"""Validation of load balancer addresses in the status of Services and Ingresses."""
 
 import ipaddress
 
@@ -13,7 +13,7 @@ _MODES = ("Proxy", "VIP")
 
 
 def of_service(service: Obj) -> list[Cause]:
-    """What is wrong with the addresses of a Service."""
+    """Validate the addresses of a Service."""
     points = _points(service)
     if points and service["spec"].get("type") != "LoadBalancer":
         return [forbidden(_PATH, "may only be used when `spec.type` is 'LoadBalancer'")]
@@ -30,7 +30,7 @@ def of_service(service: Obj) -> list[Cause]:
 
 
 def of_ingress(obj: Obj) -> list[Cause]:
-    """What is wrong with the addresses of an Ingress."""
+    """Validate the addresses of an Ingress."""
     causes: list[Cause] = []
     for index, point in enumerate(_points(obj)):
         at, host = f"{_PATH}[{index}]", point.get("hostname", "")

@@ -165,15 +165,15 @@ def _condition(type_: str, *, met: bool, reason: str = "", message: str = "") ->
     return condition
 
 
-def _ordered(before: Obj, fresh: Sequence[Obj], generation: int, moment: str) -> list[Obj]:
+def _ordered(before: Obj, new: Sequence[Obj], generation: int, moment: str) -> list[Obj]:
     """The agent's conditions followed by others, each with its times."""
     old = before.get("conditions") or ()
     dressed = [
         {"lastProbeTime": None, "lastTransitionTime": moment, "observedGeneration": generation, **condition}
-        for condition in fresh
+        for condition in new
     ]
-    own = {condition["type"] for condition in fresh}
+    own = {condition["type"] for condition in new}
     kept = [condition for condition in old if condition["type"] in own]
     together = {condition["type"]: condition for condition in merged(kept, dressed)}
-    ours = [together[condition["type"]] for condition in fresh]
+    ours = [together[condition["type"]] for condition in new]
     return ours + [condition for condition in old if condition["type"] not in own]

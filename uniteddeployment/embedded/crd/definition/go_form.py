@@ -1,17 +1,17 @@
-"""Versions of a definition as Go's JSON shows the internal types, which is how messages quote them.
+"""Versions of a definition as messages quote them: the JSON of Go's internal types.
 
-Fields have Go's names, in the order of the types, and are all there.
+Fields have Go's names and order, and all of them are present.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 HOISTED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
-"""Fields of versions that become fields of the spec if all versions have them in common."""
+"""Fields that move from the versions to the spec if all versions have equal values."""
 
 Schema = Mapping[str, Any]
 Field = tuple[str, str, Any]
-"""Go's name, the name in OpenAPI, and the value where there is none."""
+"""Go's name, the name in OpenAPI, and the default value."""
 
 _FIELDS: Final[Sequence[Field]] = (
     ("ID", "id", ""), ("Schema", "$schema", ""), ("Ref", "$ref", None), ("Description", "description", ""),
@@ -52,7 +52,7 @@ def _struct(given: Mapping[str, Any], fields: Sequence[Field]) -> dict[str, Any]
 
 
 def schema(given: Schema) -> dict[str, Any]:
-    """A schema with all that is below it."""
+    """A schema with everything below it."""
     shown = _struct(given, _FIELDS)
     return {name: value if value is None else _BELOW.get(name, _same)(value) for name, value in shown.items()}
 
@@ -62,7 +62,7 @@ def _same(value: Any) -> Any:
 
 
 def _all(given: Sequence[Schema]) -> list[Any]:
-    return [schema(one) for one in given]
+    return [schema(item) for item in given]
 
 
 def _named(given: Mapping[str, Schema]) -> dict[str, Any]:

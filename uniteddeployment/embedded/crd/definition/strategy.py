@@ -23,7 +23,7 @@ class DefinitionStrategy:
         return decode(obj)
 
     def complaints(self, document: Document, unknown: Sequence[str]) -> Sequence[str]:
-        """Fields that come several times, and then what is unknown."""
+        """Duplicate fields first, then unknown ones."""
         return [*distinct(duplicates(document)), *unknown]
 
     def default(self, obj: Obj) -> None:

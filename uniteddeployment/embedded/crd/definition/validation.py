@@ -125,7 +125,7 @@ def _versions(given: list[Any] | None) -> list[Cause]:
     path, versions = child(_SPEC, "versions"), given or []
     errors: list[Cause] = []
     if versions and versions[0]["name"] and (problems := label(versions[0]["name"])):
-        # The name of the first version is that of the version which older forms of a definition had.
+        # The name of the first version must equal the version of the older single-version form.
         errors.append(fe.invalid(child(_SPEC, "version"), versions[0]["name"], problems))
     for index, version in enumerate(versions):
         problems = label(version["name"])
@@ -142,7 +142,7 @@ def _versions(given: list[Any] | None) -> list[Cause]:
 
 
 def _deprecation(version: Mapping[str, Any]) -> list[str]:
-    """Problems of the text that users of a deprecated version are warned with."""
+    """Validate the deprecation warning of a version."""
     text = version.get("deprecationWarning")
     if text is None:
         return []
@@ -159,7 +159,7 @@ def _deprecation(version: Mapping[str, Any]) -> list[str]:
 
 
 def check_stored(crd: Obj) -> list[Cause]:
-    """Validate the versions that objects may be stored in: the storage version, and no removed one."""
+    """Validate the versions in storage: one storage version, and no removed ones."""
     path = child(None, "status.storedVersions")
     stored = (crd.get("status") or {}).get("storedVersions")
     if not stored:
@@ -218,7 +218,7 @@ def _conversion(conversion: Mapping[str, Any]) -> list[Cause]:
 
 
 def _webhook(conversion: Mapping[str, Any], path: Path) -> list[Cause]:
-    """What is missing of a webhook, which the real server would call."""
+    """Missing fields of a conversion webhook."""
     webhook = conversion.get("webhook") or {}
     errors: list[Cause] = []
     if webhook.get("clientConfig") is None:
@@ -235,7 +235,7 @@ def _schema(version: Mapping[str, Any], path: Path) -> list[Cause]:
 
 @lru_cache(maxsize=64)
 def _checked(schema: str, path: Path) -> tuple[Cause, ...]:
-    """Validate a schema once: the clusters of a fleet get the same ones, and rules take long to check."""
+    """Validate a schema once per process: clusters of a fleet have the same schemas, and checking rules is slow."""
     return tuple(check_schema(json.loads(schema), path))
 
 

@@ -46,7 +46,7 @@ SCHEMA: Final[RawSchema] = {
 }
 _NODE: Final = node_of(SCHEMA, lambda _: {})
 _UNSET: Final = -(2**31)
-"""Replicas of a custom resource that has none, while a patch is applied."""
+"""Replicas of a custom resource without replicas, while a patch is applied."""
 _UNDECODABLE: Final = (
     'no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"'
 )
@@ -54,7 +54,7 @@ _UNOWNED: Final = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
     "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 )
-"""The real server cannot apply to the Scale of a custom resource whose replicas nobody owns."""
+"""The real server cannot apply a Scale to a custom resource whose replicas have no owner."""
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -194,7 +194,7 @@ def read(core: Core, target: Target, raw: bytes, media: str, call: Call) -> Obj:
         return bodies.read_object(core.registry, _scales(), raw, media, call)
     except StatusError as error:
         if target.resource.custom and error.code == 400:
-            # The real server's decoder of custom resources cannot say what is wrong with a Scale.
+            # The real server's decoder of custom resources cannot report errors of a Scale.
             raise bad_request(_UNDECODABLE) from error
         raise
 
