@@ -149,7 +149,7 @@ async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world,
     """I13: a typing mistake must not make a second application."""
     world.apply(adopting(kind))
     await world.until(lambda: world.condition("Stalled") == "True")
-    assert "there is none to take over" in message(world, "Stalled")
+    assert "there is none to adopt" in message(world, "Stalled")
     assert not world.pods("member-1")
     doc = adopting(kind)
     del subset(doc, "member-1")["adopt"]

@@ -1,6 +1,6 @@
-"""Carrying out a plan: concurrent over clusters, in order within one, each failure kept to where it happened (I10).
+"""Carries out a plan: clusters concurrently, the steps of one cluster in order. A failure stays with its subset (I10).
 
-The answer of each write goes into the caches at once, so that the next look already sees it (I9).
+The answer to each write goes into the caches at once, so that the next plan is made from it (I9).
 """
 
 import asyncio
@@ -25,26 +25,26 @@ from uniteddeployment.planning.steps import Apply, Delete, DeletePod, HostStep, 
 
 
 class Actor:
-    """Writes what a plan says."""
+    """Carries out the steps of plans. ``on_late`` is called with writes that finish after their pass."""
 
-    def __init__(self, client: Client, host: Host, fleet: Fleet, landed: Callable[[Flight], None]) -> None:
+    def __init__(self, client: Client, host: Host, fleet: Fleet, on_late: Callable[[Flight], None]) -> None:
         self._fleet = fleet
         self._hosts = HostWriter(client, host)
         self._members = MemberWriter()
-        self.flights = Flights(self._write_members, landed)
+        self.flights = Flights(self._write_members, on_late)
 
     async def carry_out(self, subject: Subject, plan: Plan, memory: Memory) -> Outcome:
-        """Everything that the plan asks for. Failures in members end up in ``memory``, with their subset.
+        """Carry out all steps of a plan. Failures in members are noted in ``memory``, by subset.
 
-        What members do not answer within a grace is left in flight, and is not part of the outcome.
+        Writes that are not answered within a short grace stay in flight, and are not part of the outcome.
         """
         outcome = Outcome()
         try:
             for before in plan.before:
                 await self._hosts.write(subject, before)
-            members = {name: steps for name, steps in plan.members.items() if not self.flights.crowded(name)}
+            members = {name: steps for name, steps in plan.members.items() if not self.flights.is_full(name)}
             outcome.failed = len(members) < len(plan.members)
-            with self.flights.begun(subject, memory, members) as flights:
+            with self.flights.started(subject, memory, members) as flights:
                 async with asyncio.TaskGroup() as tasks:
                     for step in plan.host:
                         tasks.create_task(self._guarded_host_step(subject, step, outcome))
@@ -59,7 +59,7 @@ class Actor:
         return outcome
 
     async def _write_members(self, flight: Flight) -> None:
-        """The steps of one cluster, in order."""
+        """Carry out the steps of one cluster, in order."""
         member = self._fleet.member(flight.cluster)
         if member is None:
             flight.outcome.failed = True
@@ -70,10 +70,10 @@ class Actor:
             if flight.obsolete:
                 return
             if step.subset not in broken and not await self._write(flight, member, step):
-                broken.add(step.subset)  # a later write of the subset may rely on this one
+                broken.add(step.subset)  # later writes of the subset may depend on this one
 
     async def _write(self, flight: Flight, member: Member, step: MemberStep) -> bool:
-        """One step; says whether it succeeded."""
+        """Carry out one step; return whether it succeeded."""
         subject, memory = flight.subject, flight.memory
         try:
             written = await self._members.write(subject, member, step, memory)
@@ -90,7 +90,7 @@ class Actor:
         return True
 
     async def _guarded_host_step(self, subject: Subject, step: HostStep, outcome: Outcome) -> None:
-        """A failure on the host must not cancel what goes on in members."""
+        """Carry out a step on the host. Its failure must not cancel the writes in members."""
         try:
             await self._hosts.write(subject, step)
         except errors.KubeError as error:
@@ -105,13 +105,13 @@ def _note_success(step: MemberStep, written: Written, memory: Memory, outcome: O
     if written.changed:
         outcome.done.append(step)
         if not written.events:
-            outcome.untold.append(step)
+            outcome.unmentioned.append(step)
     outcome.events += written.events
 
 
 def _note_refusal(step: MemberStep, error: errors.KubeError, memory: Memory) -> None:
-    """Remember a change that cannot be made to what is there, for one that may be recreated."""
-    if isinstance(step, Apply) and not step.create and immutable(error):
+    """Note a change that the API server refuses for existing objects: the workload may have to be recreated."""
+    if isinstance(step, Apply) and not step.create and immutable(error, step.kind):
         memory.refused[step.ref.key] = Refusal(applied(step.body))
     elif isinstance(step, Delete) and step.successor is not None and is_final(error):
         memory.refused[step.ref.key] = Refusal(applied(step.successor), final=True)

@@ -64,7 +64,7 @@ class Controller:
             namespace=namespace,
             now=now,
         )
-        actor = Actor(client, self.host, self.fleet, self._late_writes_finished)
+        actor = Actor(client, self.host, self.fleet, self._late_writes_answered)
         self._flights = actor.flights
         self._observer = Observer(self.host, self.fleet, now, self._flights.remaining)
         self._reporter = Reporter(client, self.host, recorder, metrics)
@@ -142,7 +142,7 @@ class Controller:
         for key in self._observer.in_cluster(cluster):
             self.queue.add(key)
 
-    def _late_writes_finished(self, flight: Flight) -> None:
+    def _late_writes_answered(self, flight: Flight) -> None:
         """Writes that no pass waits for are answered: plan again from their outcome."""
         self._reporter.record_outcome(flight.subject, flight.outcome)
         failed = flight.outcome.failed

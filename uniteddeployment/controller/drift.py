@@ -1,6 +1,6 @@
-"""What somebody else changed in a workload of ours: which fields, and who wrote them.
+"""Changes of others to a workload of ours: which fields, and who wrote them.
 
-Only fields that we apply count; what the server fills in beside them is nobody's drift.
+Only fields that we apply count. Defaults of the server are no drift.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +9,12 @@ from typing import Any
 
 Path = tuple[str | int, ...]
 _KEYS = ("name", "containerPort", "mountPath", "devicePath", "topologyKey", "ip")
-"""By which items of lists are matched, here and in managedFields; other lists are compared as a whole."""
+"""The keys by which items of lists are matched; other lists are compared as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that is not as we applied it. ``manager`` wrote it last, as far as managedFields tell."""
+    """A field that differs from what we applied. ``manager`` wrote it last, as far as managedFields show."""
 
     path: str
     manager: str
@@ -24,7 +24,7 @@ class Difference:
 
 
 def differences(body: Mapping[str, Any], live: Mapping[str, Any], *, ours: str) -> tuple[Difference, ...]:
-    """Every applied field of ``body`` that ``live`` has otherwise. ``ours`` is our field manager."""
+    """Every applied field of ``body`` that differs in ``live``. ``ours`` is our field manager."""
     paths = list(_differing(body.get("spec", {}), live.get("spec", {}), ("spec",)))
     for field in ("labels", "annotations"):
         wanted = body["metadata"].get(field) or {}
@@ -33,7 +33,7 @@ def differences(body: Mapping[str, Any], live: Mapping[str, Any], *, ours: str) 
 
 
 def keeping(body: Mapping[str, Any], live: Mapping[str, Any], paths: Sequence[str]) -> dict[str, Any]:
-    """``body`` with what ``live`` has at these dotted paths, so that applying it changes nothing there."""
+    """``body`` with the values of ``live`` at these dotted paths, so that applying it changes nothing there."""
     result = dict(body)
     for path in paths:
         result = _kept(result, live, path.split("."))
@@ -41,7 +41,7 @@ def keeping(body: Mapping[str, Any], live: Mapping[str, Any], paths: Sequence[st
 
 
 def text(path: Path) -> str:
-    """A path as people write it: ``spec.template.spec.containers[0].image``."""
+    """A path in the usual notation: ``spec.template.spec.containers[0].image``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
@@ -86,7 +86,7 @@ def _differing_items(wanted: list[Any], found: list[Any], path: Path) -> Iterato
 
 
 def _manager(live: Mapping[str, Any], path: Path, ours: str) -> str:
-    """Who owns the field, other than us; of several the last one."""
+    """The field manager, other than ours, that owns the field; if there are several, the last one."""
     entries = [
         entry
         for entry in live.get("metadata", {}).get("managedFields") or ()
@@ -97,7 +97,7 @@ def _manager(live: Mapping[str, Any], path: Path, ours: str) -> str:
 
 
 def _owns(fields: Mapping[str, Any], live: Any, path: Path) -> bool:
-    """Whether a FieldsV1 tree reaches the path, or ends (as it does at atomic values) on the way."""
+    """Whether a FieldsV1 tree contains the path, or a prefix of it (as for atomic values)."""
     if not path:
         return True
     head, rest = path[0], path[1:]

@@ -1,7 +1,7 @@
-"""What a failed write says about its subset: the member's words, and whether somebody has to act.
+"""Failures of writes: the message for status, and whether somebody has to act.
 
 Every failed write is tried again, with growing pauses. The difference is how long it may fail before the subset is
-Stalled: what the member refused for what it is stays refused until somebody acts, while a busy server recovers.
+Stalled: a refused object stays refused until somebody acts, while a busy server recovers.
 """
 
 from collections.abc import Mapping
@@ -13,70 +13,70 @@ from uniteddeployment.planning.observed import cluster_label
 from uniteddeployment.planning.steps import MemberStep
 
 LONGEST_MESSAGE = 500
-"""Characters of a member's answer that go into status and Events."""
+"""Characters of a member's message that go into status and Events."""
 
 AT_ONCE = 0.0
 UNEXPLAINED_SECONDS = 5.0
 TRANSIENT_SECONDS = 60.0
 
 PATIENCE: Mapping[int, float] = {
-    400: AT_ONCE,  # it cannot be decoded, or admission refuses it
-    401: AT_ONCE,  # our credentials
-    403: AT_ONCE,  # our rights, a quota, or admission
+    400: AT_ONCE,  # the object cannot be decoded, or admission refuses it
+    401: AT_ONCE,  # the credentials
+    403: AT_ONCE,  # missing rights, a quota, or admission
     405: AT_ONCE,
     406: AT_ONCE,
-    413: AT_ONCE,  # too large
+    413: AT_ONCE,  # the object is too large
     415: AT_ONCE,
-    422: AT_ONCE,  # a rule is broken
+    422: AT_ONCE,  # the object is not valid
 }
-"""HTTP status -> seconds that it may go on before the subset is Stalled. All others, such as 409, 429 and 5xx, and no
-answer at all are transient."""
+"""HTTP status -> seconds that writes may fail with it before the subset is Stalled. All others, such as 409, 429 and
+5xx, are transient, and so is no answer at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why the last write of a subset failed. It is forgotten when one succeeds."""
+    """Why the last write of a subset failed. It is discarded when a write succeeds."""
 
     message: str
-    """For people, with the member's words."""
+    """For people; it contains the member's message."""
     generation: int
-    """The generation of the UnitedDeployment that it was written for: another one may well not fail."""
+    """The generation of the UnitedDeployment that was written for. The failure says nothing about another one."""
     since: float
-    """When the first of the failures in a row was, in the loop's time."""
+    """The time of the first failure in a row, in the loop's time."""
     stalled: bool
     """Whether somebody has to act."""
 
 
 def failure(before: Failure | None, step: MemberStep, error: errors.KubeError, generation: int, now: float) -> Failure:
-    """The failure of a step after the one ``before``, if that was the last write of the subset."""
+    """The failure of a step. ``before`` is the failure of the subset's last write, if that failed as well."""
     if before is not None and before.generation != generation:
         before = None
     since = before.since if before is not None else now
-    # A subset that is Stalled is so until a write succeeds, whatever the next one fails of.
+    # A subset stays Stalled until a write succeeds, whatever the reason of the next failure.
     stalled = (before is not None and before.stalled) or now - since >= patience(error)
     return Failure(_message(step, error), generation, since, stalled)
 
 
 def patience(error: errors.KubeError) -> float:
-    """Seconds that writes may fail like this before somebody is asked to act."""
+    """Seconds that writes may fail with this error before somebody has to act."""
     if isinstance(error, NotAdoptable | NotOurs | NotReplaceable):
         return AT_ONCE
     if not isinstance(error, errors.ApiError) or _is_terminating(error):
         return TRANSIENT_SECONDS
     if error.status == 500 and not error.reason:
-        # An error that the server did not foresee. Server-side apply answers so when a body does not fit the schema,
-        # and etcd when it has no leader: only time tells them apart.
+        # An unexpected error of the server. It is the answer to an apply that does not fit the schema, and also the
+        # answer while etcd has no leader: only time shows which.
         return UNEXPLAINED_SECONDS
     return PATIENCE.get(error.status, TRANSIENT_SECONDS)
 
 
 def is_final(error: errors.KubeError) -> bool:
-    """Whether the same write is refused until somebody acts."""
+    """Whether the same write will fail until somebody acts."""
     return patience(error) == AT_ONCE
 
 
 def _is_terminating(error: errors.ApiError) -> bool:
-    """Whether the namespace is being deleted: it goes, and can be created again after that."""
+    """Whether the namespace is being deleted. It can be created again after that."""
     return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
 
 

@@ -1,4 +1,4 @@
-"""What the probes tell: whether this process is alive, and whether it can do its part."""
+"""The state that the probes report: whether this process is alive, and whether it is ready."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from uniteddeployment.kube.election import Elector
 
 
 class Served(Protocol):
-    """Webhooks: why they ended for good, and why they are not served well; empty where nothing is wrong."""
+    """Webhooks: why they have ended permanently, and why they have a problem; empty if not."""
 
     @property
     def ended(self) -> str: ...
@@ -17,24 +17,24 @@ class Served(Protocol):
 
 
 class Health:
-    """The state of one process. ``elector`` is None when it need not lead to work."""
+    """The state of one process. ``elector`` is None without leader election."""
 
     def __init__(self, controller: Controller, elector: Elector | None, *, expects_webhooks: bool) -> None:
         self._controller = controller
         self._elector = elector
         self._expects_webhooks = expects_webhooks
         self.webhooks: Served | None = None
-        """Set once they are served."""
+        """Set once the webhooks are served."""
 
     def dead(self) -> str:
-        """Why only a restart helps; empty when it does not take one. That this is answered says that the loop turns."""
+        """Why only a restart helps; empty if none is needed. An answer at all shows that the event loop runs."""
         return self.webhooks.ended if self.webhooks is not None else ""
 
     def not_ready(self) -> str:
-        """Why this process cannot do its part; empty when it can.
+        """Why this process is not ready; empty if it is.
 
-        A process that stands by is ready as soon as it could take over: it serves webhooks as the leader does. One that
-        is refused the Lease could not, so it is not ready, and a rollout that takes the right away stops there.
+        A process on standby is ready once it could take over: it serves webhooks like the leader. A process that may
+        not use the Lease could not take over, so it is not ready, and a rollout that removes that right stops there.
         """
         if self._elector is not None and self._elector.problem:
             return self._elector.problem

@@ -1,4 +1,4 @@
-"""Writes on the host: finalizers and revisions."""
+"""Writes on the host: finalizers, annotations and revisions."""
 
 import contextlib
 from typing import Any
@@ -40,7 +40,7 @@ class HostWriter:
         self._host = host
 
     async def write(self, subject: Subject, step: HostStep) -> None:
-        """Carry out one step; its answer goes into the caches."""
+        """Carry out one step, and put its answer into the caches."""
         match step:
             case AddFinalizer():
                 await self._finalizers(subject, [*subject.finalizers, names.FINALIZER])
@@ -53,7 +53,7 @@ class HostWriter:
             case CheckOrphaning():
                 await self._check_orphaning(subject)
             case RemoveFinalizer():
-                await self._finalizers(subject, [one for one in subject.finalizers if one != names.FINALIZER])
+                await self._finalizers(subject, [name for name in subject.finalizers if name != names.FINALIZER])
             case CreateRevision():
                 await self._create_revision(subject, step)
             case RenumberRevision():
@@ -69,7 +69,7 @@ class HostWriter:
                 self._host.drop_revision((subject.namespace, subject.name), step.name)
 
     async def _finalizers(self, subject: Subject, finalizers: list[str]) -> None:
-        """Only over the version that we have seen: the list is replaced as a whole, and others write to it too."""
+        """Write the finalizers at the cached version only. Others change the list, too, and the write replaces it."""
         stored = self._host.get((subject.namespace, subject.name))
         version = stored.metadata.resource_version if stored else ""
         patch: dict[str, Any] = {"metadata": {"finalizers": finalizers or None, "resourceVersion": version}}
@@ -85,7 +85,7 @@ class HostWriter:
             self._host.merge_answer(answer, "finalizers")
 
     async def _own_revision(self, subject: Subject, name: str) -> None:
-        """Not if the application is being deleted by now: then the missing reference says that its workloads stay."""
+        """Add the owner reference, but not to a deleted application: without it, its workloads stay."""
         live = await self._client.get(UNITED_DEPLOYMENTS, subject.name, Stored, namespace=subject.namespace)
         if live.metadata.deletion_timestamp is None and live.metadata.uid == subject.uid:
             await self._patch_revision(subject, name, {"metadata": {"ownerReferences": [_owner(subject)]}})

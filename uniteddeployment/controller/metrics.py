@@ -1,4 +1,4 @@
-"""What the loop counts, beside what ``kube.metrics`` counts of its queue and its clients."""
+"""Metrics of the control loop. Those of its queue and its clients are in ``kube.metrics``."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,40 +10,40 @@ from uniteddeployment.planning.steps import MemberStep
 
 
 class Metrics(Protocol):
-    """Is told what happens in the loop."""
+    """Receives the events of the control loop."""
 
     @property
     def queue(self) -> QueueMetrics | None: ...
 
     def steps(self, done: Sequence[MemberStep]) -> None:
-        """Writes that were carried out in members."""
+        """Count steps that were carried out in clusters."""
 
     def failed(self, kind: str) -> None:
-        """A pass that has to be repeated."""
+        """Count a pass that has to be repeated."""
 
 
 class NoMetrics:
-    """Counts nothing."""
+    """Discards all events."""
 
     queue: QueueMetrics | None = None
 
     def steps(self, done: Sequence[MemberStep]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def failed(self, kind: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class LoopMetrics:
-    """Counts for Prometheus."""
+    """Counters for Prometheus."""
 
     def __init__(self, registry: CollectorRegistry, queue: QueueMetrics) -> None:
         self.queue: QueueMetrics | None = queue
         self._steps = Counter(
-            "uniteddeployment_steps_total", "Writes carried out in clusters", ["cluster", "step"], registry=registry
+            "uniteddeployment_steps_total", "Steps carried out in clusters", ["cluster", "step"], registry=registry
         )
         self._failed = Counter(
-            "uniteddeployment_reconcile_retries_total", "Passes to be repeated", ["kind"], registry=registry
+            "uniteddeployment_reconcile_retries_total", "Reconciliations to repeat", ["kind"], registry=registry
         )
 
     def steps(self, done: Sequence[MemberStep]) -> None:

@@ -1,4 +1,4 @@
-"""The host's own objects as they are watched: UnitedDeployments and the revisions of their templates."""
+"""The host's own objects as they are watched: UnitedDeployments and their ControllerRevisions."""
 
 from typing import Any
 
@@ -17,21 +17,21 @@ from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
 REVISION_SELECTOR = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}"
 ORPHAN_FINALIZER = "orphan"
-"""Kubernetes' mark of ``--cascade=orphan``. Its garbage collector removes the owner references of what the object owns
-on the host, and then this finalizer, within milliseconds."""
+"""Kubernetes' finalizer for ``--cascade=orphan``. Its garbage collector removes the owner references of the object's
+dependents on the host, and then this finalizer, within milliseconds."""
 _log = structlog.get_logger(__name__)
 _EMPTY = Raw(b"{}")
 
 
 class Stored(Struct, rename="camel", frozen=True, gc=False):
-    """A UnitedDeployment as the watch shows it. Spec and status stay bytes until somebody has to read them."""
+    """A UnitedDeployment. Spec and status stay bytes until they are needed."""
 
     metadata: Metadata
     spec: Raw = _EMPTY
     status: Raw = _EMPTY
 
     def __post_init__(self) -> None:
-        """Let go of the event that this was read from, managed fields and all: a copy is a third of it."""
+        """Copy spec and status, so that the bytes of the event can be freed. The copies are a third of them."""
         msgspec.structs.force_setattr(self, "spec", self.spec.copy())
         msgspec.structs.force_setattr(self, "status", self.status.copy())
 
@@ -53,13 +53,13 @@ class RevisionMetadata(Metadata, rename="camel", frozen=True, gc=False):
 
 
 class StoredRevision(Struct, rename="camel", frozen=True, gc=False):
-    """A ControllerRevision of ours without its data."""
+    """A ControllerRevision without its data."""
 
     metadata: RevisionMetadata
     revision: int = 0
 
     def record(self) -> RevisionRecord | None:
-        """None for a revision that is not one of an application's (a StatefulSet's has our labels, too)."""
+        """The record of a revision; None if it is not a UnitedDeployment's (a StatefulSet's also has our labels)."""
         labels, annotations = self.metadata.labels, self.metadata.annotations
         template = annotations.get(names.ANNOTATION_TEMPLATE_REVISION)
         if template is None:
@@ -79,13 +79,13 @@ class StoredRevision(Struct, rename="camel", frozen=True, gc=False):
 
 
 def _subset_revisions(annotation: str | None) -> tuple[dict[str, str], str]:
-    """Subset -> revision, and why that cannot be told: anybody may have written the annotation."""
+    """Subset -> revision, and why the annotation is unreadable: many users may write it."""
     if not annotation:
         return {}, ""
     try:
         return msgspec.json.decode(annotation, type=dict[str, str]), ""
     except (msgspec.MsgspecError, RecursionError) as error:
-        return {}, f"its annotation {names.ANNOTATION_SUBSET_REVISIONS} cannot be read: {error}"
+        return {}, f"its annotation {names.ANNOTATION_SUBSET_REVISIONS} is unreadable: {error}"
 
 
 class RevisionContent(Struct, rename="camel", frozen=True):
@@ -107,25 +107,25 @@ class FullRevision(Struct, frozen=True):
 
 
 def revision_content(data: RevisionData) -> dict[str, Any]:
-    """``data`` of a ControllerRevision, as it is written."""
+    """``data`` of a ControllerRevision as it is written."""
     content: dict[str, Any] = {"template": data.template, "subsets": sorted(data.subsets)}
     return content | {name: part for name in ("patches", "overrides") if (part := getattr(data, name))}
 
 
 class Parser:
-    """Reads specs; each generation of each UnitedDeployment once, as long as it is among the last ones read.
+    """Parses specs, and keeps the last ``size`` results by uid and generation.
 
-    Parsed and rendered, an application takes 40 KB, so only those that are being worked on are kept: reading one again
-    costs a third of a millisecond.
+    Parsed and rendered, an application takes 40 KB, so only those in use are kept. Parsing one again takes a third of a
+    millisecond.
     """
 
     def __init__(self, size: int = 512) -> None:
         self._parsed: LRUCache[tuple[str, int], tuple[Application | None, tuple[FieldError, ...]]] = LRUCache(size)
 
     def subject(self, stored: Stored, *, orphaning: bool = False) -> Subject:
-        """What the planner plans for. Errors that leave the application servable do not stand in the way.
+        """The input of the planner. Errors of feasibility do not prevent planning.
 
-        ``orphaning`` says that an earlier state of it asked for its workloads to stay.
+        ``orphaning`` is set if an earlier state asked for the workloads to stay.
         """
         meta = stored.metadata
         memo = (meta.uid, meta.generation)
@@ -164,7 +164,7 @@ class _DeletionPolicy(Struct, rename="camel", frozen=True):
 
 
 def _deletion_policy(stored: Stored) -> str:
-    """Read on its own, since it counts also when the rest of the spec cannot be worked on."""
+    """The deletion policy. It is read separately, since it also counts if the rest of the spec is not valid."""
     try:
         return msgspec.json.decode(stored.spec, type=_DeletionPolicy).deletion_policy
     except msgspec.ValidationError:
@@ -172,13 +172,12 @@ def _deletion_policy(stored: Stored) -> str:
 
 
 def parse(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]:
-    """The application, or what keeps its spec from being worked on (I11)."""
+    """The application, or the errors in its spec (I11)."""
     try:
         return _parsed(stored)
-    except Exception as error:  # noqa: BLE001  # logged, and told as what it is
-        # One object's spec must not be tried again for ever without a word to its owner.
-        _log.exception("spec not read", namespace=stored.metadata.namespace, name=stored.metadata.name)
-        return None, (FieldError("spec", f"it cannot be worked on ({type(error).__name__})"),)
+    except Exception as error:  # noqa: BLE001  # logged, and reported as an error of the spec
+        _log.exception("spec not parsed", namespace=stored.metadata.namespace, name=stored.metadata.name)
+        return None, (FieldError("spec", f"it cannot be processed ({type(error).__name__})"),)
 
 
 def _parsed(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]:

@@ -1,4 +1,4 @@
-"""The snapshot that a plan is made from: taken from caches, without a request."""
+"""Takes the snapshot from which a plan is made: from the caches, without a request."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ from uniteddeployment_api import names
 
 @dataclass(slots=True)
 class Memory:
-    """What this process remembers of one application between passes. All of it can be found out again (I9)."""
+    """The state that this process keeps of one application between passes. All of it can be re-derived (I9)."""
 
     uid: str = ""
     generations: dict[WorkloadKey, int] = field(default_factory=dict)
@@ -38,11 +38,11 @@ class Memory:
     seeded: set[str] = field(default_factory=set)
     """Subsets whose generations were looked up in status since this process started."""
     clusters: frozenset[str] = frozenset()
-    """Clusters that it has or should have something in."""
+    """The clusters that the last snapshot had."""
 
 
 InFlight = Callable[[Key], Mapping[str, Sequence[MemberStep]]]
-"""Gives cluster -> the steps of an application that have yet to be answered there."""
+"""Returns cluster -> the steps of an application that are in flight there."""
 
 
 class Observer:
@@ -58,12 +58,12 @@ class Observer:
         self._memories: dict[Key, Memory] = {}
         self._by_cluster: dict[str, set[Key]] = {}
         self.templates: LRUCache[tuple[str, str], RevisionData] = LRUCache(2048)
-        """(namespace, ControllerRevision) -> what it holds; revisions never change."""
+        """(namespace, ControllerRevision) -> its data, which never changes."""
         self.damaged: LRUCache[tuple[str, str, str], str] = LRUCache(2048)
         """(namespace, ControllerRevision, uid) -> why it cannot be used."""
 
     def memory(self, subject: Subject) -> Memory:
-        """What is remembered of it; of a namesake that is gone nothing is."""
+        """The state of an application. State of a deleted object with the same name is discarded."""
         key = (subject.namespace, subject.name)
         memory = self._memories.get(key)
         if memory is None or memory.uid != subject.uid:
@@ -71,15 +71,17 @@ class Observer:
         return memory
 
     def forget(self, key: Key) -> None:
+        """Discard the state of an application that was deleted."""
         memory = self._memories.pop(key, None)
         for cluster in memory.clusters if memory else ():
             self._by_cluster.get(cluster, set()).discard(key)
 
     def in_cluster(self, cluster: str) -> frozenset[Key]:
-        """The applications that have, or should have, something in a cluster."""
+        """The applications whose last snapshot had this cluster."""
         return frozenset(self._by_cluster.get(cluster, ()))
 
     def observe(self, subject: Subject) -> Observed:
+        """Take a snapshot. It shares nothing mutable with this process's state."""
         memory = self.memory(subject)
         unanswered = self._in_flight((subject.namespace, subject.name))
         members = self._members(subject, unanswered)
@@ -87,39 +89,41 @@ class Observer:
             if view.known:
                 _seed(subject, view, memory)
         self._note_clusters((subject.namespace, subject.name), memory, frozenset(members))
-        failures = {name: one for name, one in memory.failures.items() if one.generation == subject.generation}
+        failures = {
+            subset: failure for subset, failure in memory.failures.items() if failure.generation == subject.generation
+        }
         return Observed(
             now=self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
             members={name: _without_deleted(view, unanswered.get(name, ())) for name, view in members.items()},
             revisions=self._records(subject),
             templates=self._templates(subject),
             generations=dict(memory.generations),
-            errors={name: one.message for name, one in failures.items()},
-            stalled=frozenset(name for name, one in failures.items() if one.stalled),
+            errors={subset: failure.message for subset, failure in failures.items()},
+            stalled=frozenset(subset for subset, failure in failures.items() if failure.stalled),
             writing=frozenset(unanswered),
             refused=dict(memory.refused),
             orphaning_checked=self._host.orphaning_checked(subject.uid),
         )
 
     def _records(self, subject: Subject) -> tuple[RevisionRecord, ...]:
-        """The revisions, with what was found out about those that somebody has damaged."""
+        """The revisions, with the problems of those that are damaged."""
         records = self._host.records((subject.namespace, subject.name))
         if not self.damaged:
             return records
         return tuple(
-            replace(one, problem=self.damaged.get((subject.namespace, one.name, one.uid)) or one.problem)
-            for one in records
+            replace(record, problem=self.damaged.get((subject.namespace, record.name, record.uid)) or record.problem)
+            for record in records
         )
 
     def _members(self, subject: Subject, unanswered: Iterable[str]) -> dict[str, MemberView]:
-        """The clusters of the topology and of status, and those where something of it was seen or just sent."""
+        """The clusters of the topology and of status, and those where it has objects or writes in flight."""
         label = (subject.namespace, names.label_value(subject.name))
         wanted = set(unanswered) | {stored.cluster for stored in subject.status.workloads}
         if subject.app is not None:
             wanted |= {subject.app.cluster_of(subset) for subset in subject.app.subsets.values()}
         wanted |= {member.name for member in self._fleet.members() if label in member.cache}
         views = {cluster: self._fleet.view(cluster, label) for cluster in wanted}
-        named = {one.applied_through for view in views.values() for one in view.workloads}
+        named = {workload.applied_through for view in views.values() for workload in view.workloads}
         named |= {view.same_as for view in views.values()}
         views |= {name: self._fleet.view(name, label) for name in named if name is not None and name not in views}
         views = dict(sorted(views.items()))
@@ -128,7 +132,7 @@ class Observer:
         return views
 
     def _allowed(self, app: Application, view: MemberView) -> MemberView:
-        """A cluster that the registry query leaves out is as good as none, but what runs there is still seen."""
+        """The view of a cluster that the registry query excludes: it cannot be used, but its workloads are visible."""
         registry = app.model.spec.topology.cluster_registry
         cluster = self._fleet.cluster(view.name)
         if registry is None or cluster is None:
@@ -159,21 +163,25 @@ class Observer:
 
 
 def _seed(subject: Subject, view: MemberView, memory: Memory) -> None:
-    """Take over from status which generations the last process's writes got, once its workloads can be seen."""
+    """Take the generations of the last process's writes from status, once the workloads are known."""
     for name, stored in subject.status.subsets.items():
         if name in memory.seeded or stored.cluster != view.name or stored.kind in view.unread:
             continue
         memory.seeded.add(name)
-        found = [one for one in retire.owned(subject, view) if (one.subset, one.kind) == (name, stored.kind)]
-        if sum(one.metadata.generation for one in found) == stored.observed_generation:
-            for one in found:
-                memory.generations.setdefault(view.ref(one).key, one.metadata.generation)
+        owned = [workload for workload in retire.owned(subject, view) if workload.subset == name]
+        current = [workload for workload in owned if workload.kind == stored.kind]
+        if sum(workload.metadata.generation for workload in current) == stored.observed_generation:
+            for workload in current:
+                memory.generations.setdefault(view.ref(workload).key, workload.metadata.generation)
 
 
 def _without_deleted(view: MemberView, unanswered: Sequence[MemberStep]) -> MemberView:
-    """The view with what is being deleted marked as such: its pods must not be counted on any more (I7)."""
+    """The view in which workloads with a deletion in flight are marked: their pods do not count any more (I7)."""
     deleted = {(step.ref.key, step.uid) for step in unanswered if isinstance(step, Delete)}
     if not deleted:
         return view
-    workloads = (one.going() if (view.ref(one).key, one.metadata.uid) in deleted else one for one in view.workloads)
+    workloads = (
+        workload.going() if (view.ref(workload).key, workload.metadata.uid) in deleted else workload
+        for workload in view.workloads
+    )
     return replace(view, workloads=tuple(workloads))

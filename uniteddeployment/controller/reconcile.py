@@ -128,7 +128,8 @@ class Reconciler:
         requeue_after = None if plan.requeue_after is None else max(plan.requeue_after, SHORTEST_REQUEUE_SECONDS)
         reported, unreported = True, False
         if not plan.early:
-            pause = self._reporter.pause(subject, plan, max((one.begun for one in flights.values()), default=None))
+            unanswered = max((flight.started_at for flight in flights.values()), default=None)
+            pause = self._reporter.pause(subject, plan, unanswered)
             if pause:
                 unreported = True
                 requeue_after = pause if requeue_after is None else min(pause, requeue_after)

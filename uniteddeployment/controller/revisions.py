@@ -1,4 +1,4 @@
-"""Loading the templates of earlier revisions: the data of ControllerRevisions on the host, checked before its use."""
+"""Loads the templates of earlier revisions from ControllerRevisions on the host, and checks them."""
 
 from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.objects import FullRevision
@@ -11,10 +11,9 @@ from uniteddeployment.planning.revisions import mismatch
 
 
 async def load_template(client: Client, host: Host, observer: Observer, subject: Subject, name: str) -> None:
-    """Read a ControllerRevision that a plan asks for, so that the next plan has its template, or knows why not.
+    """Read a ControllerRevision for the observer: its template, or why it cannot be used.
 
-    Somebody may have deleted it, or put another one of that name in its place. Raises KubeError when the host does not
-    answer: then nothing is known of it.
+    It may have been deleted or replaced by another one of the same name. Raises KubeError if the host does not answer.
     """
     key = (subject.namespace, subject.name)
     record = next((one for one in host.records(key) if one.name == name), None)

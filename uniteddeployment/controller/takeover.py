@@ -1,7 +1,7 @@
-"""Writes that may meet a workload that exists: creating one, taking one over, and giving one up for its successor.
+"""Writes that may affect existing workloads: creation, adoption, and deletion for a successor.
 
-A creation never changes what is there. The other two ask the API server first, by a dry run, what the outcome would be:
-an adoption must not restart a pod, and a workload must not be deleted for a successor that nobody would accept.
+A creation never changes an existing workload. The other two first try their outcome by a dry run: an adoption must not
+restart a pod, and a workload must not be deleted for a successor that the API server would refuse.
 """
 
 from collections.abc import Mapping
@@ -12,23 +12,29 @@ from uniteddeployment.kube import errors
 from uniteddeployment.kube.resource import Resource
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.changes import adoption, recreate
+from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.steps import Apply, Delete
 from uniteddeployment_api import names
 
 T = TypeVar("T")
 
+_IMMUTABLE = frozenset((("FieldValueForbidden", "spec"), ("FieldValueInvalid", "spec.selector")))
+"""Causes (reason, field) of a refused change: of a StatefulSet, and of the selector of a Deployment."""
+_CHECKED_BY_WEBHOOKS = frozenset(kind.name for kind in KINDS if kind.provider)
+"""The kinds whose changes the webhooks of their provider check, and not the API server."""
+
 
 class NotAdoptable(errors.KubeError):
-    """The workload that is to be adopted is not there, is somebody else's, or is another one than is wanted."""
+    """The workload to adopt does not exist, belongs to somebody else, or differs from the wanted one."""
 
 
 class NotOurs(errors.KubeError):
-    """The name of the workload that is to be created is taken by somebody else's."""
+    """The name of the workload to create is taken by one that is not ours."""
 
 
 class NotReplaceable(errors.KubeError):
-    """The workload that is to be recreated has pods that its successor could not go on with."""
+    """The workload to recreate has pods that its successor could not take over."""
 
 
 async def adopt(member: Member, resource: Resource, subject: Subject, step: Apply) -> Workload:
@@ -36,11 +42,11 @@ async def adopt(member: Member, resource: Resource, subject: Subject, step: Appl
     try:
         found = await member.client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
     except errors.NotFound:
-        raise NotAdoptable("there is none to take over; remove adopt, and one is made") from None
+        raise NotAdoptable("there is none to adopt; remove adopt, and it is created") from None
     problem = adoption.stranger(subject.owner, found)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
-    # The uid keeps the write to the object that was looked at.
+    # The uid makes the write fail if another object has the name by now.
     body = {**step.body, "metadata": {**step.body["metadata"], "uid": found["metadata"]["uid"]}}
     problem = adoption.misfit(body, found, found)
     if problem:
@@ -53,13 +59,13 @@ async def adopt(member: Member, resource: Resource, subject: Subject, step: Appl
 
 
 async def create(member: Member, resource: Resource, subject: Subject, step: Apply) -> Workload:
-    """Create a workload, or find that we did so before. One request. Raises NotOurs if its name is taken (I13)."""
+    """Create a workload, or return the one that we created before. Raises NotOurs if its name is taken (I13)."""
     try:
         return await member.client.apply_new(
             resource, step.name, step.body, Workload, namespace=subject.namespace, field_manager=names.FIELD_MANAGER
         )
     except errors.Conflict:
-        # Raises NotFound if it is gone again; the next plan then creates it.
+        # Raises NotFound if it was deleted meanwhile; the next plan then creates it.
         found = await member.client.get(resource, step.name, Workload, namespace=subject.namespace)
     annotations = found.metadata.annotations
     if not subject.owner.owns(annotations):
@@ -67,15 +73,15 @@ async def create(member: Member, resource: Resource, subject: Subject, step: App
         raise NotOurs(f"it belongs to {other}" if other else "it is not of this UnitedDeployment")
     if names.LABEL_NAME in found.metadata.labels:
         return found
-    # Our own, which no watch shows, since somebody took its labels away.
+    # It is ours, and no watch shows it, since somebody removed its labels.
     body = {**step.body, "metadata": {**step.body["metadata"], "uid": found.metadata.uid}}
     return await _apply(member, resource, subject.namespace, body, Workload)
 
 
 async def try_successor(member: Member, resource: Resource, namespace: str, step: Delete) -> None:
-    """Ask whether the API server, and the pods, would accept what is to take the place of a workload.
+    """Check by a dry run that the API server would accept the successor of a workload, and that its pods fit.
 
-    Raises KubeError if not. A quota that has no room for both at once counts as a refusal as well.
+    Raises KubeError if not. A quota without room for both at once also counts as a refusal.
     """
     if step.successor is None:
         return
@@ -109,9 +115,14 @@ async def _apply(
     )
 
 
-def immutable(error: errors.KubeError) -> bool:
-    """Whether a refusal is about fields that cannot be changed, and about nothing else."""
-    if not isinstance(error, errors.Invalid | errors.Forbidden | errors.BadRequest):
+def immutable(error: errors.KubeError, kind: str) -> bool:
+    """Whether a change of a workload was refused because it changes fields that cannot be changed.
+
+    API servers name the field and the reason. OpenKruise's webhooks answer 422 without causes, for this and for other
+    errors. That is good enough: before a workload is deleted, a dry run shows whether its successor is accepted.
+    """
+    if not isinstance(error, errors.Invalid):
         return False
-    said = [cause.message for cause in error.causes] or [error.message]
-    return all("immutable" in text or "updates to" in text for text in said)
+    if not error.causes:
+        return kind in _CHECKED_BY_WEBHOOKS
+    return all((cause.reason, cause.field) in _IMMUTABLE for cause in error.causes)

@@ -36,7 +36,9 @@ pytestmark = pytest.mark.looptime
 
 SUBJECT = make.subject(make.application(make.manifest()))
 BODY = {"metadata": {"annotations": {names.ANNOTATION_APPLIED: "digest"}}}
-IMMUTABLE = errors.Invalid(422, "Invalid", "spec.selector: field is immutable")
+IMMUTABLE = errors.Invalid(
+    422, "Invalid", "it is invalid", {"causes": [{"reason": "FieldValueForbidden", "field": "spec", "message": "no"}]}
+)
 REFUSED = errors.Invalid(422, "Invalid", "image: Required value")
 TOLD = Event("Warning", "DriftRepaired", "put back")
 
@@ -104,8 +106,8 @@ class Stage:
         self.clusters = Clusters("near", "far")
         self.writers = Writers()
         self.memory = Memory()
-        self.landed: list[Flight] = []
-        self.actor = Actor(None, None, self.clusters, self.landed.append)  # type: ignore[arg-type]  # stand-ins
+        self.late: list[Flight] = []
+        self.actor = Actor(None, None, self.clusters, self.late.append)  # type: ignore[arg-type]  # stand-ins
         self.actor._hosts = self.actor._members = self.writers  # type: ignore[assignment]  # stand-ins
 
     @contextlib.asynccontextmanager
@@ -179,7 +181,7 @@ async def test_the_finalizer_stays_while_a_write_is_under_way() -> None:
         assert (outcome.failed, outcome.done) == (False, [A])
         assert RemoveFinalizer() not in stage.writers.log
         await asyncio.sleep(20 * GRACE_SECONDS)
-        assert [flight.outcome.done for flight in stage.landed] == [[FAR]]
+        assert [flight.outcome.done for flight in stage.late] == [[FAR]]
         assert RemoveFinalizer() not in stage.writers.log, "another plan decides about that"
 
 
@@ -275,7 +277,7 @@ async def test_only_what_changed_something_is_told() -> None:
     stage.writers.repairs = [B]
     outcome = await stage.plays(Plan(members={"near": (A, B), "far": (FAR,)}))
     assert sorted(step.subset for step in outcome.done) == ["b", "c"]
-    assert outcome.untold == [FAR]
+    assert outcome.unmentioned == [FAR]
     assert outcome.events == [TOLD]
 
 
@@ -313,7 +315,7 @@ async def test_what_is_obsolete_ends_after_the_write_that_is_under_way() -> None
         flight.obsolete = True
         await asyncio.sleep(100 * GRACE_SECONDS)
     assert stage.writers.log == [A]
-    assert stage.landed == [flight]
+    assert stage.late == [flight]
 
 
 async def test_what_remains_of_a_flight_is_what_has_not_been_answered() -> None:

@@ -32,9 +32,9 @@ class Sky:
 
     def __init__(self, **clusters: float) -> None:
         self.clusters = clusters
-        self.landed: list[str] = []
+        self.late: list[str] = []
         self.carried: list[str] = []
-        self.flights = Flights(self._carry_out, lambda flight: self.landed.append(flight.cluster))
+        self.flights = Flights(self._carry_out, lambda flight: self.late.append(flight.cluster))
 
     async def _carry_out(self, flight: Flight) -> None:
         await asyncio.sleep(self.clusters[flight.cluster])
@@ -45,7 +45,7 @@ class Sky:
 
     async def write(self, *clusters: str, subject: Subject = SUBJECT) -> list[str]:
         """As a pass does: the clusters that are finished within the grace."""
-        with self.flights.begun(subject, Memory(), dict.fromkeys(clusters, STEPS)) as flights:
+        with self.flights.started(subject, Memory(), dict.fromkeys(clusters, STEPS)) as flights:
             return [flight.cluster for flight in await self.flights.wait(flights)]
 
 
@@ -70,7 +70,7 @@ async def test_what_is_answered_in_time_is_part_of_the_pass() -> None:
         assert await sky.write("near", "host") == ["near", "host"]
         assert passed() == pytest.approx(0.2)
         await asyncio.sleep(10)
-    assert sky.landed == []
+    assert sky.late == []
     assert sky.flights.of(KEY) == {}
 
 
@@ -83,7 +83,7 @@ async def test_a_pass_does_not_wait_for_a_slow_cluster_and_hears_of_it_later() -
         assert set(sky.flights.of(KEY)) == {"far"}
         assert sky.flights.remaining(KEY) == {"far": STEPS}
         await asyncio.sleep(30)
-        assert sky.landed == ["far"]
+        assert sky.late == ["far"]
         assert sky.flights.of(KEY) == {}
 
 
@@ -97,7 +97,7 @@ async def test_a_cluster_that_lets_others_wait_is_not_waited_for_again_until_it_
         assert passed() == before
         assert await sky.write("near", subject=replace(OTHER, name="third")) == ["near"], "others are waited for"
         await asyncio.sleep(30)
-        assert sorted(sky.landed) == ["far", "far"]
+        assert sorted(sky.late) == ["far", "far"]
         sky.clusters["far"] = 0.1
         assert await sky.write("far") == ["far"]
 
@@ -107,7 +107,7 @@ async def test_there_are_no_two_flights_of_an_application_to_a_cluster() -> None
     sky = Sky(far=20.0)
     async with flying(sky):
         await sky.write("far")
-        with pytest.raises(RuntimeError, match="default/web is being written to far already"):
+        with pytest.raises(RuntimeError, match="default/web already has writes to far in flight"):
             await sky.write("far")
         assert await sky.write("far", subject=OTHER) == []
 
@@ -117,7 +117,7 @@ async def test_a_mistake_of_ours_in_one_flight_fails_that_one_alone() -> None:
     sky = Sky(broken=0.1, near=0.2)
     with structlog.testing.capture_logs() as logs:
         async with flying(sky):
-            with sky.flights.begun(SUBJECT, Memory(), dict.fromkeys(("broken", "near"), STEPS)) as flights:
+            with sky.flights.started(SUBJECT, Memory(), dict.fromkeys(("broken", "near"), STEPS)) as flights:
                 finished = await sky.flights.wait(flights)
     assert [flight.outcome.failed for flight in finished] == [True, False]
     assert [(entry["cluster"], entry["log_level"]) for entry in logs] == [("broken", "error")]
@@ -131,7 +131,7 @@ async def test_a_pass_that_is_cancelled_leaves_its_writes_to_themselves() -> Non
         await asyncio.sleep(0.1)
         task.cancel()
         await asyncio.sleep(1)
-        assert (sky.carried, sky.landed) == (["near"], ["near"])
+        assert (sky.carried, sky.late) == (["near"], ["near"])
 
 
 EDITS: dict[str, dict[str, object]] = {
@@ -187,5 +187,5 @@ async def test_no_flight_outlives_the_task_that_holds_it() -> None:
 
 
 async def test_nothing_begins_without_the_task_that_holds_it() -> None:
-    with pytest.raises(RuntimeError, match="need"):
+    with pytest.raises(RuntimeError, match="is not running"):
         await Sky(near=0.1).write("near")

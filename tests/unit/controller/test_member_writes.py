@@ -164,7 +164,7 @@ async def test_a_server_that_is_always_faster_is_left_to_the_next_plan() -> None
 async def test_what_somebody_changed_or_replaced_in_between_is_not_scaled(between: Workload) -> None:
     """I9, I13"""
     member = Member(CONFLICT, between, known=stored(5))
-    with pytest.raises(errors.Conflict, match="has changed since it was looked at"):
+    with pytest.raises(errors.Conflict, match="has changed since it was planned for"):
         await member.write(scaled())
     assert member.client.verbs == ["scale", "get"]
     assert member.shown == between

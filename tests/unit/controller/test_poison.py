@@ -52,7 +52,7 @@ def test_a_spec_that_makes_reading_fail_is_told(monkeypatch: pytest.MonkeyPatch)
     with structlog.testing.capture_logs():
         app, errors = parse(stored(b"{}"))
     assert app is None
-    assert [str(error) for error in errors] == ["spec: it cannot be worked on (ZeroDivisionError)"]
+    assert [str(error) for error in errors] == ["spec: it cannot be processed (ZeroDivisionError)"]
 
 
 @pytest.mark.parametrize("status", [b"5", b"[]", b"null", b'"x"'])
@@ -96,7 +96,10 @@ async def test_an_answer_that_cannot_be_worked_with_is_an_error_of_the_step(
     monkeypatch.setattr(MemberWriter, "_delete_pod", fails)
     step = DeletePod(WorkloadRef("default/member-1", "a", "StatefulSet", "web"), "web-0", "u", "it is stuck")
     subject = Subject("default", "web", "u", 1, app=None)
-    with structlog.testing.capture_logs(), pytest.raises(Malformed, match=f"worked with \\({type(error).__name__}\\)"):
+    with (
+        structlog.testing.capture_logs(),
+        pytest.raises(Malformed, match=f"could not be processed \\({type(error).__name__}\\)"),
+    ):
         await MemberWriter().write(subject, Member(), step, Memory())  # type: ignore[arg-type]
 
 

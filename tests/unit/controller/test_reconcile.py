@@ -94,7 +94,7 @@ class Stage:
         self.log += [f"event {event.reason}" for event in events]
 
     def pause(self, _subject: Subject, _plan: Plan, unanswered: float | None) -> float:
-        assert unanswered == max((one.begun for one in self.in_flight.values()), default=None)
+        assert unanswered == max((flight.started_at for flight in self.in_flight.values()), default=None)
         return self.pause_seconds
 
     async def status(self, _subject: Subject, plan: Plan) -> bool:
@@ -167,7 +167,10 @@ async def test_a_pass_that_is_not_finished_backs_off(left: Plan, failed: bool, w
 async def test_a_key_with_writes_in_flight_is_not_forgotten() -> None:
     """Their answers may still be failures, which count in a row with those before."""
     stage = Stage(SETTLED)
-    stage.in_flight = {"default/member-1": SimpleNamespace(begun=3.0), "default/member-2": SimpleNamespace(begun=2.0)}
+    stage.in_flight = {
+        "default/member-1": SimpleNamespace(started_at=3.0),
+        "default/member-2": SimpleNamespace(started_at=2.0),
+    }
     assert await stage.passes() == Result()
 
 
