@@ -1,112 +1,23 @@
 """Server-side apply: merging, ownership, conflicts, removal."""
 
 import copy
-import json
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from uniteddeployment.embedded.builtin.shapes import resolve
-from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.managed_fields import field_manager as managed
-from uniteddeployment.embedded.managed_fields import field_set as fieldset
-from uniteddeployment.embedded.schema.node import Node, node_of
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CONFIG_MAP = node_of(resolve("io.k8s.api.core.v1.ConfigMap"), resolve)
-SERVICE = node_of(resolve("io.k8s.api.core.v1.Service"), resolve)
-STRINGS = {"type": "array", "items": {"type": "string"}}
-PORT = {"port": {"type": "integer"}, "protocol": {"type": "string", "default": "TCP"}, "note": {"type": "string"}}
-SPEC = {
-    "text": {"type": "string"},
-    "flag": {"type": "boolean"},
-    "number": {"type": "integer"},
-    "set": {**STRINGS, "x-kubernetes-list-type": "set"},
-    "atomic": {**STRINGS, "x-kubernetes-list-type": "atomic"},
-    "plain": STRINGS,
-    "byname": {
-        "type": "array",
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["name"],
-        "items": {"type": "object", "properties": {name: {"type": "string"} for name in ("name", "val", "other")}},
-    },
-    "byport": {
-        "type": "array",
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["port", "protocol"],
-        "items": {"type": "object", "properties": PORT},
-    },
-    "amap": {"type": "object", "additionalProperties": {"type": "string"}},
-    "atomicmap": {
-        "type": "object",
-        "x-kubernetes-map-type": "atomic",
-        "additionalProperties": {"type": "string"},
-    },
-    "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-}
-CONDITIONS = {
-    "type": "array",
-    "x-kubernetes-list-type": "map",
-    "x-kubernetes-list-map-keys": ["type"],
-    "items": {"type": "object", "properties": {"type": {"type": "string"}, "status": {"type": "string"}}},
-}
-THING = node_of(
-    {
-        "type": "object",
-        "properties": {
-            "spec": {"type": "object", "properties": SPEC},
-            "status": {"type": "object", "properties": {"phase": {"type": "string"}, "conditions": CONDITIONS}},
-        },
-    },
-    resolve,
+from tests.embedded.managed_fields.apply_kit import (
+    SERVICE,
+    THING,
+    A,
+    Obj,
+    apply,
+    apply_thing,
+    cm,
+    owners,
+    refused,
+    thing,
+    update,
 )
-
-Obj = dict[str, Any]
-
-
-def apply(live: Obj | None, patch: Obj, manager: str, *, node: Node = CONFIG_MAP, at: int = 0, **options: Any) -> Obj:
-    before, config = copy.deepcopy(live), copy.deepcopy(patch)
-    arguments = {"force": False, "api_version": "v1", "subresource": "", **options}
-    result = managed.apply(live, patch, manager=manager, now=NOW + timedelta(seconds=at), node=node, **arguments)
-    assert (live, patch) == (before, config)
-    return result
-
-
-def refused(live: Obj | None, patch: Obj, manager: str, **options: Any) -> StatusError:
-    with pytest.raises(StatusError) as caught:
-        apply(live, patch, manager, **options)
-    return caught.value
-
-
-def cm(data: Obj | None = None, **metadata: Any) -> Obj:
-    obj: Obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", **metadata}}
-    return obj if data is None else {**obj, "data": data}
-
-
-def thing(spec: Obj | None = None, **parts: Any) -> Obj:
-    obj: Obj = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, **parts}
-    return obj if spec is None else {**obj, "spec": spec}
-
-
-def apply_thing(live: Obj | None, patch: Obj, manager: str, **options: Any) -> Obj:
-    return apply(live, patch, manager, node=THING, api_version="example.com/v1", **options)
-
-
-def owners(obj: Obj) -> dict[str, Obj]:
-    return {entry["manager"]: entry["fieldsV1"] for entry in obj["metadata"].get("managedFields", [])}
-
-
-def update(live: Obj | None, new: Obj, manager: str, **options: Any) -> Obj:
-    written = copy.deepcopy(new)
-    arguments = {"api_version": "v1", "subresource": "", "node": CONFIG_MAP, **options}
-    managed.update(live, written, manager=manager, now=NOW, **arguments)
-    return written
-
-
-A = cm({"k1": "v1", "k2": "v2"}, labels={"a": "1"})
+from uniteddeployment.embedded.managed_fields import field_manager as managed
 
 
 def test_an_apply_creates_and_owns_its_leaves() -> None:
@@ -405,112 +316,9 @@ def test_appliers_are_the_same_in_all_versions() -> None:
     assert (entry["apiVersion"], live["spec"]) == ("example.com/v2", {"text": "x"})
 
 
-def client_side(data: Obj, *, live: Obj) -> Obj:
-    annotation = json.dumps({**cm(data), "metadata": {"name": "one"}})
-    return cm(live, annotations={"kubectl.kubernetes.io/last-applied-configuration": annotation})
-
-
-def test_kubectl_takes_over_what_it_applied_on_the_client_side() -> None:
-    live = update(None, client_side({"k1": "v1"}, live={"k1": "v1"}), "kubectl-client-side-apply")
-    taken = apply(live, cm({"k1": "new"}), "kubectl")
-    assert taken["data"] == {"k1": "new"}
-    (text,) = taken["metadata"]["annotations"].values()
-    assert json.loads(text) == cm({"k1": "new"})
-    assert refused(live, cm({"k1": "new"}), "other").code == 409
-    drifted = update(None, client_side({"k1": "v1"}, live={"k1": "drifted"}), "editor")
-    assert refused(drifted, cm({"k1": "new"}), "kubectl").code == 409
-
-
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-
-
-def test_the_annotation_follows_an_apply_of_kubectl_that_changes_nothing_else() -> None:
-    live = update(None, client_side({"k1": "1", "k2": "2"}, live={"k1": "1", "k2": "2"}), "kubectl-client-side-apply")
-    taken = apply(live, cm({"k1": "1"}), "kubectl")
-    assert taken["data"] == {"k1": "1", "k2": "2"}
-    assert json.loads(taken["metadata"]["annotations"][LAST_APPLIED]) == cm({"k1": "1"})
-    other = apply(live, cm({"k1": "1"}), "other")
-    assert other["metadata"]["annotations"] == live["metadata"]["annotations"]
-
-
-def test_the_annotation_is_written_as_go_writes_json() -> None:
-    live = update(None, client_side({}, live={}), "kubectl-client-side-apply")
-    taken = apply(live, cm({"k": "<&>", "a": "ü"}), "kubectl")
-    assert taken["metadata"]["annotations"][LAST_APPLIED] == (
-        '{"apiVersion":"v1","data":{"a":"ü","k":"\\u003c\\u0026\\u003e"},"kind":"ConfigMap","metadata":{"name":"one"}}\n'
-    )
-
-
-def test_kubectl_has_conflicts_about_what_it_did_not_apply_on_the_client_side() -> None:
-    live = update(None, client_side({"k1": "1", "k2": "2"}, live={"k1": "1", "k2": "2"}), "kubectl-client-side-apply")
-    live = apply(live, cm({"k1": "3"}), "flux", force=True)
-    refusal = refused(live, cm({"k1": "4", "k2": "5"}), "kubectl")
-    assert refusal.message == 'Apply failed with 1 conflict: conflict with "flux": .data.k1'
-
-
 def test_an_object_that_differs_in_times_alone_gets_its_entries_back() -> None:
     live = apply(None, A, "m1")
     later = copy.deepcopy(live)
     later["metadata"]["managedFields"][0]["time"] = "2026-01-01T00:00:09Z"
     managed.settle(live, later)
     assert later == live
-
-
-texts = st.sampled_from(["x", "y"])
-specs = st.fixed_dictionaries(
-    {},
-    optional={
-        "text": texts,
-        "set": st.lists(st.sampled_from("abc"), unique=True, min_size=1, max_size=3),
-        "amap": st.dictionaries(st.sampled_from("pq"), texts, min_size=1, max_size=2),
-        "atomicmap": st.dictionaries(st.sampled_from("pq"), texts, max_size=2),
-        "free": st.dictionaries(st.sampled_from("pq"), texts | st.just({"r": 1}), min_size=1, max_size=2),
-        "byname": st.lists(
-            st.fixed_dictionaries({"name": st.sampled_from("ab")}, optional={"val": texts}),
-            unique_by=lambda item: item["name"],
-            min_size=1,
-            max_size=2,
-        ),
-    },
-)
-applies = st.lists(st.tuples(st.sampled_from(["m", "n"]), specs), min_size=1, max_size=5)
-
-
-def history(writes: list[tuple[str, Obj]]) -> Obj:
-    live: Obj | None = None
-    for manager, spec in writes:
-        live = apply_thing(live, thing(spec or None), manager, force=True)
-    assert live is not None
-    return live
-
-
-@given(applies)
-def test_applying_twice_is_applying_once(writes: list[tuple[str, Obj]]) -> None:
-    live = history(writes)
-    manager, spec = writes[-1]
-    assert apply_thing(live, thing(spec or None), manager, at=9, force=True) == live
-
-
-@given(applies)
-def test_applied_fields_are_set_and_owned(writes: list[tuple[str, Obj]]) -> None:
-    live = history(writes)
-    manager, spec = writes[-1]
-    mine = owners(live).get(manager, {})
-    if "text" in spec:
-        assert live["spec"]["text"] == spec["text"]
-        assert fieldset.has(mine, ("f:spec", "f:text"))
-    for item in spec.get("set", ()):
-        assert item in live["spec"]["set"]
-        assert fieldset.has(mine, ("f:spec", "f:set", fieldset.value(item)))
-    for item in spec.get("byname", ()):
-        assert any(item.items() <= result.items() for result in live["spec"]["byname"])
-        assert fieldset.has(mine, ("f:spec", "f:byname", fieldset.key({"name": item["name"]})))
-
-
-@given(applies)
-def test_a_field_without_any_owner_left_is_removed(writes: list[tuple[str, Obj]]) -> None:
-    live = history(writes)
-    for manager in ("m", "n"):
-        live = apply_thing(live, thing(), manager, force=True)
-    assert not owners(live)
-    assert not live.get("spec")
