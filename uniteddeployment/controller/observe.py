@@ -181,7 +181,7 @@ def _without_deleted(view: MemberView, unanswered: Sequence[MemberStep]) -> Memb
     if not deleted:
         return view
     workloads = (
-        workload.going() if (view.ref(workload).key, workload.metadata.uid) in deleted else workload
+        workload.being_deleted() if (view.ref(workload).key, workload.metadata.uid) in deleted else workload
         for workload in view.workloads
     )
     return replace(view, workloads=tuple(workloads))

@@ -74,7 +74,7 @@ class MemberCache:
         """Mark a workload whose deletion was requested, so that it is not requested again before its event comes."""
         cached = self.workload(application, kind, name)
         if cached is not None and cached.metadata.uid == uid and cached.metadata.deletion_timestamp is None:
-            self.workload_caches[kind].amend((application[0], name), cached.going())
+            self.workload_caches[kind].amend((application[0], name), cached.being_deleted())
 
     def _object_changed(self, old: Workload | Pod | None, new: Workload | Pod | None) -> None:
         self._on_contact()

@@ -1,4 +1,4 @@
-"""What is to be done, decided without doing anything: no I/O, no clock, no randomness, no logging.
+"""Decide what to write, without writing anything: no I/O, no clock, no randomness, no logging.
 
-``plan.plan`` is the one way in. The controller, the command line's dry run, the tests and the simulation all call it.
+``plan.plan`` is the only entry point. The controller, ``ud plan``, the tests and the simulation all call it.
 """

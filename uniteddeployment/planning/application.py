@@ -15,10 +15,10 @@ from uniteddeployment_api.errors import FieldError
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of workload."""
+    """Static description of a workload kind."""
 
     name: str
-    """What we call it. Unique, which the ``kind`` of its objects need not be."""
+    """Our name for it. It is unique, while several kinds of objects may have the same ``kind``."""
     template: str
     """The field of ``spec.template`` that asks for it."""
     group: str
@@ -27,17 +27,17 @@ class Kind:
     kind: str
     """The ``kind`` of its objects."""
     per_revision: bool = False
-    """Whether a subset has one object for each revision; otherwise it has one that knows revisions itself."""
+    """Whether a subset has one object for each revision. Otherwise one object manages revisions itself."""
     partition: tuple[str, ...] = ()
-    """Where in ``spec.updateStrategy`` its partition is: how many pods stay at the old revision."""
+    """The path in ``spec.updateStrategy`` of the partition: how many pods stay at the old revision."""
     update_type: str = ""
-    """``spec.updateStrategy.type`` when the template gives none."""
+    """``spec.updateStrategy.type`` if the template has none."""
     prioritised: bool = False
-    """Whether ``spec.updateStrategy.priorityStrategy`` says which of the old pods are updated first."""
+    """Whether ``spec.updateStrategy.priorityStrategy`` can decide which old pods are updated first."""
     suffix: str = ""
-    """Ends the names of its objects, where they would meet those of another kind in the names of their pods."""
+    """The end of the names of its objects, where their pods would have the same names as those of another kind."""
     provider: str = ""
-    """What has to be installed in a cluster for it to be served there; empty for what every cluster serves."""
+    """The project that has to be installed in a cluster to serve it; empty if every cluster serves it."""
 
     @property
     def api_version(self) -> str:
@@ -46,7 +46,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Application:
-    """One UnitedDeployment at one generation. Everything derived is worked out at most once."""
+    """The spec of a UnitedDeployment at one generation. Everything derived from it is computed at most once."""
 
     namespace: str
     name: str
@@ -54,9 +54,9 @@ class Application:
     generation: int
     model: UnitedDeployment
     workload_kind: Kind
-    """What is declared of the kind of its workloads."""
+    """The kind of its workloads."""
     rendered: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False, repr=False)
-    """Memo of ``workload.render``: (subset, revision, …) -> body; lives and dies with the generation."""
+    """Memo for the kinds: (subset, revision, ...) -> rendered workload. It is dropped with the generation."""
 
     @property
     def key(self) -> str:
@@ -75,11 +75,11 @@ class Application:
 
     @property
     def kind(self) -> str:
-        """What we call the kind of its workloads."""
+        """The name of the kind of its workloads."""
         return self.workload_kind.name
 
     def workload_name(self, subset: str, revision: str) -> str:
-        """The name of a subset's workload, or of the one of a revision where there is one for each."""
+        """The name of a subset's workload; if each revision has its own workload, of that of a revision."""
         kind = self.workload_kind
         if kind.per_revision:
             return names.workload_name(self.name, subset, revision)
@@ -102,13 +102,13 @@ class Application:
 
     @cached_property
     def patches(self) -> Mapping[str, Mapping[str, Any]]:
-        """Subset -> what its patch changes in the pod template."""
-        found = {name: templates.template_patch(subset.patch) for name, subset in self.subsets.items() if subset.patch}
-        return {name: patch for name, patch in found.items() if patch}
+        """Subset -> the part of its patch that changes the pod template."""
+        parts = {name: templates.template_patch(subset.patch) for name, subset in self.subsets.items() if subset.patch}
+        return {name: patch for name, patch in parts.items() if patch}
 
     @cached_property
     def operations(self) -> Mapping[str, revisions.Operations]:
-        """Subset -> its overrides, as RFC 6902 writes them."""
+        """Subset -> its overrides, as operations of RFC 6902."""
         return {
             name: tuple(override.operation() for override in subset.overrides)
             for name, subset in self.subsets.items()
@@ -117,13 +117,13 @@ class Application:
 
     @cached_property
     def overrides(self) -> Mapping[str, revisions.Operations]:
-        """Subset -> what its overrides change in the pod template."""
-        found = {name: revisions.template_operations(operations) for name, operations in self.operations.items()}
-        return {name: operations for name, operations in found.items() if operations}
+        """Subset -> those of its overrides that change the pod template."""
+        parts = {name: revisions.template_operations(operations) for name, operations in self.operations.items()}
+        return {name: operations for name, operations in parts.items() if operations}
 
     @cached_property
     def hash(self) -> str:
-        """Revision of the application."""
+        """The revision of the application."""
         return templates.application_hash(self.pod_template, self.patches, self.overrides)
 
     @cached_property
@@ -132,7 +132,7 @@ class Application:
 
     @cached_property
     def patched(self) -> Mapping[str, str]:
-        """Subset -> revision, for the subsets that change something in the pod template."""
+        """Subset -> revision, for the subsets that change the pod template."""
         return {
             name: templates.subset_hash(self.pod_template, self.patches.get(name), self.overrides.get(name, ()))
             for name in self.subsets
@@ -151,42 +151,42 @@ class Application:
         return self.patched.get(subset, self.template_hash)
 
     def cluster_of(self, subset: Subset) -> str:
-        """``namespace/name`` of the Cluster that a subset targets; the host itself is ``""``."""
+        """The Cluster that a subset targets (``namespace/name``; ``""`` for the host)."""
         target = subset.target_cluster
         return f"{target.namespace or self.namespace}/{target.name}" if target else HOST
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the host's API server shows of one UnitedDeployment."""
+    """A UnitedDeployment as the host's API server shows it."""
 
     namespace: str
     name: str
     uid: str
     generation: int
     app: Application | None
-    """None when the spec cannot be read; ``errors`` then says why."""
+    """None if the spec cannot be read; ``errors`` has the reasons then."""
     errors: tuple[FieldError, ...] = ()
     finalizers: tuple[str, ...] = ()
     deleting: bool = False
     orphan: bool = False
-    """Whether its deletion asks for its workloads to stay."""
+    """Whether its deletion keeps its workloads."""
     keeps_workloads: bool = False
-    """Whether its spec asks for the same (spec.deletionPolicy)."""
+    """Whether its spec asks for that (spec.deletionPolicy)."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     status: StoredStatus = NO_STATUS
-    """What its status says."""
+    """Its status, decoded."""
     document: Mapping[str, Any] = field(default_factory=dict)
-    """The same as JSON, whatever is in it: only to find out whether a status differs from it."""
+    """Its status as JSON, with everything in it. Only used to find out whether a new status differs."""
 
     @property
     def guarded(self) -> bool:
-        """Whether our finalizer is on it."""
+        """Whether it has our finalizer."""
         return names.FINALIZER in self.finalizers
 
     @property
     def noted_orphan(self) -> bool:
-        """Whether the object itself says that its workloads are to stay, now and after a restart."""
+        """Whether the object itself says that its workloads stay, so that a restart does not lose it."""
         return self.keeps_workloads or names.ANNOTATION_ORPHAN in self.annotations
 
     @property

@@ -1,4 +1,4 @@
-"""The result of planning one subset: its numbers, its state, and what people should know of it."""
+"""The result of planning one subset: its numbers, its state and its message."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,30 +9,33 @@ from uniteddeployment.planning.stored import RevisionCount, StoredCondition
 from uniteddeployment.text import shortened
 
 LONGEST_MESSAGE = 1024
-"""Characters of what is said of a subset."""
+"""The most characters of the message of a subset."""
 
 
 class State(StrEnum):
-    """Ordered: an application is in the first state that applies to it or to one of its subsets."""
+    """The state of an application or of a subset, for conditions, kubectl's columns and ``ud get``.
+
+    States are ordered: an application is in the first state that applies to it or to one of its subsets.
+    """
 
     DELETING = "Deleting"
     """Its workloads are being removed."""
     STALLED = "Stalled"
-    """Somebody has to act; waiting does not help."""
+    """A user has to act; waiting does not help."""
     UNKNOWN = "Unknown"
-    """A cluster does not answer, so nobody knows how it is there now."""
+    """A cluster does not answer, so its present state is unknown."""
     PAUSED = "Paused"
-    """``spec.paused`` is set: nothing is changed."""
+    """``spec.paused`` is set, so nothing is changed."""
     PROGRESSING = "Progressing"
     """Changes are being made, or pods are not ready yet."""
     HELD = "Held"
-    """As asked for: partitions keep some pods at the old revision."""
+    """As asked for: partitions hold some pods at the old revision."""
     READY = "Ready"
     """As asked for: every pod is ready at the updated revision."""
 
 
 def first(states: Iterable[State]) -> State:
-    """The state of the whole from the states of its parts; of nothing, Ready."""
+    """The first of several states; Ready if there are none."""
     order = list(State)
     return min(states, key=order.index, default=State.READY)
 
@@ -52,7 +55,7 @@ def of_subset(*, stalled: bool, reachable: bool, paused: bool, settled: bool, he
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Pods of a subset, as its cluster shows them."""
+    """The pods of a subset, as its cluster shows them."""
 
     observed: int = 0
     ready: int = 0
@@ -62,7 +65,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class SubsetResult:
-    """One subset as the plan leaves it."""
+    """The outcome of planning one subset."""
 
     name: str
     cluster: str
@@ -74,7 +77,7 @@ class SubsetResult:
     counts: Counts
     settled: bool
     message: str
-    """What is being waited for or in the way; the reason of its number when there is nothing."""
+    """What it waits for or what blocks it; otherwise the reason of its number."""
     reason: str = ""
     """Why it has this number of replicas."""
     stalled: bool = False
@@ -84,23 +87,24 @@ class SubsetResult:
     last_observed: str | None = None
     ordinals_start: int | None = None
     reserved: int = 0
-    """How many of the replicas wait for a node, to have stand-ins."""
+    """How many of the replicas wait for a node and are meant to have stand-ins in other subsets."""
     covered: int = 0
-    """How many of those do have stand-ins."""
+    """How many of those have stand-ins."""
     conditions: tuple[StoredCondition, ...] = ()
     paused: bool = False
 
     def __post_init__(self) -> None:
-        """Cut the message here, so that what is compared with the stored status is what is stored."""
+        """Cut the message here, so that the same text is stored and compared with what is stored."""
         object.__setattr__(self, "message", shortened(self.message, LONGEST_MESSAGE))
 
     @property
     def held(self) -> bool:
-        """Whether its partition keeps pods at the old revision."""
+        """Whether its partition holds pods at the old revision."""
         return self.partition > 0 and self.counts.updated < self.replicas
 
     @property
     def state(self) -> State:
+        """Its state."""
         return of_subset(
             stalled=self.stalled,
             reachable=self.reach is Reach.READY,

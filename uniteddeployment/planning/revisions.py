@@ -1,4 +1,4 @@
-"""The revisions of an application: of its template as it is, of its last complete rollout, and of what is kept."""
+"""The revisions of an application: the updated one, the current one, and those that are kept in its history."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,19 +19,20 @@ from uniteddeployment_api import names
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """The updated revision (of the template as it is), the current one (last rolled out), and how to keep them."""
+    """The updated revision (of the present template), the current one (last rolled out), and the writes for them."""
 
     updated: str
     current: RevisionRecord | None
     steps: tuple[HostStep, ...]
     lost: str = ""
-    """Why there is no current revision, although one was rolled out."""
+    """Why there is no current revision although one was rolled out; empty if there is one, or if none ever was."""
 
     def stable_of(self, subset: str) -> str | None:
+        """The stable revision of a subset; None if there is none."""
         return self.current.of_subset(subset) if self.current else None
 
     def templates(self, app: Application, subset: str, loaded: Mapping[str, RevisionData]) -> dict[str, RevisionData]:
-        """What is known of the two revisions that a subset can have."""
+        """Revision -> its content, for the two revisions that a subset can have, as far as it is loaded."""
         known = {}
         if self.current and self.current.name in loaded:
             known[self.current.of_subset(subset)] = loaded[self.current.name]
@@ -40,23 +41,23 @@ class Revisions:
 
 
 def plan_revisions(subject: Subject, app: Application, observed: Observed) -> Revisions:
-    """Where the application stands, and the writes that keep its history."""
+    """Find the updated and the current revision, and the writes that keep the history."""
     name = app.revision_name
     current_name = subject.status.current_revision or ""
-    records = {one.name: one for one in observed.revisions}
+    records = {record.name: record for record in observed.revisions}
     steps: list[HostStep] = [*_keep(subject, app, observed, records.get(name))]
-    steps += [OwnRevision(one.name) for one in observed.revisions if not one.owned]
+    steps += [OwnRevision(record.name) for record in observed.revisions if not record.owned]
     steps += _trim(app, observed, {name, current_name})
     if current_name == name:
-        # What it holds is the template as it is, whatever became of the object that keeps it.
+        # It holds the present template, whatever has become of the object that stores it.
         current = RevisionRecord(name, 0, app.hash, app.template_hash, app.patched)
         return Revisions(name, current, tuple(steps))
     if not current_name:
         return Revisions(name, None, tuple(steps), _lost_with_host(app, observed))
-    found = records.get(current_name)
-    if found is not None and not found.problem:
-        return Revisions(name, found, tuple(steps))
-    why = "is gone" if found is None else f"cannot be used ({found.problem})"
+    record = records.get(current_name)
+    if record is not None and not record.problem:
+        return Revisions(name, record, tuple(steps))
+    why = "is gone" if record is None else f"cannot be used ({record.problem})"
     return Revisions(name, None, tuple(steps), f"the ControllerRevision {current_name} of the stable version {why}")
 
 
@@ -79,11 +80,12 @@ def _runs_another(app: Application, view: MemberView) -> bool:
         target = app.revision_of(subset)
         if any(revision not in ("", target) for revision in view.pods.get(subset, NO_PODS).living):
             return True
-        for found in view.workloads:
-            if found.subset != subset or not app.owner.owns(found.metadata.annotations) or not found.status.replicas:
+        for workload in view.workloads:
+            status = workload.status
+            if workload.subset != subset or not app.owner.owns(workload.metadata.annotations) or not status.replicas:
                 continue
             # The pods of an adopted workload have no label with their revision.
-            if found.revision != target or found.status.updated_replicas < found.status.replicas:
+            if workload.revision != target or status.updated_replicas < status.replicas:
                 return True
     return False
 
@@ -91,9 +93,9 @@ def _runs_another(app: Application, view: MemberView) -> bool:
 def _keep(
     subject: Subject, app: Application, observed: Observed, record: RevisionRecord | None
 ) -> Iterator[CreateRevision | DeleteRevision | RenumberRevision | NoteCause]:
-    """The writes that keep the template as it is as the newest revision."""
+    """The writes that keep the present template as the newest revision."""
     name = app.revision_name
-    newest = max((one.number for one in observed.revisions), default=0)
+    newest = max((kept.number for kept in observed.revisions), default=0)
     cause = subject.annotations.get(names.ANNOTATION_CHANGE_CAUSE, "")
     if record is None:
         why = "keep the pod template, to hold pods at it or to go back to it"
@@ -104,7 +106,7 @@ def _keep(
         app.template_hash,
         app.patched,
     ):
-        yield DeleteRevision(name, f"write it anew: {record.problem or 'somebody changed it'}")
+        yield DeleteRevision(name, f"create it again: {record.problem or 'somebody changed it'}")
         return
     if record.number < newest:
         yield RenumberRevision(name, newest + 1, f"an earlier template again (was revision {record.number})")
@@ -113,30 +115,31 @@ def _keep(
 
 
 def orphaned(observed: Observed) -> bool:
-    """Whether the garbage collector has made orphans of the revisions of an application that is being deleted.
+    """Return True if the garbage collector has orphaned the revisions of an application that is being deleted.
 
-    This shows that the deletion was ``--cascade=orphan`` also to a controller that was down at that time. While an
-    application lives, its revisions get their owner reference back (:class:`OwnRevision`).
+    So a controller that was down at the time of the deletion also sees that it was ``--cascade=orphan``. As long as an
+    application is not being deleted, its revisions get their owner reference back (:class:`OwnRevision`).
     """
-    return any(not one.owned for one in observed.revisions)
+    return any(not record.owned for record in observed.revisions)
 
 
 def delete_kept_revisions(subject: Subject, observed: Observed) -> tuple[HostStep, ...]:
-    """Of an application whose workloads stay, the revisions go: Kubernetes takes them along only without orphaning."""
+    """Delete the revisions of an application whose workloads stay: Kubernetes only does so if it does not orphan."""
     if not subject.orphan:
         return ()
-    return tuple(DeleteRevision(one.name, "the application goes and its workloads stay") for one in observed.revisions)
+    why = "the application is deleted and its workloads stay"
+    return tuple(DeleteRevision(record.name, why) for record in observed.revisions)
 
 
 def _trim(app: Application, observed: Observed, in_use: set[str]) -> list[HostStep]:
     if observed.writing or any(view.unseen or view.unread for view in observed.members.values()):
-        return []  # what runs in all clusters is not known, so nothing is known to be unused
+        return []  # a cluster that nobody sees may run any revision
     limit = app.model.spec.revision_history_limit
     if len(observed.revisions) <= limit + len(in_use):
         return []
     views = observed.members.values()
     live = {workload.revision for view in views for workload in view.workloads}
-    live |= {pod.revision for view in views for one in view.pods.values() for pod in one.pods}
+    live |= {pod.revision for view in views for tally in view.pods.values() for pod in tally.pods}
     return [
         DeleteRevision(old.name, f"history keeps {limit} old revisions")
         for old in to_trim(observed.revisions, limit=limit, in_use=in_use, live_hashes=live)
@@ -148,8 +151,8 @@ def to_trim(
 ) -> tuple[RevisionRecord, ...]:
     """The oldest revisions beyond ``limit`` that nothing needs.
 
-    ``in_use`` are names (the current and the updated revision), ``live_hashes`` the revisions that any workload or pod
-    still carries; those are kept and do not count against the limit.
+    ``in_use`` has the names of the current and the updated revision, ``live_hashes`` the revisions of all workloads and
+    pods. Those revisions are kept, and do not count against the limit.
     """
     idle = [
         revision
@@ -163,15 +166,15 @@ def to_trim(
 
 
 def subset_hashes(data: RevisionData) -> dict[str, str]:
-    """Subset -> revision, for the subsets that change something in the pod template."""
+    """Subset -> revision, for the subsets that change the pod template."""
     changed = sorted({*data.patches, *data.overrides})
     return {name: subset_hash(data.template, data.patches.get(name), data.overrides.get(name, ())) for name in changed}
 
 
 def mismatch(record: RevisionRecord, data: RevisionData) -> str:
-    """Why the data of a ControllerRevision cannot be what we wrote into it; nothing if it can.
+    """Why the data of a ControllerRevision cannot be what we wrote into it; empty if it can be.
 
-    Its name ends with the hash of what it holds, and a name cannot be changed.
+    Its name ends with the hash of its content, and nobody can change a name.
     """
     if not record.name.endswith(f"-{application_hash(data.template, data.patches, data.overrides)}"):
         return "its data is not what its name says"

@@ -109,14 +109,15 @@ def summarize(
     lost: Sequence[str],
     writing: bool,
 ) -> tuple[Condition, ...]:
-    """What the subsets amount to.
+    """The conditions of the application, from the results of its subsets.
 
-    ``leftovers`` are workloads that wait for their replacement, ``lost`` those that may run where nobody can look.
+    ``leftovers`` names workloads that wait for their replacement, ``lost`` those that may run in clusters that cannot
+    be seen. ``writing`` says whether writes are due or in flight.
     """
     covered = sum(result.covered for result in results)
     total = sum(result.replicas for result in results) - covered
     ready_pods = sum(result.counts.ready for result in results)
-    # A subset may have more updated pods than a partition that was raised allows.
+    # If a partition was raised, a subset may have more updated pods than it allows.
     held = sum(min(result.partition, result.replicas - result.counts.updated) for result in results if result.held)
     stalled = [f"{result.name}: {result.message}" for result in results if result.stalled]
     unseen = [
@@ -131,7 +132,7 @@ def summarize(
     problem = misplaced(results, unplaced, why_unplaced)
     if unplaced:
         stalled.insert(0, problem)
-    # Somebody has to correct shares that do not fit, but the application is served as closely as it can be.
+    # A user has to correct shares that do not fit, but the application is served as closely as possible.
     misfit = [problem] if problem and not unplaced else []
     progress = f"{ready_pods} of {total + unplaced} pods ready"
     progress += f", {covered} more wait to be scheduled" if covered else ""
@@ -144,7 +145,7 @@ def summarize(
     if leftovers and not app.model.spec.paused:
         state = first([state, State.PROGRESSING])
     on_the_way = [*waiting, *filter(None, [leftovers])]
-    # What is Paused may be as asked for or not: the status says which.
+    # A paused application may be as asked for or not: the status of Ready says which.
     ready = "Unknown" if state is State.UNKNOWN else "True" if not stalled and not on_the_way else "False"
     details = stalled or unseen or on_the_way or ([f"{held} held by partitions"] if held else [])
     separator = ", " if ready == "True" else "; "
@@ -162,7 +163,7 @@ def summarize(
 
 
 def misplaced(results: Sequence[SubsetResult], unplaced: int, why: str) -> str:
-    """What is wrong with the division of the replicas; nothing if all of them have their place."""
+    """How the replicas cannot be divided; empty if each of them has a place."""
     if not unplaced:
         return why
     total = sum(result.replicas - result.covered for result in results) + unplaced
@@ -170,7 +171,7 @@ def misplaced(results: Sequence[SubsetResult], unplaced: int, why: str) -> str:
 
 
 def refused_conditions(reason: str, message: str) -> tuple[Condition, ...]:
-    """For a UnitedDeployment that cannot be worked on at all: what runs keeps running (I11)."""
+    """The conditions of a UnitedDeployment that cannot be served at all. Its pods keep running (I11)."""
     return (
         Condition(READY, "False", State.STALLED, message),
         Condition(RECONCILING, "False", State.STALLED, "nothing is changed until the spec is corrected"),
@@ -179,7 +180,7 @@ def refused_conditions(reason: str, message: str) -> tuple[Condition, ...]:
 
 
 def deletion_conditions(waiting: str) -> tuple[Condition, ...]:
-    """For one that is going away."""
+    """The conditions of a UnitedDeployment that is being deleted."""
     return (
         Condition(READY, "False", State.DELETING, waiting),
         Condition(RECONCILING, "True", State.DELETING, waiting),

@@ -1,4 +1,4 @@
-"""The steps of a plan: data that says what is to be written where, and why. Somebody else carries them out."""
+"""The steps of a plan: data that describes each write and its reason. The controller carries them out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,19 +38,18 @@ class _WorkloadStep:
 class Apply(_WorkloadStep):
     """Create or correct a workload by server-side apply.
 
-    A creation changes nothing that exists under that name: what is not ours must not be taken over (I13).
+    A creation changes nothing that exists under that name: workloads of others must not be taken over (I13).
     """
 
     body: Mapping[str, Any]
     why: str
     create: bool
     drift: bool = False
-    """Somebody else seems to have changed it: look what, say who, and write only if one of our fields is not as it
-    should be."""
+    """Somebody else seems to have changed it: find out what and who, and write only if one of our fields differs."""
     keep: tuple[str, ...] = ()
     """Dotted paths that are left as the cluster has them."""
     adopt: bool = False
-    """It takes over what is there under that name and is not ours yet: only if that fits, and only if it is there."""
+    """Take over an existing workload of that name that is not ours yet, if it is what the subset wants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +69,9 @@ class Delete(_WorkloadStep):
     uid: str
     why: str
     orphan: bool = False
-    """Leave its pods, for what takes its place."""
+    """Leave its pods alone, for its successor."""
     successor: Mapping[str, Any] | None = None
-    """What is to take its place: it is deleted only if the API server would accept that."""
+    """The body of the workload that takes its place. It is deleted only if the API server would accept that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class DeletePod(_WorkloadStep):
 
 @dataclass(frozen=True, slots=True)
 class Release(_WorkloadStep):
-    """Take our marks off a workload and leave it: it is nobody's from then on."""
+    """Remove our labels and annotations from a workload, and leave it: it belongs to nobody from then on."""
 
     uid: str
     why: str
@@ -113,29 +112,31 @@ MemberStep = Apply | Scale | Delete | DeletePod | Release | Reclaim
 
 @dataclass(frozen=True, slots=True)
 class AddFinalizer:
-    """Before anything is made in a member: what is made there must be found again when the application is deleted."""
+    """Add our finalizer before anything is created in a member, so that a deletion finds what was created."""
 
     why: str = "clean up the members when the application is deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class NoteOrphaning:
-    """Write on the object that its workloads are to stay. Kubernetes removes its own mark within milliseconds."""
+    """Note on the object that its workloads stay. Kubernetes removes its own mark within milliseconds."""
 
-    why: str = "it is deleted with --cascade=orphan: its workloads are to stay"
+    why: str = "it is deleted with --cascade=orphan: its workloads stay"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOrphaning:
-    """Read the revisions from the API server before anything is deleted: those in the cache may be older than the
-    deletion, and would still have the owner that ``--cascade=orphan`` takes from them."""
+    """Read the revisions from the API server before anything is deleted.
 
-    why: str = "make sure that its deletion does not ask for its workloads to stay"
+    Those in the cache may be older than the deletion, and still have the owner that ``--cascade=orphan`` removes.
+    """
+
+    why: str = "find out whether its workloads stay"
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
-    """Let the UnitedDeployment go."""
+    """Remove our finalizer, so that the UnitedDeployment can be removed."""
 
     why: str = "nothing of it is left in any member"
 
@@ -152,12 +153,12 @@ class CreateRevision:
     data: RevisionData
     why: str
     cause: str = ""
-    """Why the template was changed, in the words of who did it."""
+    """Why the template was changed, in the user's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenumberRevision:
-    """An old template is wanted again: its revision becomes the newest."""
+    """Make the revision of an old template the newest one, because it is used again."""
 
     name: str
     number: int
@@ -166,7 +167,7 @@ class RenumberRevision:
 
 @dataclass(frozen=True, slots=True)
 class OwnRevision:
-    """Give a revision the owner reference to its UnitedDeployment that it has lost."""
+    """Restore the owner reference of a revision to its UnitedDeployment."""
 
     name: str
     why: str = "a revision without owner is what --cascade=orphan leaves behind"
@@ -174,7 +175,7 @@ class OwnRevision:
 
 @dataclass(frozen=True, slots=True)
 class NoteCause:
-    """Somebody said afterwards why the template was changed."""
+    """Note in a revision why the template was changed, as a user has written later."""
 
     name: str
     cause: str
@@ -183,7 +184,7 @@ class NoteCause:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRevision:
-    """Forget a template that nothing runs and history has no room for."""
+    """Delete a template that nothing runs and that exceeds the history limit."""
 
     name: str
     why: str
@@ -204,7 +205,7 @@ HostStep = (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a person would want to know, for ``kubectl describe``."""
+    """An Event about the UnitedDeployment, for ``kubectl describe``."""
 
     type: Literal["Normal", "Warning"]
     reason: str

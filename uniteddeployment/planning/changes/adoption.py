@@ -1,8 +1,8 @@
-"""Adoption: a subset takes over a workload that was there before, without a restart of its pods.
+"""Adoption: a subset takes over an existing workload without restarting its pods.
 
-The workload carries none of our labels, so no watch shows it. The first write therefore looks at it: it is taken only
-if it was asked for by name, is nobody else's, and is what the subset wants already, so that nothing restarts (I13).
-From then on it is the subset's workload like any other, but that it keeps its name, its selector and its pods' labels.
+The workload has none of our labels, so no watch shows it, and the first write reads it. It is taken over only if the
+spec names it, it belongs to nobody else, and it is what the subset wants already, so that nothing restarts (I13). From
+then on it is the subset's workload like any other, except that it keeps its name, its selector and its pods' labels.
 
 The workloads of a UnitedDeployment that was lost with its host are another case: watches show them, and they have our
 names and labels. They only need our uid (:func:`reclaims`).
@@ -20,10 +20,10 @@ from uniteddeployment_api import Subset
 
 
 def claim(subject: Subject, app: Application, subset: Subset) -> Claim:
-    """What a subset without a workload takes over.
+    """The workload that a subset without a workload takes over.
 
-    Only a subset that never had one adopts. A workload that was adopted and then deleted by somebody comes back under
-    its name, unless its kind has another name with each revision anyway.
+    Only a subset that never had a workload adopts one. If somebody deletes an adopted workload, it is created again
+    under the same name, unless workloads of its kind have another name with each revision anyway.
     """
     if subset.adopt is None:
         return NO_CLAIM
@@ -50,16 +50,16 @@ def stranger(owner: Owner, found: Mapping[str, Any]) -> str:
 
 
 def taken(app: Application, view: MemberView, steps: Iterable[MemberStep]) -> str:
-    """Which workload that is to be created exists already as somebody else's, and whose; nothing if there is none.
+    """Name a workload of somebody else that exists in place of one that is to be created; empty if there is none.
 
-    Two hosts may have the same application in one cluster. The creation would be refused as well; this saves the
+    Two hosts may run the same application in one cluster. The creation would be refused as well; this saves the
     request, and also finds a workload of another name.
     """
     wanted = {(step.kind, step.subset) for step in steps if isinstance(step, Apply) and step.create}
-    for found in view.workloads if wanted else ():
-        other = app.owner.other(found.metadata.annotations)
-        if other and (found.kind, found.subset) in wanted:
-            return f"{found.kind} {found.metadata.name} belongs to {other} and is left alone"
+    for workload in view.workloads if wanted else ():
+        other = app.owner.other(workload.metadata.annotations)
+        if other and (workload.kind, workload.subset) in wanted:
+            return f"{workload.kind} {workload.metadata.name} belongs to {other} and is left alone"
     return ""
 
 
@@ -71,19 +71,18 @@ def reclaims(app: Application, view: MemberView) -> tuple[Reclaim, ...]:
     """
     why = f"take over from the lost UnitedDeployment {app.key} (uid {app.owner.former_uid})"
     return tuple(
-        Reclaim(view.ref(found), found.metadata.uid, why)
-        for found in view.workloads
-        if app.owner.lost(found.metadata.annotations)
+        Reclaim(view.ref(workload), workload.metadata.uid, why)
+        for workload in view.workloads
+        if app.owner.lost(workload.metadata.annotations)
     )
 
 
 def misfit(body: Mapping[str, Any], found: Mapping[str, Any], tried: Mapping[str, Any]) -> str:
-    """Why the existing workload cannot be taken over without touching its pods; nothing if it can.
+    """Why the existing workload cannot be taken over without restarting its pods; empty if it can.
 
-    ``tried`` is what the API server says the workload would be after our write (a dry run).
+    ``tried`` is the workload as it would be after our write, according to a dry run.
     """
-    wanted, there = _selector(body), _selector(found)
-    if wanted != there:
+    if _selector(body) != _selector(found):
         return "its selector is another one than spec.selector, and selectors cannot be changed"
     before, after = found["spec"].get("template"), tried["spec"].get("template")
     differing = next(differing_paths(before, after, "spec.template"), None)

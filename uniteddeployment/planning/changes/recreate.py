@@ -1,9 +1,8 @@
-"""Recreating workloads for changes that an API server refuses, one subset at a time, when an annotation asks for it.
+"""Recreating workloads for changes that an API server refuses, one subset at a time, if an annotation asks for it.
 
-It is what people do by hand: the workload is deleted and its pods are left alone, then it is made anew as it is wanted
-and finds its pods again. What of the change concerns pods that run reaches them in the usual way, held by the
-partition. A subset waits until the others are ready, so at no moment is more than one without the workload that would
-replace a lost pod.
+This is what people do by hand: delete the workload without its pods, and create it again with the change; it then
+finds its pods. If the change concerns running pods, it reaches them as usual, held by the partition. A subset waits
+until the others are ready, so at most one subset at a time has no workload that would replace a lost pod.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,9 @@ Planned = tuple[SubsetResult, tuple[MemberStep, ...]]
 
 
 def with_recreation(subject: Subject, observed: Observed, planned: Sequence[Planned]) -> list[Planned]:
-    """The plans of the subsets, with a recreation in place of the write that an API server has refused.
+    """The plans of the subsets, with a recreation in place of each write that an API server has refused.
 
-    Whatever becomes of that, the number of pods goes on to follow what is asked for.
+    The number of pods still follows the spec, whatever becomes of the change.
     """
     plans = list(planned)
     refused = {index: step for index, (_, steps) in enumerate(plans) if (step := _refused(observed, steps))}
@@ -37,32 +36,32 @@ def with_recreation(subject: Subject, observed: Observed, planned: Sequence[Plan
         for index, (result, _) in enumerate(plans)
         if index not in refused and result.reach is Reach.READY and not result.settled
     ]
-    # Those of which no API server would take the successor come last, and keep the message that says why.
+    # Subsets whose successor was refused as well come last, and keep the message that says why.
     for final, index in sorted((_refusal(observed, step).final, index) for index, step in refused.items()):
         result, step = plans[index][0], refused[index]
         message = f"waits to be recreated until {busy[0]} is ready" if busy else "being recreated"
         if not final:
             result = replace(result, message=message, stalled=False, settled=False)
-        plans[index] = result, (*_scaled(observed, step), *(() if busy else (_anew(step),)))
+        plans[index] = result, (*_scaled(observed, step), *(() if busy else (_recreated(step),)))
         busy = busy or [result.name]
     return plans
 
 
 def _scaled(observed: Observed, step: Apply) -> tuple[Scale, ...]:
-    """The part of a refused write that is never refused: its number of pods.
+    """The part of a refused write that is never refused: the number of pods.
 
-    More pods are made only while all are at one revision: which one they get in the middle of an update depends on the
-    partition, which is refused with the rest.
+    Pods are added only while all are at one revision. During an update, their revision would depend on the partition,
+    which is refused with the rest.
     """
     view = observed.members.get(step.cluster)
     wanted = step.body["spec"]["replicas"]
-    found = next((one for one in view.workloads if view.ref(one).key == step.ref.key), None) if view else None
-    if found is None:
+    workload = next((one for one in view.workloads if view.ref(one).key == step.ref.key), None) if view else None
+    if workload is None:
         return ()
-    has = found.spec.replicas
-    settled = found.status.current_revision == found.status.update_revision
+    has = workload.spec.replicas
+    settled = workload.status.current_revision == workload.status.update_revision
     if wanted < has or (settled and wanted > has):
-        return (Scale(step.ref, wanted, found.metadata.generation, f"replicas {has} to {wanted}"),)
+        return (Scale(step.ref, wanted, workload.metadata.generation, f"replicas {has} to {wanted}"),)
     return ()
 
 
@@ -71,7 +70,7 @@ def _refusal(observed: Observed, step: Apply) -> Refusal:
 
 
 def _refused(observed: Observed, steps: Sequence[MemberStep]) -> Apply | None:
-    """The write among the steps that was refused before, as something that cannot be changed."""
+    """The step that was refused before because it changes fields that cannot be changed; None if there is none."""
     for step in steps:
         if isinstance(step, Apply) and not step.create:
             known = observed.refused.get(step.ref.key)
@@ -80,7 +79,8 @@ def _refused(observed: Observed, steps: Sequence[MemberStep]) -> Apply | None:
     return None
 
 
-def _anew(step: Apply) -> Delete:
+def _recreated(step: Apply) -> Delete:
+    """The deletion of a workload whose successor is the body that was refused as a change."""
     uid = step.body["metadata"]["uid"]
     body = {**step.body, "metadata": {key: value for key, value in step.body["metadata"].items() if key != "uid"}}
     why = f"recreate it with its pods left alone: {step.why}"
@@ -88,10 +88,10 @@ def _anew(step: Apply) -> Delete:
 
 
 def unmountable(successor: Mapping[str, Any], live: Mapping[str, Any]) -> str:
-    """Why the pods of a workload cannot go over to its successor; nothing if they can.
+    """Why the successor of a workload cannot take over its pods; empty if it can.
 
-    A StatefulSet's controller stops at a pod that lacks the volume of a claim template, and a pod's volumes cannot be
-    changed: the pods that were left alone would be nobody's.
+    The StatefulSet controller stops at a pod that lacks the volume of a claim template, and the volumes of a pod cannot
+    be changed, so no controller would own the pods that were left alone.
     """
     added = sorted(_claims(successor) - _claims(live))
     if not added or not (live.get("status") or {}).get("replicas"):
@@ -100,10 +100,10 @@ def unmountable(successor: Mapping[str, Any], live: Mapping[str, Any]) -> str:
 
 
 def _claims(workload: Mapping[str, Any]) -> set[str]:
-    return {one["metadata"]["name"] for one in workload["spec"].get("volumeClaimTemplates") or ()}
+    return {claim["metadata"]["name"] for claim in workload["spec"].get("volumeClaimTemplates") or ()}
 
 
 def applied(body: Mapping[str, Any]) -> str:
-    """The digest of a body, by which the refusal of this very body is known again."""
+    """The digest of a body, which identifies it in a refusal."""
     digest: str = body["metadata"]["annotations"][names.ANNOTATION_APPLIED]
     return digest

@@ -1,7 +1,7 @@
 """Pods as clusters show them, and why they are not ready: in bounded text, counted per reason.
 
-A pod that is only starting is not worth a word in status, and each word there is a write. So what every pod goes
-through (its containers are created, they run and are not ready yet) is a reason only when it lasts.
+Each change of the status is a write, so the status does not mention pods that are only starting. What every pod goes
+through (its containers are created, then they run and are not ready yet) counts as a reason only if it lasts.
 """
 
 from collections import Counter
@@ -27,19 +27,19 @@ from uniteddeployment.text import shortened
 from uniteddeployment_api import names
 
 CONTROLLER_REVISION = "controller-revision-hash"
-"""The label by which the controllers of StatefulSets, and OpenKruise's, say which revision they made a pod at."""
+"""The label with which the controllers of StatefulSets and of OpenKruise's kinds mark the revision of a pod."""
 _ORDINAL_DIGITS = 10
 _POD_LABELS = (names.LABEL_NAME, names.LABEL_SUBSET, names.LABEL_REVISION, CONTROLLER_REVISION)
 SLOW_SECONDS = 10
-"""How long a pod may be starting before that is a reason."""
+"""How long a pod may be starting before that counts as a reason."""
 SHOWN = 2
-"""How many reasons are told of one subset."""
+"""How many reasons of one subset are listed."""
 _NAME_LIMIT = 63
 _STARTING = ("", "ContainerCreating", "PodInitializing")
 
 
 class Waiting(Struct, rename="camel", frozen=True, gc=False):
-    """``state.waiting`` of a container: it does not run."""
+    """``state.waiting`` of a container that does not run."""
 
     reason: str = ""
     message: str = ""
@@ -50,7 +50,7 @@ class Waiting(Struct, rename="camel", frozen=True, gc=False):
 
 
 class Terminated(Struct, rename="camel", frozen=True, gc=False):
-    """``state.terminated`` of a container: it ended."""
+    """``state.terminated`` of a container that has ended."""
 
     reason: str = ""
     exit_code: Int32 = 0
@@ -60,14 +60,14 @@ class Terminated(Struct, rename="camel", frozen=True, gc=False):
 
 
 class ContainerState(Struct, rename="camel", frozen=True, gc=False):
-    """The state of a container. One that runs has neither."""
+    """The state of a container. A running one has neither."""
 
     waiting: Waiting | None = None
     terminated: Terminated | None = None
 
 
 class ContainerStatus(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of the status of a container."""
+    """The parts of a container's status that are read."""
 
     name: Name = ""
     restart_count: Count = 0
@@ -76,7 +76,7 @@ class ContainerStatus(Struct, rename="camel", frozen=True, gc=False):
 
     @property
     def runs(self) -> bool:
-        """Whether it runs, or did all it had to do."""
+        """Whether it runs or has completed."""
         ended = self.state.terminated
         return self.state.waiting is None and (ended is None or ended.exit_code == 0)
 
@@ -86,15 +86,15 @@ class Unready:
     """Why one pod is not ready."""
 
     reason: str
-    """One word, as ``kubectl get pods`` shows it."""
+    """One word, as in the column STATUS of ``kubectl get pods``."""
     message: str = ""
     since: str | None = None
-    """Since when, for what is a reason only if it lasts."""
+    """The time since when; only set if it counts as a reason only if it lasts."""
     restarts: int = 0
 
 
 def of_containers(containers: Sequence[ContainerStatus]) -> Unready | None:
-    """What the first container that does not run says; None when all of them do."""
+    """Return the reason that the first container which does not run gives; None if all run."""
     for container in containers:
         waiting, ended = container.state.waiting, container.state.terminated
         if waiting is not None and waiting.reason not in _STARTING:
@@ -107,7 +107,7 @@ def of_containers(containers: Sequence[ContainerStatus]) -> Unready | None:
 
 
 def starting(containers: Sequence[ContainerStatus], *, reason: str, message: str, begun: str | None) -> Unready | None:
-    """What a pod that is starting goes through; the condition Ready says it of one whose containers run."""
+    """Return the reason of a pod that is starting: of a container or, if all run, of the condition Ready."""
     if begun is None:
         return None
     for container in containers:
@@ -122,23 +122,28 @@ def _ended(container: ContainerStatus, ended: Terminated) -> str:
 
 
 def summary(pods: Iterable[Unready], now: str) -> str:
-    """The most frequent reasons with how many pods they are of."""
+    """Return the most frequent reasons, each with its number of pods.
+
+    >>> pods = [Unready("CrashLoopBackOff", "container a ended with Error, exit code 1", restarts=n) for n in (1, 4)]
+    >>> summary([*pods, Unready("Unschedulable", "0/3 nodes")], "2026-01-01T00:00:00Z")
+    '2 CrashLoopBackOff: container a ended with Error, exit code 1, 4 restarts; 1 Unschedulable: 0/3 nodes'
+    """
     due = [pod for pod in pods if pod.since is None or since(pod.since, now) >= SLOW_SECONDS]
     counts = Counter(pod.reason for pod in due)
     order = sorted(counts, key=lambda reason: (-counts[reason], reason))
-    parts = [_told([pod for pod in due if pod.reason == reason]) for reason in order[:SHOWN]]
+    parts = [_counted([pod for pod in due if pod.reason == reason]) for reason in order[:SHOWN]]
     if rest := sum(counts[reason] for reason in order[SHOWN:]):
         parts.append(f"{rest} more")
     return "; ".join(parts)
 
 
 def next_due(pods: Iterable[Unready], now: str) -> int | None:
-    """Seconds until another pod has been starting for too long."""
+    """Return the seconds until another pod has been starting for too long; None if no pod is starting."""
     left = [SLOW_SECONDS - since(pod.since, now) for pod in pods if pod.since is not None]
     return min((seconds for seconds in left if seconds > 0), default=None)
 
 
-def _told(same: Sequence[Unready]) -> str:
+def _counted(same: Sequence[Unready]) -> str:
     text = f"{len(same)} {same[0].reason}"
     if message := min(pod.message for pod in same):
         text += f": {message}"
@@ -156,7 +161,7 @@ class PodCondition(Struct, rename="camel", frozen=True, gc=False):
     last_transition_time: Word | None = None
 
     def bounded(self) -> "PodCondition":
-        """The same with texts that can be kept."""
+        """Return the condition with its texts cut to what is kept."""
         if len(self.reason) <= REASON_LIMIT and len(self.message) <= MESSAGE_LIMIT:
             return self
         reason, message = shortened(self.reason, REASON_LIMIT), shortened(self.message, MESSAGE_LIMIT)
@@ -165,32 +170,35 @@ class PodCondition(Struct, rename="camel", frozen=True, gc=False):
 
 _READ_CONDITIONS = ("Ready", "PodScheduled")
 _MOST_CONTAINERS = 8
-"""Containers of a pod that are kept although they do not run; one of them is told."""
+"""How many containers of a pod that do not run are kept; one of them is reported."""
 
 
 class PodStatus(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of a pod's status."""
+    """The parts of a pod's status that are read."""
 
     phase: Word = ""
     conditions: tuple[PodCondition, ...] = ()
-    """Only those that are read."""
+    """Only the conditions that are read."""
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
-    """Only of containers that do not run: most do, and there are many."""
+    """Only the containers that do not run: most do, and there are many."""
 
     def __post_init__(self) -> None:
         if self.conditions:
-            read = [one.bounded() for one in self.conditions if one.type in _READ_CONDITIONS]
+            read = [condition.bounded() for condition in self.conditions if condition.type in _READ_CONDITIONS]
             force_setattr(self, "conditions", tuple(read[: len(_READ_CONDITIONS)]))
-        for field_ in ("init_container_statuses", "container_statuses"):
-            found = getattr(self, field_)
-            if found:
-                stopped = [one for one in found if not one.runs]
-                force_setattr(self, field_, tuple(stopped[:_MOST_CONTAINERS]))
+        if self.init_container_statuses:
+            force_setattr(self, "init_container_statuses", _stopped(self.init_container_statuses))
+        if self.container_statuses:
+            force_setattr(self, "container_statuses", _stopped(self.container_statuses))
+
+
+def _stopped(containers: Sequence[ContainerStatus]) -> tuple[ContainerStatus, ...]:
+    return tuple([container for container in containers if not container.runs][:_MOST_CONTAINERS])
 
 
 class PodMetadata(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of a pod's metadata."""
+    """The parts of a pod's metadata that are read."""
 
     name: Name
     namespace: Name = ""
@@ -206,7 +214,7 @@ class PodMetadata(Struct, rename="camel", frozen=True, gc=False):
 
 
 class Pod(Struct, rename="camel", frozen=True, gc=False):
-    """A pod of a workload of ours."""
+    """A pod of one of our workloads."""
 
     metadata: PodMetadata
     status: PodStatus = PodStatus()
@@ -221,18 +229,18 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
 
     @property
     def ordinal(self) -> int:
-        """The number at the end of a StatefulSet pod's name; -1 where there is none."""
+        """The number at the end of the name of a StatefulSet's pod; -1 if there is none."""
         tail = self.metadata.name.rpartition("-")[2]
         return int(tail) if tail.isascii() and tail.isdecimal() and len(tail) <= _ORDINAL_DIGITS else -1
 
     @property
     def controller_revision(self) -> str:
-        """What the controller of its workload calls the revision that it was made at."""
+        """The name that the controller of its workload has for its revision."""
         return self.metadata.labels.get(CONTROLLER_REVISION, "")
 
     @property
     def living(self) -> bool:
-        """Whether it is neither over nor going away."""
+        """Whether it has neither ended nor is being deleted."""
         return self.metadata.deletion_timestamp is None and self.status.phase not in ("Failed", "Succeeded")
 
     @property
@@ -243,21 +251,21 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
 
     @property
     def unready(self) -> Unready | None:
-        """Why it is not ready, as far as the cluster says."""
+        """Why it is not ready; None if the cluster does not say."""
         conditions = {condition.type: condition for condition in self.status.conditions}
         scheduled, ready = conditions.get("PodScheduled"), conditions.get("Ready")
         if scheduled is not None and scheduled.status == "False":
             return Unready(scheduled.reason or "Unschedulable", scheduled.message)
         containers = (*self.status.init_container_statuses, *self.status.container_statuses)
-        found = of_containers(containers)
-        if found is not None or ready is None:
-            return found
+        reason = of_containers(containers)
+        if reason is not None or ready is None:
+            return reason
         begun = ready.last_transition_time
         return starting(containers, reason=ready.reason, message=ready.message, begun=begun)
 
     @property
     def unscheduled_since(self) -> str | None:
-        """Since when the scheduler has found no node for it, if it has looked for one; None if it is not so."""
+        """The time since when the scheduler has found no node for it; None if it has found one, or has yet to look."""
         for condition in self.status.conditions:
             if condition.type == "PodScheduled" and condition.status == "False" and condition.reason == "Unschedulable":
                 return condition.last_transition_time or ""
@@ -265,5 +273,6 @@ class Pod(Struct, rename="camel", frozen=True, gc=False):
 
     @property
     def ready_since(self) -> str | None:
-        """When it got ready."""
-        return next((one.last_transition_time for one in self.status.conditions if one.type == "Ready"), None)
+        """The time when it became ready."""
+        ready = (condition for condition in self.status.conditions if condition.type == "Ready")
+        return next((condition.last_transition_time for condition in ready), None)

@@ -24,46 +24,46 @@ WorkloadKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRef:
-    """A workload of an application: where it is and what it is called, whether it exists or not."""
+    """A reference to a workload of an application, whether it exists or not."""
 
     cluster: str
     subset: str
-    """The subset that it belongs to; its identity does not depend on it, since anybody can change a label."""
+    """The subset that it belongs to. It is not part of the identity, since anybody can change a label."""
     kind: str
     name: str
 
     @property
     def key(self) -> WorkloadKey:
-        """Its identity among all workloads of one application: there is one of a kind and name in a cluster."""
+        """The identity among all workloads of one application: a cluster has one of each kind and name."""
         return self.cluster, self.kind, self.name
 
     def __str__(self) -> str:
-        """For messages: ``StatefulSet web-a in default/member-1``."""
+        """The name in messages: ``StatefulSet web-a in default/member-1``."""
         return f"{self.kind} {self.name} in {cluster_label(self.cluster)}"
 
 
 @dataclass(frozen=True, slots=True)
 class PodTally:
-    """The pods of one subset in one cluster, counted. Made once per change, so that a plan need not look at pods."""
+    """The counted pods of one subset in one cluster. Counted once per change, so that a plan need not read pods."""
 
     pods: tuple[Pod, ...] = ()
     total: int = 0
-    """All of them, those that are going away included."""
+    """All pods, including those that are being deleted."""
     living: Mapping[str, int] = field(default_factory=dict)
-    """Revision -> pods that are neither over nor going away."""
+    """Revision -> pods that have neither ended nor are being deleted."""
     ready: Mapping[str, int] = field(default_factory=dict)
     """Revision -> ready pods."""
     unready: tuple[Unready, ...] = ()
-    """Why pods are not ready: one entry for each that has a reason."""
+    """Why pods are not ready: one entry for each pod that has a reason."""
     unscheduled: tuple[tuple[int, str], ...] = ()
-    """For each pod that the scheduler found no node for: its ordinal, and since when."""
+    """The ordinal of each pod that the scheduler found no node for, and the time since when."""
 
     def ordinals(self, revision: str) -> set[int]:
         """The ordinals of the pods at a revision."""
         return {pod.ordinal for pod in self.pods if pod.revision == revision}
 
     def only(self, revision: str) -> bool:
-        """Whether every pod, also one that is going away, is at this revision."""
+        """Return True if every pod is at this revision, including those that are being deleted."""
         if self.living.keys() - {revision}:
             return False
         return self.total == self.living.get(revision, 0) or all(pod.revision == revision for pod in self.pods)
@@ -95,39 +95,39 @@ NO_PODS = PodTally()
 
 
 class Reach(StrEnum):
-    """How a cluster stands to us."""
+    """Whether a cluster can be reached."""
 
     READY = "Ready"
     PENDING = "Pending"
-    """Known, and not yet looked at in full since this process started."""
+    """Known, but not completely read yet since this process started."""
     OFFLINE = "Offline"
-    """It answered once and does not answer now."""
+    """It has answered before and does not answer now."""
     SUSPENDED = "Suspended"
     UNKNOWN = "Unknown"
-    """No Cluster object of that name, one that the registry query leaves out, or one for which another is used."""
+    """No Cluster has that name, the registry query excludes it, or another Cluster is used in its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """What one cluster shows of one application. What it shows is its last word when ``reach`` is not READY."""
+    """The view of one application in one cluster; the last known one if ``reach`` is not READY."""
 
     name: str
     reach: Reach
     detail: str = ""
-    """Why it is not READY, for people."""
+    """Why it is not READY, for messages."""
     last_contact: str | None = None
     """When it last answered (RFC 3339); only set when it does not answer now."""
     workloads: tuple[Workload, ...] = ()
     pods: Mapping[str, PodTally] = field(default_factory=dict)
     """Subset -> its pods."""
     unserved: Mapping[str, str] = field(default_factory=dict)
-    """Kinds of workloads that cannot be had there -> why, for people."""
+    """Kinds of workloads that the cluster does not serve -> why, for messages."""
     unread: Mapping[str, str] = field(default_factory=dict)
-    """Kinds of workloads whose objects could not be read yet -> why, for people."""
+    """Kinds of workloads whose objects could not be read yet -> why, for messages."""
     same_as: str | None = None
-    """The Cluster that is used in its place, since both name one cluster; the host is ``""``."""
+    """The Cluster that is used in its place, since both name one cluster (``""`` for the host)."""
     undecided: bool = False
-    """Whether it is too early to say how it stands: this process has just begun to look, and nothing has failed."""
+    """Whether it is too early to know if it can be reached: this process has just started, and nothing has failed."""
 
     def ref(self, workload: Workload) -> WorkloadRef:
         """The reference to a workload that this cluster shows."""
@@ -135,7 +135,7 @@ class MemberView:
 
     @property
     def known(self) -> bool:
-        """Whether there is a last word of it at all: its caches were complete once."""
+        """Whether its workloads were ever read completely."""
         return self.reach in (Reach.READY, Reach.OFFLINE)
 
     @property
@@ -146,65 +146,66 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class RevisionRecord:
-    """A ControllerRevision of the host: which template it holds, without the template itself."""
+    """A ControllerRevision of the host, without the template that it holds."""
 
     name: str
     number: int
     hash: str
     template_hash: str
-    """Hash of the pod template alone: the revision of every subset without a patch."""
+    """The hash of the pod template alone: the revision of every subset that changes nothing in it."""
     patched: Mapping[str, str] = field(default_factory=dict)
-    """Subset -> hash, for the subsets that had a patch."""
+    """Subset -> hash, for the subsets that change something in the template."""
     cause: str = ""
-    """Why the template was changed, as somebody noted it."""
+    """Why the template was changed, as a user noted it."""
     owned: bool = True
     """Whether it has an owner reference."""
     problem: str = ""
-    """Why it cannot be used, if it is not as we wrote it."""
+    """Why it cannot be used; empty if it is as we wrote it."""
     uid: str = ""
 
     def of_subset(self, subset: str) -> str:
+        """The revision of a subset."""
         return self.patched.get(subset, self.template_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One consistent look at everything that a plan for one UnitedDeployment reads."""
+    """A consistent snapshot of everything that a plan for one UnitedDeployment reads."""
 
     now: str
-    """RFC 3339, for transition times in status, and to tell how long ago the times were that clusters show."""
+    """RFC 3339. For transition times, and to find out how long ago a time in a cluster was."""
     members: Mapping[str, MemberView]
-    """Cluster name -> view; the host itself is ``""``. Holds every cluster that has or should have something."""
+    """Cluster name (``""`` for the host) -> view, for every cluster that has, or should have, a workload."""
     revisions: tuple[RevisionRecord, ...] = ()
     templates: Mapping[str, "RevisionData"] = field(default_factory=dict)
-    """ControllerRevision name -> what it holds, for those that were loaded because a plan asked for them."""
+    """ControllerRevision name -> content, for those that were loaded because a plan asked for them."""
     generations: Mapping[WorkloadKey, int] = field(default_factory=dict)
     """Workload -> the generation that our last write gave it, where that is known."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """Subset -> why the last write for it failed, for people."""
+    """Subset -> why its last write failed, for messages."""
     stalled: frozenset[str] = frozenset()
-    """Subsets whose last write was refused for good: waiting will not mend it."""
+    """Subsets whose last write was refused for good: waiting does not help."""
     orphaning_checked: bool = False
-    """Whether the revisions were read since the application is being deleted."""
+    """Whether the revisions were read after the deletion of the application was requested."""
     writing: frozenset[str] = frozenset()
-    """Clusters that have yet to answer writes for this application: nothing else is written there until they have."""
+    """Clusters that have yet to answer writes for this application. Nothing else is written there until then."""
     refused: Mapping[WorkloadKey, "Refusal"] = field(default_factory=dict)
     """Workload -> the write that was refused because it changes fields that cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A write that an API server did not take, since it changes fields that cannot be changed."""
+    """A write that an API server refused because it changes fields that cannot be changed."""
 
     digest: str
-    """Of the body that was sent."""
+    """The digest of the body that was sent."""
     final: bool = False
-    """It would not take it in place of the old one either."""
+    """Whether it refuses the body also as a replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionData:
-    """What a revision holds: the pod template, and what subsets changed in it."""
+    """The content of a revision: the pod template, and the changes that subsets make to it."""
 
     template: Mapping[str, Any]
     patches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -212,8 +213,8 @@ class RevisionData:
     overrides: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     """Subset -> JSON patch operations on the workload that reach the pod template."""
     subsets: frozenset[str] = frozenset()
-    """The subsets that there were when the revision was made."""
+    """The subsets at the time when the revision was created."""
 
     def knows(self, subset: str) -> bool:
-        """Whether the revision says what a subset's pods are; one that came later has only its present changes."""
+        """Return True if the revision has the changes of a subset. A later subset has only its present changes."""
         return subset in self.subsets or subset in self.patches or subset in self.overrides

@@ -1,7 +1,7 @@
-"""Bounded texts and numbers of what clusters show, and their times.
+"""Bounded texts and numbers for what clusters show, and their times.
 
-A member may send anything, in any amount. A number or a name beyond its bound makes the whole object unreadable, which
-its reflector notes. A label or an annotation that nobody reads is dropped.
+A member may send anything, in any amount. If a number or a name exceeds its bound, the whole object is unreadable, and
+its reflector reports it. Labels and annotations that nothing reads are dropped.
 """
 
 import re
@@ -15,21 +15,21 @@ _INT32_MAX: Final = 2**31 - 1
 
 Name = Annotated[str, Meta(max_length=253)]
 Word = Annotated[str, Meta(max_length=128)]
-"""A uid, a resource version, a phase, a type: one word for programs."""
+"""A uid, a resource version, a phase or a type: one word for programs."""
 Count = Annotated[int, Meta(ge=0, le=_INT32_MAX)]
 Int32 = Annotated[int, Meta(ge=-_INT32_MAX - 1, le=_INT32_MAX)]
 Generation = Annotated[int, Meta(ge=0, le=2**48)]
-"""Status has sums of them, and the API takes 63 bits."""
+"""The status has sums of them, and the API allows 63 bits."""
 
 LABEL_LENGTH: Final = 63
 REASON_LIMIT: Final = 64
 MESSAGE_LIMIT: Final = 256
-"""Characters of the reason and of the message of a condition."""
+"""The most characters that are kept of the reason and of the message of a condition."""
 _DOTS: Final = (".", "..")
 
 
 def chosen(entries: Mapping[str, str], keys: Iterable[str], longest: int) -> dict[str, str]:
-    """The entries of these keys, without those that are too long to be ours."""
+    """Return the entries with these keys, without values that are too long to be ours."""
     kept = {}
     for key in keys:
         value = entries.get(key)
@@ -39,8 +39,8 @@ def chosen(entries: Mapping[str, str], keys: Iterable[str], longest: int) -> dic
 
 
 def check_path(name: str, namespace: str) -> None:
-    """Refuses names that cannot be a part of a path. Raises ValueError, which decoding makes an error of the object."""
-    # Written out, since it is done for each event of each pod.
+    """Raise ValueError if a name cannot be part of a path. While decoding, this makes the object unreadable."""
+    # Spelled out for speed: this runs for each event of each pod.
     if "/" in name or "%" in name or "/" in namespace or "%" in namespace or name in _DOTS or namespace in _DOTS:
         raise ValueError("a name or a namespace cannot be part of a path")
 
@@ -50,24 +50,28 @@ _FORM = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:
 
 @lru_cache(4096)
 def seconds(text: str | None) -> int | None:
-    """Whole seconds since 1970; None for what is no time."""
-    found = _FORM.fullmatch(text or "")
-    if found is None:
+    """Return the whole seconds from 1970 to a time in RFC 3339; None if the text is not a time.
+
+    >>> seconds("1970-01-02T01:00:00.5+01:00"), seconds("soon")
+    (86400, None)
+    """
+    match = _FORM.fullmatch(text or "")
+    if match is None:
         return None
-    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
-    sign, hours, minutes = found.groups()[6:]
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    sign, hours, minutes = match.groups()[6:]
     offset = (int(hours) * 3600 + int(minutes) * 60) * (-1 if sign == "-" else 1) if sign else 0
     return _days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
 
 
 def since(text: str | None, now: str) -> int:
-    """Seconds that have passed. Clocks of clusters differ, so what seems to be in the future has just begun."""
+    """Return the seconds from a time until ``now``. The clocks of clusters differ, so a time in the future gives 0."""
     begun, present = seconds(text), seconds(now)
     return 0 if begun is None or present is None else max(0, present - begun)
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01, with years that begin in March, so that the day that comes and goes is the last."""
+    """Days since 1970-01-01, counted in years that begin in March, so that the leap day is the last."""
     year -= month <= 2
     in_year = (153 * ((month - 3) % 12) + 2) // 5 + day - 1
     return year * 365 + year // 4 - year // 100 + year // 400 + in_year - 719468

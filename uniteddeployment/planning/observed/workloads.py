@@ -1,4 +1,4 @@
-"""Workloads as clusters show them: narrow structs that watch bytes are decoded into.
+"""Workloads as clusters show them: narrow structs that the bytes of a watch are decoded into.
 
 The structs have the shape of the API's JSON and keep only what a decision reads, so that tens of thousands of them fit
 into little memory and no second representation is needed.
@@ -25,7 +25,7 @@ from uniteddeployment_api import names
 
 
 class Metadata(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of an object's metadata: of labels and annotations only those that have a name in ``names``."""
+    """The parts of an object's metadata that are read. Of labels and annotations, only those listed in ``names``."""
 
     name: Name
     namespace: Name = ""
@@ -59,7 +59,7 @@ _LONGEST_WORKLOAD_ANNOTATION = 1024
 
 
 class WorkloadMetadata(Metadata, rename="camel", frozen=True, gc=False):
-    """What is read of a workload's metadata. Members write it, so it is bounded more closely."""
+    """The parts of a workload's metadata that are read. Members write it, so its bounds are lower."""
 
     def __post_init__(self) -> None:
         check_path(self.name, self.namespace)
@@ -75,7 +75,7 @@ class RollingUpdate(Struct, rename="camel", frozen=True, gc=False):
 
 
 class UpdateStrategy(Struct, rename="camel", frozen=True, gc=False):
-    """``updateStrategy``. The partition is in one of two places, by kind, as a number or a percentage."""
+    """``updateStrategy``. The kind decides in which of two fields the partition is. It is a number or a percentage."""
 
     type: Word = ""
     rolling_update: RollingUpdate | None = None
@@ -89,7 +89,7 @@ class Ordinals(Struct, rename="camel", frozen=True, gc=False):
 
 
 class WorkloadSpec(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of the spec of a workload."""
+    """The parts of a workload's spec that are read."""
 
     replicas: Count = 1
     update_strategy: UpdateStrategy | None = None
@@ -105,17 +105,17 @@ class WorkloadCondition(Struct, rename="camel", frozen=True, gc=False):
     message: str = ""
 
     def bounded(self) -> "WorkloadCondition":
-        """The same with texts that can be kept."""
+        """Return the condition with its texts cut to what is kept."""
         reason, message = shortened(self.reason, REASON_LIMIT), shortened(self.message, MESSAGE_LIMIT)
         return WorkloadCondition(self.type, self.status, reason, message)
 
 
 _FAILURES = ("ReplicaFailure", "FailedScale")
-"""The conditions of a Deployment and of a CloneSet that cannot create pods."""
+"""The conditions with which a Deployment and a CloneSet report that they cannot create pods."""
 
 
 class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
-    """What is read of the status of a workload."""
+    """The parts of a workload's status that are read."""
 
     observed_generation: Generation = 0
     replicas: Count = 0
@@ -125,17 +125,18 @@ class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
     current_revision: Name = ""
     update_revision: Name = ""
     conditions: tuple[WorkloadCondition, ...] = ()
-    """Only those that say that pods cannot be created."""
+    """Only the conditions that report that pods cannot be created."""
 
     def __post_init__(self) -> None:
         if self.conditions:
-            failures = [one.bounded() for one in self.conditions if one.type in _FAILURES and one.status == "True"]
+            failing = (one for one in self.conditions if one.type in _FAILURES and one.status == "True")
+            failures = [condition.bounded() for condition in failing]
             force_setattr(self, "conditions", tuple(failures[: len(_FAILURES)]))
 
     @property
     def failure(self) -> str:
-        """Why pods cannot be created; nothing if they can, or if the workload is of a kind that does not say."""
-        return next((one.message or one.reason for one in self.conditions), "")
+        """Why pods cannot be created; empty if they can, or if workloads of this kind do not report it."""
+        return next((condition.message or condition.reason for condition in self.conditions), "")
 
 
 class Workload(Struct, rename="camel", frozen=True, gc=False):
@@ -152,17 +153,17 @@ class Workload(Struct, rename="camel", frozen=True, gc=False):
 
     @property
     def applied_through(self) -> str | None:
-        """The Cluster (``namespace/name``; the host is ``""``) that it was applied through; None if it does not say."""
+        """The Cluster that it was applied through (``namespace/name``; ``""`` for the host); None if unknown."""
         return self.metadata.annotations.get(names.ANNOTATION_CLUSTER)
 
     @property
     def revision(self) -> str:
-        """Hash of the pod template that we put into it."""
+        """The hash of the pod template that we applied."""
         return self.metadata.labels.get(names.LABEL_REVISION, "")
 
     @property
     def partition(self) -> int:
-        """How many pods it keeps at the old revision."""
+        """How many pods it holds at the old revision."""
         strategy = self.spec.update_strategy
         if strategy is None:
             return 0
@@ -173,19 +174,19 @@ class Workload(Struct, rename="camel", frozen=True, gc=False):
     def first_ordinal(self) -> int:
         return self.spec.ordinals.start if self.spec.ordinals else 0
 
-    def going(self) -> "Workload":
-        """The same, once its deletion was asked for."""
+    def being_deleted(self) -> "Workload":
+        """Return the workload as it looks once its deletion was requested."""
         metadata = replace(self.metadata, deletion_timestamp=self.metadata.deletion_timestamp or "requested")
         return replace(self, metadata=metadata)
 
     @property
     def observed(self) -> bool:
-        """Whether the status speaks of the spec as it is now."""
+        """Whether the status describes the present generation of the spec."""
         return self.status.observed_generation >= self.metadata.generation
 
 
 def _number(partition: int | str | None, replicas: int) -> int:
-    """A partition as a number of pods. A percentage is rounded up; what is neither holds nothing."""
+    """A partition as a number of pods. Percentages are rounded up; anything else holds no pods."""
     if isinstance(partition, int):
         return partition
     percent = (partition or "").removesuffix("%")
