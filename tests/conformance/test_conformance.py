@@ -1,7 +1,7 @@
-"""The embedded cluster against recordings of a real one: every case, by the recordings' own replayers.
+"""Replays recordings of a real cluster against the embedded one, with the recordings' own replayers.
 
-What differs is data, with its reason (``known_differences.yaml``), and compared in both directions: a case that fails
-has to be in it, and one that passes has to leave it.
+``known_differences.yaml`` lists the cases that differ, with reasons. A case that fails must be listed there, and a case
+that passes must not.
 """
 
 import os
@@ -19,19 +19,19 @@ from tests.support.control_planes import ControlPlane
 from tests.support.kubectl import kubectl_136
 from tests.support.processes import ud
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("conformance")]
+pytestmark = pytest.mark.xdist_group("conformance")
 
 TOKEN = "conformance"
 RECORDINGS = Path(__file__).parent / "recordings"
 KNOWN = yaml.safe_load((Path(__file__).parent / "known_differences.yaml").read_text())
 SECONDS = 300
 PATIENCE = "3"
-"""A busy machine gets more time; what is compared does not change."""
+"""Factor for timeouts, for busy machines; the comparison does not change."""
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The cluster that the recordings ask for."""
+    """The cluster that the recordings expect."""
     folder = tmp_path_factory.mktemp("conformance")
     file = folder / "kubeconfig"
     with ud("embedded", "--token", TOKEN, "--kubeconfig", str(file), log=folder / "log") as process:
@@ -41,7 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replayer said."""
+    """The result of a replayer."""
 
     passed: int
     failed: frozenset[str]
@@ -51,7 +51,7 @@ class Replay:
 def replay(cluster: ControlPlane, program: str, *options: str) -> Replay:
     command = [sys.executable, str(RECORDINGS / program), "--server", cluster.server, "--token", TOKEN, "--insecure"]
     command += ["--timeout-factor", PATIENCE, *options]
-    # Nothing is written beside the recordings.
+    # Write no files next to the recordings.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment)
     summary = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.MULTILINE)
@@ -61,18 +61,20 @@ def replay(cluster: ControlPlane, program: str, *options: str) -> Replay:
     return Replay(int(summary[1]), failed, done.stdout)
 
 
-def compare(found: Replay, known: dict[str, str]) -> None:
-    new, mended = found.failed - set(known), set(known) - found.failed
-    assert not new, f"these cases fail and are not known to: {sorted(new)}\n{found.text}"
-    assert not mended, f"these cases pass; take them out of known_differences.yaml: {sorted(mended)}"
+def compare(result: Replay, known: dict[str, str]) -> None:
+    new, fixed = result.failed - set(known), set(known) - result.failed
+    assert not new, f"these cases fail and are not listed: {sorted(new)}\n{result.text}"
+    assert not fixed, f"these cases pass; remove them from known_differences.yaml: {sorted(fixed)}"
 
 
 def test_requests_are_answered_as_recorded(cluster: ControlPlane) -> None:
-    """With managedFields, which is the stricter comparison; what fails it is tried again without."""
+    """Compare including managedFields, then replay the failed cases without them."""
     strict = replay(cluster, "replay.py", "--managed-fields", "-j", "8")
     compare(strict, KNOWN["managedFields"])
     assert strict.passed >= 0.95 * (strict.passed + len(strict.failed))
-    assert set(KNOWN["requests"]) <= set(KNOWN["managedFields"]), "what differs without managedFields differs with them"
+    assert set(KNOWN["requests"]) <= set(KNOWN["managedFields"]), (
+        "a case that differs without managedFields must differ with them too"
+    )
     if strict.failed:
         cases = [option for case in sorted(strict.failed) for option in ("--cases", case)]
         compare(replay(cluster, "replay.py", *cases), KNOWN["requests"])
