@@ -5,7 +5,7 @@ import msgspec
 from uniteddeployment.cli.snapshot import Snapshot, now
 from uniteddeployment.controller.objects import Parser, Stored
 from uniteddeployment.controller.observe import Observer
-from uniteddeployment.controller.revisions import load_template
+from uniteddeployment.controller.planner import Planner
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.plan import Plan, plan
 
@@ -20,10 +20,7 @@ async def plan_live(snapshot: Snapshot, wanted: Stored) -> Plan:
         wanted = msgspec.structs.replace(wanted, metadata=metadata, status=existing.status)
     subject = Parser().subject(wanted)
     observer = Observer(snapshot.host, snapshot.fleet, now)
-    result = plan(subject, observer.observe(subject))
-    for name in result.missing:
-        await load_template(snapshot.client, snapshot.host, observer, subject, name)
-    return plan(subject, observer.observe(subject)) if result.missing else result
+    return await Planner(snapshot.client, snapshot.host, observer).plan(subject)
 
 
 def plan_offline(wanted: Stored) -> Plan:
