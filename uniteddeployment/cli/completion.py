@@ -39,7 +39,9 @@ def version(asked: bool) -> None:
 def run(app: typer.Typer) -> None:
     """Run a command, or complete one."""
     command = typer.main.get_command(app)
-    command.params = [one for one in command.params if one.name not in ("install_completion", "show_completion")]
+    command.params = [
+        parameter for parameter in command.params if parameter.name not in ("install_completion", "show_completion")
+    ]
     command(prog_name="ud", complete_var=_VARIABLE)
 
 

@@ -118,6 +118,6 @@ def _known(error: BaseException) -> tuple[str, int] | None:
         case OSError() if error.strerror:
             return f"{error.filename or 'input or output'}: {error.strerror}", FAILED
         case BaseExceptionGroup():
-            return next((found for one in error.exceptions if (found := _known(one)) is not None), None)
+            return next((known for inner in error.exceptions if (known := _known(inner)) is not None), None)
         case _:
             return None

@@ -34,8 +34,8 @@ class Manifest:
 
     @property
     def kind(self) -> str:
-        found = self.document.get("kind")
-        return found if isinstance(found, str) else ""
+        kind = self.document.get("kind")
+        return kind if isinstance(kind, str) else ""
 
     @property
     def title(self) -> str:
@@ -51,28 +51,30 @@ def read(files: Sequence[str], *, recursive: bool = False) -> list[Manifest]:
     ``-`` is standard input. A directory stands for its manifest files in the order of their names, including those of
     subdirectories if ``recursive``. Raises CommandError.
     """
-    found: list[Manifest] = []
+    objects: list[Manifest] = []
     for file in _files(files, recursive=recursive):
-        found += [Manifest(file, one) for document in _documents(file) for one in _objects(file, document)]
-    return found
+        objects += [Manifest(file, obj) for document in _documents(file) for obj in _objects(file, document)]
+    return objects
 
 
 def united_deployments(files: Sequence[str], *, recursive: bool = False) -> list[Manifest]:
     """The manifests of UnitedDeployments; other objects are skipped. Raises CommandError if there are none."""
-    found = [one for one in read(files, recursive=recursive) if one.kind == names.UNITED_DEPLOYMENT_KIND]
-    for one in found:
-        version = one.document.get("apiVersion")
+    applications = [
+        manifest for manifest in read(files, recursive=recursive) if manifest.kind == names.UNITED_DEPLOYMENT_KIND
+    ]
+    for manifest in applications:
+        version = manifest.document.get("apiVersion")
         if version != names.API_VERSION:
             hint = "; ud convert converts manifests of OpenKruise" if "kruise" in str(version) else ""
             raise CommandError(
-                f"{one.file}: {one.title} has apiVersion {version}, not {names.API_VERSION}{hint}", USAGE
+                f"{manifest.file}: {manifest.title} has apiVersion {version}, not {names.API_VERSION}{hint}", USAGE
             )
-        metadata = one.document.get("metadata")
+        metadata = manifest.document.get("metadata")
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
-            raise CommandError(f"{one.file}: {one.title}: metadata.name: required", USAGE)
-    if not found:
+            raise CommandError(f"{manifest.file}: {manifest.title}: metadata.name: required", USAGE)
+    if not applications:
         raise CommandError(f"no {names.UNITED_DEPLOYMENT_KIND} in {', '.join(files)}", USAGE)
-    return found
+    return applications
 
 
 def _files(files: Sequence[str], *, recursive: bool) -> list[str]:
@@ -87,7 +89,7 @@ def _files(files: Sequence[str], *, recursive: bool) -> list[str]:
             expanded.append(file)
             continue
         inside = path.rglob("*") if recursive else path.iterdir()
-        manifests = sorted(str(one) for one in inside if one.suffix in _SUFFIXES and one.is_file())
+        manifests = sorted(str(entry) for entry in inside if entry.suffix in _SUFFIXES and entry.is_file())
         if not manifests:
             raise CommandError(f"{file} contains no files that end with {', '.join(_SUFFIXES)}", USAGE)
         expanded += manifests
@@ -98,7 +100,7 @@ def _documents(file: str) -> list[Any]:
     try:
         text = sys.stdin.read() if file == _STDIN else Path(file).read_text(encoding="utf-8-sig")
         loaded = yaml.load_all(text, Loader=_Loader)  # it is a SafeLoader
-        return [one for one in loaded if one is not None]
+        return [document for document in loaded if document is not None]
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from None
     except UnicodeDecodeError:
@@ -115,6 +117,6 @@ def _objects(file: str, document: Any) -> list[dict[str, Any]]:
     items, kind = document.get("items"), document.get("kind")
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         return [document]
-    if not all(isinstance(one, dict) for one in items):
+    if not all(isinstance(item, dict) for item in items):
         raise CommandError(f"{file} contains a {kind} with an item that is not an object", USAGE)
     return items

@@ -38,7 +38,7 @@ async def taken(target: Target, namespace: str) -> AsyncIterator[Snapshot]:
             now=now,
             read_only=True,
         )
-        tasks = [asyncio.create_task(one) for one in (host.deployments.run(), host.revisions.run(), fleet.run())]
+        tasks = [asyncio.create_task(loop) for loop in (host.deployments.run(), host.revisions.run(), fleet.run())]
         try:
             await _synced(client, host, fleet)
             yield Snapshot(client, host, fleet)
@@ -56,7 +56,7 @@ async def _synced(client: Client, host: Host, fleet: Fleet) -> None:
             await host.revisions.synced.wait()
             await fleet.wait_synced()
     except TimeoutError:
-        errors = [one.last_error for one in (host.deployments, host.revisions) if one.last_error]
+        errors = [reflector.last_error for reflector in (host.deployments, host.revisions) if reflector.last_error]
         why = f": {errors[0]}" if errors else ""
         raise TimeoutError(f"{client.name} could not be read within {SYNC_SECONDS:g} s{why}") from None
     await fleet.wait_settled(SYNC_SECONDS)

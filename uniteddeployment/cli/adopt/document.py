@@ -39,7 +39,10 @@ def refusal(workload: Mapping[str, Any]) -> str:
 
 def _selected(workload: Mapping[str, Any]) -> list[str]:
     selector = workload["spec"].get("selector") or {}
-    return [*(selector.get("matchLabels") or {}), *(one["key"] for one in selector.get("matchExpressions") or ())]
+    return [
+        *(selector.get("matchLabels") or {}),
+        *(expression["key"] for expression in selector.get("matchExpressions") or ()),
+    ]
 
 
 def _rollout(workload: Mapping[str, Any]) -> str:
@@ -66,46 +69,50 @@ def remarks(workload: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Candidate:
     """A workload, and the subset that takes it over."""
 
-    workload: Mapping[str, Any]
+    live: Mapping[str, Any]
+    """The workload as its API server shows it."""
     subset: str
     target: Mapping[str, str] | None = None
     """targetCluster of the subset; None for the host."""
 
     @property
     def replicas(self) -> int:
-        return int(self.workload["spec"].get("replicas", 1))
+        return int(self.live["spec"].get("replicas", 1))
 
 
-def misfit(first: Found, other: Found) -> str:
+def misfit(first: Candidate, other: Candidate) -> str:
     """The reason why two workloads cannot belong to one application; empty if they can."""
-    one, two = (
-        {**_template(found.workload)["spec"], "selector": found.workload["spec"]["selector"]}
-        for found in (first, other)
-    )
-    difference = next(differing_paths(one, two, "spec"), "")
+    difference = next(differing_paths(_compared(first), _compared(other), "spec"), "")
     return f"{difference} differs from {first.subset}" if difference else ""
 
 
-def manifest(name: str, found: Sequence[Found]) -> dict[str, Any]:
+def _compared(candidate: Candidate) -> dict[str, Any]:
+    """The part of the spec that all workloads of an application have in common."""
+    return {**_template(candidate.live)["spec"], "selector": candidate.live["spec"]["selector"]}
+
+
+def manifest(name: str, candidates: Sequence[Candidate]) -> dict[str, Any]:
     """The UnitedDeployment that takes the workloads over. Each subset gets the replicas of its workload."""
-    first = found[0].workload
+    first = candidates[0].live
     template = _template(first)
     notes = {
-        key: _common([_lasting(one.workload["metadata"].get(key)) for one in found])
+        key: _common([_lasting(candidate.live["metadata"].get(key)) for candidate in candidates])
         for key in ("labels", "annotations")
     }
     metadata = {key: value for key, value in notes.items() if value}
-    total = sum(one.replicas for one in found)
+    total = sum(candidate.replicas for candidate in candidates)
     spec: dict[str, Any] = {
         "replicas": total,
         "selector": first["spec"]["selector"],
         "template": {TEMPLATES[first["kind"]]: ({"metadata": metadata} if metadata else {}) | template},
-        "topology": {"subsets": [_subset(one, weighted=len(found) > 1 and total > 0) for one in found]},
+        "topology": {
+            "subsets": [_subset(candidate, weighted=len(candidates) > 1 and total > 0) for candidate in candidates]
+        },
     }
-    partitions = {one.subset: partition for one in found if (partition := _partition(one.workload))}
+    partitions = {candidate.subset: held for candidate in candidates if (held := _partition(candidate.live))}
     if partitions:
         spec["updateStrategy"] = {"manualUpdate": {"partitions": partitions}}
     return {
@@ -116,14 +123,14 @@ def manifest(name: str, found: Sequence[Found]) -> dict[str, Any]:
     }
 
 
-def _subset(found: Found, *, weighted: bool) -> dict[str, Any]:
+def _subset(candidate: Candidate, *, weighted: bool) -> dict[str, Any]:
     """A subset. With weights equal to the current replicas, each keeps its replicas and the total can be scaled."""
-    made: dict[str, Any] = {"name": found.subset}
-    if found.target is not None:
-        made["targetCluster"] = dict(found.target)
+    subset: dict[str, Any] = {"name": candidate.subset}
+    if candidate.target is not None:
+        subset["targetCluster"] = dict(candidate.target)
     if weighted:
-        made["weight"] = found.replicas
-    return made | {"adopt": {"name": found.workload["metadata"]["name"]}}
+        subset["weight"] = candidate.replicas
+    return subset | {"adopt": {"name": candidate.live["metadata"]["name"]}}
 
 
 def _template(workload: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +156,7 @@ def _partition(workload: Mapping[str, Any]) -> int:
 
 def _common(notes: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """The entries that all of them have."""
-    return {key: value for key, value in notes[0].items() if all(one.get(key) == value for one in notes)}
+    return {key: value for key, value in notes[0].items() if all(entries.get(key) == value for entries in notes)}
 
 
 def _lasting(notes: Mapping[str, str] | None) -> dict[str, str]:
@@ -166,5 +173,5 @@ def _without(mapping: Mapping[str, Any], field: str) -> dict[str, Any]:
 def _without_nulls(value: Any) -> Any:
     """Remove fields that are null. API servers write ``creationTimestamp: null`` into templates."""
     if isinstance(value, Mapping):
-        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uniteddeployment.cli.adopt import document
-from uniteddeployment.cli.adopt.document import Found
+from uniteddeployment.cli.adopt.document import Candidate
 from uniteddeployment.cli.adopt.store import create
 from uniteddeployment.cli.arguments import application_name
 from uniteddeployment.cli.connect import Target, check_served, connected, opened
@@ -79,18 +79,18 @@ def main(target: Target, request: Request, output: str, *, apply: bool) -> None:
 
 async def _adopt(target: Target, request: Request, output: str, *, apply: bool) -> None:
     async with connected(target) as host:
-        found = [await _find(host, target.namespace, request, cluster) for cluster in request.clusters or ("",)]
-        made = written(request, found)
-        for one in found:
-            for remark in document.remarks(one.workload):
-                say(f"note: {_title(one)}: {remark}", error=True)
+        candidates = [await _find(host, target.namespace, request, cluster) for cluster in request.clusters or ("",)]
+        manifest = written(request, candidates)
+        for candidate in candidates:
+            for remark in document.remarks(candidate.live):
+                say(f"note: {_title(candidate)}: {remark}", error=True)
         if apply:
-            await create(host, target.namespace, made, "choose another --name")
+            await create(host, target.namespace, manifest, "choose another --name")
         else:
-            dump(made, output)
+            dump(manifest, output)
 
 
-async def _find(host: Client, namespace: str, request: Request, cluster: str) -> Found:
+async def _find(host: Client, namespace: str, request: Request, cluster: str) -> Candidate:
     """The workload in a cluster. Raises CommandError if there is none."""
     resource, name = request.resource
     async with _cluster(host, namespace, cluster) as client:
@@ -101,32 +101,32 @@ async def _find(host: Client, namespace: str, request: Request, cluster: str) ->
     place, _, short = cluster.rpartition("/")
     target = ({"namespace": place} if place else {}) | {"name": short}
     subset = request.subset or short.replace(".", "-") or "host"
-    return Found({**workload, "kind": resource.kind}, subset, target if cluster else None)
+    return Candidate({**workload, "kind": resource.kind}, subset, target if cluster else None)
 
 
-def written(request: Request, found: Sequence[Found]) -> dict[str, Any]:
+def written(request: Request, candidates: Sequence[Candidate]) -> dict[str, Any]:
     """The UnitedDeployment. Raises CommandError with the reason if a workload cannot be taken over."""
-    if request.subset and len(found) > 1:
+    if request.subset and len(candidates) > 1:
         raise CommandError(
             "--subset cannot be combined with several --cluster: subsets then have the names of their clusters", USAGE
         )
-    for one in found:
-        problem = document.refusal(one.workload) or document.misfit(found[0], one)
+    for candidate in candidates:
+        problem = document.refusal(candidate.live) or document.misfit(candidates[0], candidate)
         if problem:
-            raise CommandError(f"{_title(one)} cannot be adopted: {problem}")
-    made = document.manifest(request.name, found)
+            raise CommandError(f"{_title(candidate)} cannot be adopted: {problem}")
+    manifest = document.manifest(request.name, candidates)
     try:
-        errors = validate_united_deployment(parse_united_deployment(made))
+        errors = validate_united_deployment(parse_united_deployment(manifest))
     except InvalidObject as error:
         errors = error.errors
     if errors:
-        raise CommandError(f"{_title(found[0])} cannot be adopted: {'; '.join(str(error) for error in errors)}")
-    return made
+        raise CommandError(f"{_title(candidates[0])} cannot be adopted: {'; '.join(str(error) for error in errors)}")
+    return manifest
 
 
-def _title(found: Found) -> str:
-    title = f"{found.workload['kind']} {found.workload['metadata']['name']}"
-    return f"{title} in {found.target['name']}" if found.target else title
+def _title(candidate: Candidate) -> str:
+    title = f"{candidate.live['kind']} {candidate.live['metadata']['name']}"
+    return f"{title} in {candidate.target['name']}" if candidate.target else title
 
 
 @asynccontextmanager
@@ -137,9 +137,9 @@ async def _cluster(host: Client, namespace: str, cluster: str) -> AsyncIterator[
         return
     place, _, name = cluster.rpartition("/")
     try:
-        found = await host.get(CLUSTERS, name, ClusterObject, namespace=place or namespace)
+        member = await host.get(CLUSTERS, name, ClusterObject, namespace=place or namespace)
     except NotFound as error:
         await check_served(host, namespace)
         raise CommandError(f"{error.message} (namespace {place or namespace})") from None
-    async with opened(await connection(found, host)) as client:
+    async with opened(await connection(member, host)) as client:
         yield client

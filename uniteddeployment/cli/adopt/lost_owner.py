@@ -79,9 +79,9 @@ async def _take_back(target: Target, name: str, request: Request, output: str, *
     given = _manifest(request.files, target.namespace, name) if request.files else None
     async with snapshot.taken(target, target.namespace) as seen:
         document = given or _written(await read_application(seen.client, target.namespace, name, dict[str, Any]))
-        found = list(_search(seen, target.namespace, name))
-        _show(found)
-        uid = choose(key, found, request.owner_uid)
+        workloads = list(_search(seen, target.namespace, name))
+        _show(workloads)
+        uid = choose(key, workloads, request.owner_uid)
         document = _with_owner_uid(document, uid)
         say(
             f"warning: if a UnitedDeployment {key} with the uid {uid} still exists on another host, that host loses "
@@ -98,8 +98,8 @@ async def _take_back(target: Target, name: str, request: Request, output: str, *
 
 def _manifest(files: Sequence[str], namespace: str, name: str) -> dict[str, Any]:
     """The UnitedDeployment of that namespace and name in files. Raises CommandError if there is none."""
-    for one in manifests.united_deployments(files):
-        document = {key: value for key, value in one.document.items() if key != "status"}
+    for manifest in manifests.united_deployments(files):
+        document = {key: value for key, value in manifest.document.items() if key != "status"}
         metadata = document["metadata"]
         if (metadata.get("namespace") or namespace, metadata["name"]) == (namespace, name):
             return {**document, "metadata": {**metadata, "namespace": namespace}}
@@ -135,29 +135,29 @@ def _search(seen: Snapshot, namespace: str, name: str) -> Iterator[Lost]:
                 yield Lost(cluster, workload.kind, workload.metadata.name, workload.spec.replicas, uid)
 
 
-def _show(found: Sequence[Lost]) -> None:
+def _show(workloads: Sequence[Lost]) -> None:
     """Print the workloads on standard error: the manifest goes to standard output."""
-    if not found:
+    if not workloads:
         return
     screen = Screen(error=True)
     rows = [
         Row(
             {
-                "CLUSTER": cluster_label(one.cluster),
-                "KIND": one.kind,
-                "NAME": one.name,
-                "REPLICAS": str(one.replicas),
-                "OWNER UID": one.owner_uid,
+                "CLUSTER": cluster_label(workload.cluster),
+                "KIND": workload.kind,
+                "NAME": workload.name,
+                "REPLICAS": str(workload.replicas),
+                "OWNER UID": workload.owner_uid,
             }
         )
-        for one in found
+        for workload in workloads
     ]
     screen.show(table(_COLUMNS, rows, screen.width))
 
 
-def choose(key: str, found: Sequence[Lost], wanted: str) -> str:
+def choose(key: str, workloads: Sequence[Lost], wanted: str) -> str:
     """The uid of the lost UnitedDeployment. Raises CommandError if there is none, or more than one to choose from."""
-    counts = Counter(one.owner_uid for one in found)
+    counts = Counter(workload.owner_uid for workload in workloads)
     listed = ", ".join(f"{uid} ({_workloads(count)})" for uid, count in sorted(counts.items()))
     if not counts:
         raise CommandError(f"no workload belongs to a lost UnitedDeployment {key}: there is nothing to take back")
@@ -180,12 +180,12 @@ def _with_owner_uid(document: Mapping[str, Any], uid: str) -> dict[str, Any]:
     """The manifest with the field set. Raises InvalidObject if the manifest is not valid."""
     spec = document.get("spec") or {}
     topology = {**(spec.get("topology") or {}), "adopt": {"ownerUID": uid}}
-    made = {**document, "spec": {**spec, "topology": topology}}
-    errors = validate_united_deployment(parse_united_deployment(made))
+    result = {**document, "spec": {**spec, "topology": topology}}
+    errors = validate_united_deployment(parse_united_deployment(result))
     broken = tuple(error for error in errors if not error.feasibility)
     if broken:
         raise InvalidObject(broken)
-    return made
+    return result
 
 
 async def _patch(host: Client, namespace: str, name: str, uid: str) -> None:

@@ -14,21 +14,21 @@ from uniteddeployment_api import InvalidObject, names
 def main(files: Sequence[str], output: str, *, recursive: bool) -> None:
     """Print every object of the files, those of OpenKruise converted; print notes on standard error."""
     check_output(output, ("yaml", "json"))
-    found = manifests.read(files, recursive=recursive)
-    if not any(openkruise.is_openkruise(one.document) for one in found):
+    objects = manifests.read(files, recursive=recursive)
+    if not any(openkruise.is_openkruise(obj.document) for obj in objects):
         wanted = " or ".join(openkruise.VERSIONS)
         raise CommandError(f"{', '.join(files)}: no {names.UNITED_DEPLOYMENT_KIND} of {wanted}", USAGE)
-    made: list[dict[str, Any]] = []
-    for one in found:
-        if not openkruise.is_openkruise(one.document):
-            made.append(one.document)
-            say(f"note: {one.title}: not changed", error=True)
+    documents: list[dict[str, Any]] = []
+    for obj in objects:
+        if not openkruise.is_openkruise(obj.document):
+            documents.append(obj.document)
+            say(f"note: {obj.title}: not changed", error=True)
             continue
         try:
-            converted = openkruise.convert(one.document)
+            converted = openkruise.convert(obj.document)
         except InvalidObject as error:
-            raise CommandError(f"{one.title} cannot be converted: {error}", USAGE) from None
-        made.append(converted.document)
+            raise CommandError(f"{obj.title} cannot be converted: {error}", USAGE) from None
+        documents.append(converted.document)
         for note in converted.notes:
-            say(f"note: {one.title}: {note}", error=True)
-    dump_all(made, output)
+            say(f"note: {obj.title}: {note}", error=True)
+    dump_all(documents, output)

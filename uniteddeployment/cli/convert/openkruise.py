@@ -54,35 +54,35 @@ def convert(document: Mapping[str, Any]) -> Converted:
     spec = source.get("spec")
     if not isinstance(spec, dict):
         raise InvalidObject([FieldError("spec", "must be an object")])
-    made = Converted({"apiVersion": names.API_VERSION, "kind": names.UNITED_DEPLOYMENT_KIND})
-    made.document["metadata"] = _metadata(_object(source, "metadata"), made)
+    result = Converted({"apiVersion": names.API_VERSION, "kind": names.UNITED_DEPLOYMENT_KIND})
+    result.document["metadata"] = _metadata(_object(source, "metadata"), result)
     patches = [subset.pop("patch", None) for subset in _subsets(spec)]
-    made.document["spec"] = spec = _without_nulls(spec)
+    result.document["spec"] = spec = _without_nulls(spec)
     for subset, patch in zip(_subsets(spec), patches, strict=True):
         if patch is not None:  # a null inside a patch deletes a field, so nulls are kept
             subset["patch"] = patch
-    _total(spec, str(document["apiVersion"]), made)
-    _template(spec, made)
-    _workload_labels(spec, made)
-    _early_node_selectors(spec, made)
-    _patches(spec, made)
-    _strategy(spec, made)
-    _remove_unknown(made)
-    model = parse_united_deployment(made.document)
+    _total(spec, str(document["apiVersion"]), result)
+    _template(spec, result)
+    _workload_labels(spec, result)
+    _early_node_selectors(spec, result)
+    _patches(spec, result)
+    _strategy(spec, result)
+    _remove_unknown(result)
+    model = parse_united_deployment(result.document)
     errors = validate_united_deployment(model)
     if errors:
         raise InvalidObject(errors)
     for path, message in _behaviours(model):
-        made.note(path, message)
-    return made
+        result.note(path, message)
+    return result
 
 
 def _object(holder: Mapping[str, Any], *steps: str) -> dict[str, Any]:
     """The object at a path, to be changed in place; a new empty object if there is none."""
-    found: Any = holder
+    value: Any = holder
     for step in steps:
-        found = found.get(step) if isinstance(found, Mapping) else None
-    return found if isinstance(found, dict) else {}
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value if isinstance(value, dict) else {}
 
 
 def _drop_empty(holder: dict[str, Any], *steps: str) -> None:
@@ -94,52 +94,52 @@ def _drop_empty(holder: dict[str, Any], *steps: str) -> None:
 
 
 def _subsets(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = _object(spec, "topology").get("subsets")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    subsets = _object(spec, "topology").get("subsets")
+    return [subset for subset in subsets if isinstance(subset, dict)] if isinstance(subsets, list) else []
 
 
-def _metadata(metadata: Mapping[str, Any], made: Converted) -> dict[str, Any]:
+def _metadata(metadata: Mapping[str, Any], result: Converted) -> dict[str, Any]:
     kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
     for key in metadata:
         if key not in _METADATA and key not in _SERVER_OWNED:
-            made.note(f"metadata.{key}", "removed: it concerns the object of OpenKruise")
+            result.note(f"metadata.{key}", "removed: it concerns the object of OpenKruise")
     _object(kept, "annotations").pop(_LAST_APPLIED, None)
     if _DELETE_PROTECTION in _object(kept, "labels"):
-        made.note(f"metadata.labels[{_DELETE_PROTECTION}]", "has no effect here: use RBAC or an admission policy")
+        result.note(f"metadata.labels[{_DELETE_PROTECTION}]", "has no effect here: use RBAC or an admission policy")
     return {key: value for key, value in kept.items() if value}
 
 
-def _total(spec: dict[str, Any], version: str, made: Converted) -> None:
+def _total(spec: dict[str, Any], version: str, result: Converted) -> None:
     whole = all(isinstance(subset.get("replicas"), int) for subset in _subsets(spec))
     if "replicas" not in spec and version == VERSIONS[1] and not (whole and _subsets(spec)):
         spec["replicas"] = 1
-        made.note("spec.replicas", "set to 1, which is the default of OpenKruise")
+        result.note("spec.replicas", "set to 1, which is the default of OpenKruise")
 
 
-def _template(spec: Mapping[str, Any], made: Converted) -> None:
+def _template(spec: Mapping[str, Any], result: Converted) -> None:
     for name in TEMPLATES:
         path = f"spec.template.{name}"
         metadata = _object(spec, "template", name, "metadata")
         for key in [key for key in metadata if key not in ("labels", "annotations")]:
             del metadata[key]
-            made.note(f"{path}.metadata.{key}", f"removed: {_SET_BY_CONTROLLER}")
+            result.note(f"{path}.metadata.{key}", f"removed: {_SET_BY_CONTROLLER}")
         workload = _object(spec, "template", name, "spec")
         for key in ("replicas", "selector"):
             if key in workload:
                 del workload[key]
-                made.note(f"{path}.spec.{key}", f"removed: {_SET_BY_CONTROLLER}")
+                result.note(f"{path}.spec.{key}", f"removed: {_SET_BY_CONTROLLER}")
         for steps in (("updateStrategy", "rollingUpdate"), ("updateStrategy",)):
             holder = _object(workload, *steps)
             if "partition" in holder:
                 del holder["partition"]
-                made.note(
+                result.note(
                     f"{path}.spec.{'.'.join(steps)}.partition",
                     "removed: partitions are in spec.updateStrategy.manualUpdate.partitions",
                 )
                 _drop_empty(workload, *steps)
 
 
-def _workload_labels(spec: dict[str, Any], made: Converted) -> None:
+def _workload_labels(spec: dict[str, Any], result: Converted) -> None:
     """Remove labels of the workload that the selector selects.
 
     OpenKruise adopts every workload without an owner whose labels match its selector.
@@ -151,52 +151,52 @@ def _workload_labels(spec: dict[str, Any], made: Converted) -> None:
         for key in selecting:
             del labels[key]
         if selecting:
-            made.note(
+            result.note(
                 f"spec.template.{name}.metadata.labels",
                 f"removed {', '.join(selecting)}: an OpenKruise in that cluster would adopt the workloads",
             )
             _drop_empty(spec, "template", name, "metadata", "labels")
 
 
-def _early_node_selectors(spec: Mapping[str, Any], made: Converted) -> None:
+def _early_node_selectors(spec: Mapping[str, Any], result: Converted) -> None:
     """Rename a field that had another name in early versions of OpenKruise."""
     for index, subset in enumerate(_subsets(spec)):
         terms = _object(subset, "nodeSelector").get("nodeSelectorTerms")
         if isinstance(terms, list) and len(terms) == 1 and "nodeSelectorTerm" not in subset:
             subset["nodeSelectorTerm"] = terms[0]
             del subset["nodeSelector"]
-            made.note(
+            result.note(
                 f"spec.topology.subsets[{index}].nodeSelectorTerm",
                 "renamed from nodeSelector, which current versions of OpenKruise ignore",
             )
 
 
-def _patches(spec: Mapping[str, Any], made: Converted) -> None:
+def _patches(spec: Mapping[str, Any], result: Converted) -> None:
     """Remove the parts of patches that OpenKruise ignores and that would have an effect here."""
     for index, subset in enumerate(_subsets(spec)):
         patch = subset.get("patch")
         if not isinstance(patch, dict):
             continue
         path = f"spec.topology.subsets[{index}].patch"
-        found = [(patch, key, f"{path}.{key}") for key in patch if key not in ("metadata", "spec") and key[:1] != "$"]
+        ignored = [(patch, key, f"{path}.{key}") for key in patch if key not in ("metadata", "spec") and key[:1] != "$"]
         inner = patch.get("spec")
         if isinstance(inner, dict):
-            found += [(inner, key, f"{path}.spec.{key}") for key in inner if key in WORKLOAD_FIELDS]
-        for holder, key, where in found:
+            ignored += [(inner, key, f"{path}.spec.{key}") for key in inner if key in WORKLOAD_FIELDS]
+        for holder, key, place in ignored:
             del holder[key]
-            made.note(where, "removed: OpenKruise ignores it, because it is not part of a pod template")
+            result.note(place, "removed: OpenKruise ignores it, because it is not part of a pod template")
         if not any(patch.values()) and not inner:
             del subset["patch"]
 
 
-def _strategy(spec: dict[str, Any], made: Converted) -> None:
+def _strategy(spec: dict[str, Any], result: Converted) -> None:
     limit = spec.get("revisionHistoryLimit")
     if isinstance(limit, int) and limit < 0:
         del spec["revisionHistoryLimit"]
-        made.note("spec.revisionHistoryLimit", "removed, so it is 10: it cannot be negative")
+        result.note("spec.revisionHistoryLimit", "removed, so it is 10: it cannot be negative")
     strategy = _object(spec, "updateStrategy")
     if strategy.get("type", "") not in ("", "Manual"):
-        made.note("spec.updateStrategy.type", f"changed from {strategy['type']} to Manual, the only type")
+        result.note("spec.updateStrategy.type", f"changed from {strategy['type']} to Manual, the only type")
         strategy["type"] = "Manual"
     partitions = _object(strategy, "manualUpdate", "partitions")
     known = [subset.get("name") for subset in _subsets(spec)]
@@ -204,28 +204,28 @@ def _strategy(spec: dict[str, Any], made: Converted) -> None:
         path = f"spec.updateStrategy.manualUpdate.partitions[{name}]"
         if name not in known:
             del partitions[name]
-            made.note(path, "removed: there is no such subset")
+            result.note(path, "removed: there is no such subset")
         elif isinstance(partition, int) and partition < 0:
             partitions[name] = 0
-            made.note(path, "changed to 0: it cannot be negative")
+            result.note(path, "changed to 0: it cannot be negative")
 
 
-def _remove_unknown(made: Converted) -> None:
+def _remove_unknown(result: Converted) -> None:
     """Remove fields that the kind does not have. An API server would drop them without an error."""
     try:
-        UnitedDeployment.model_validate(made.document)
+        UnitedDeployment.model_validate(result.document)
     except ValidationError as error:
         unknown = [entry["loc"] for entry in error.errors(include_input=False) if entry["type"] == "extra_forbidden"]
     else:
         return
     for loc in unknown:
-        holder: Any = made.document
+        holder: Any = result.document
         path = ""
         for step in loc[:-1]:
             holder = holder[step]
             path += f"[{step}]" if isinstance(step, int) else f".{step}"
         del holder[loc[-1]]
-        made.note(f"{path}.{loc[-1]}".lstrip("."), "removed: there is no such field")
+        result.note(f"{path}.{loc[-1]}".lstrip("."), "removed: there is no such field")
 
 
 def _behaviours(ud: UnitedDeployment) -> Iterator[tuple[str, str]]:
@@ -266,5 +266,5 @@ def _behaviours(ud: UnitedDeployment) -> Iterator[tuple[str, str]]:
 def _without_nulls(value: Any) -> Any:
     """Remove fields that are null. Outside of patches, null means that a field is not set."""
     if isinstance(value, dict):
-        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

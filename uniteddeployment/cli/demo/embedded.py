@@ -77,14 +77,14 @@ def chosen_token(token: str, file: Path | None) -> str:
     if token:
         raise CommandError("--token (or UD_EMBEDDED_TOKEN) cannot be combined with --token-file", USAGE)
     try:
-        found = file.read_text().strip()
+        content = file.read_text().strip()
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from None
     except UnicodeDecodeError:
         raise CommandError(f"{file} is not UTF-8 text", USAGE) from None
-    if not found:
+    if not content:
         raise CommandError(f"{file} is empty", USAGE)
-    return found
+    return content
 
 
 async def serve(options: Options) -> Served:

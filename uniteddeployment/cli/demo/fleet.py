@@ -46,14 +46,14 @@ class Fleet:
 async def running(folder: Path, members: int, *, ready_after: float = 0.5) -> AsyncIterator[Fleet]:
     """Start the clusters, install the CRDs and register the members. They are stopped at the end of the block."""
     async with AsyncExitStack() as stack:
-        options = [Options(name="host", nodes=1, zones=("z1",), ready_after=ready_after)]
-        options += [Options(name=f"member-{number + 1}", ready_after=ready_after) for number in range(members)]
+        all_options = [Options(name="host", nodes=1, zones=("z1",), ready_after=ready_after)]
+        all_options += [Options(name=f"member-{number + 1}", ready_after=ready_after) for number in range(members)]
         served = []
-        for one in options:
-            served.append(await embedded.serve(one))
+        for options in all_options:
+            served.append(await embedded.serve(options))
             stack.push_async_callback(served[-1].close)
         fleet = Fleet(served[0], tuple(served[1:]), folder / "kubeconfig")
-        kubeconfig.write(fleet.kubeconfig, [one.context for one in served], current="host")
+        kubeconfig.write(fleet.kubeconfig, [cluster.context for cluster in served], current="host")
         client = await stack.enter_async_context(opened(fleet.connection(), field_manager="playground"))
         await install(client)
         for member in fleet.members:
@@ -91,8 +91,8 @@ async def wait_connected(client: Client) -> None:
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             while True:
-                found = await client.list_all(CLUSTERS, ClusterObject, namespace=NAMESPACE)
-                waiting = [one.metadata.name for one in found if one.status.get("phase") != "Running"]
+                clusters = await client.list_all(CLUSTERS, ClusterObject, namespace=NAMESPACE)
+                waiting = [cluster.metadata.name for cluster in clusters if cluster.status.get("phase") != "Running"]
                 if not waiting:
                     return
                 await asyncio.sleep(POLL_SECONDS)

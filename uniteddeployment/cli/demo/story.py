@@ -146,12 +146,12 @@ class Stage:
 
     async def images(self) -> dict[str, dict[str, int]]:
         """Member -> image -> number of running pods, as the members report them."""
-        found = {}
+        images = {}
         for member in self._fleet.members:
             async with opened(member.connection()) as client:
                 pods = await client.list_all(
                     PODS, _Pod, namespace=NAMESPACE, label_selector=f"{names.LABEL_NAME}={NAME}"
                 )
             counts = Counter(pod.spec.containers[0].image for pod in pods if not pod.metadata.deletion_timestamp)
-            found[member.cluster.name] = dict(sorted(counts.items()))
-        return found
+            images[member.cluster.name] = dict(sorted(counts.items()))
+        return images

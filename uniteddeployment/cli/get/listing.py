@@ -53,9 +53,9 @@ def main(query: Query, *, watch: bool, output: str) -> None:
 
 async def _once(query: Query, output: str) -> None:
     async with connected(query.target) as client:
-        found, missing = await _read(client, query)
-    if found or not missing:
-        _show(query, found, output)
+        documents, missing = await _read(client, query)
+    if documents or not missing:
+        _show(query, documents, output)
     if missing:
         fail_with(missing, FAILED)
 
@@ -73,14 +73,14 @@ async def _read(client: Client, query: Query) -> tuple[list[dict[str, Any]], lis
         except NotFound:
             await check_served(client, query.target.scope)
             raise
-        return [_complete(one) for one in listed], []
-    found, missing = [], []
+        return [_complete(document) for document in listed], []
+    documents, missing = [], []
     for name in query.names:
         try:
-            found.append(_complete(await read_application(client, query.target.namespace, name, dict[str, Any])))
+            documents.append(_complete(await read_application(client, query.target.namespace, name, dict[str, Any])))
         except CommandError as error:
             missing.append(str(error))
-    return found, missing
+    return documents, missing
 
 
 def _complete(document: dict[str, Any]) -> dict[str, Any]:
@@ -90,22 +90,22 @@ def _complete(document: dict[str, Any]) -> dict[str, Any]:
     return {**kind, **document, "metadata": metadata}
 
 
-def _show(query: Query, found: Sequence[dict[str, Any]], output: str) -> None:
+def _show(query: Query, documents: Sequence[dict[str, Any]], output: str) -> None:
     if output in ("json", "yaml"):
-        dump(found[0] if len(query.names) == 1 else as_list(list(found)), output)
+        dump(documents[0] if len(query.names) == 1 else as_list(list(documents)), output)
     elif output == "name":
-        for document in found:
+        for document in documents:
             say(f"{names.UNITED_DEPLOYMENT_PLURAL[:-1]}.{names.GROUP}/{document['metadata']['name']}")
-    elif found:
+    elif documents:
         screen = Screen()
-        screen.show(_lines(screen, query, found, wide=output == "wide"))
+        screen.show(_lines(screen, query, documents, wide=output == "wide"))
     elif not query.names:
         place = "in any namespace" if query.target.all_namespaces else f"in namespace {query.target.namespace}"
         say(f"No UnitedDeployments {place}{' with these labels' if query.selector else ''}.", error=True)
 
 
-def _lines(screen: Screen, query: Query, found: Sequence[dict[str, Any]], *, wide: bool) -> Lines:
-    return View(screen.glyphs, screen.width, wide, query.target.all_namespaces).lines(found)
+def _lines(screen: Screen, query: Query, documents: Sequence[dict[str, Any]], *, wide: bool) -> Lines:
+    return View(screen.glyphs, screen.width, wide, query.target.all_namespaces).lines(documents)
 
 
 async def _watch(query: Query, *, wide: bool) -> None:

@@ -27,16 +27,16 @@ def main(target: Target, name: str, revision: int | None, output: str) -> None:
     """Show all revisions, or the pod template of one."""
     check_output(output, ("wide", "json", "yaml"))
     logs.configure("console", "error")
-    found = asyncio.run(_read(target, name))
+    listed = asyncio.run(_read(target, name))
     if revision is not None:
-        _show_one(name, pick(found, revision), output)
+        _show_one(name, pick(listed, revision), output)
     elif output in ("json", "yaml"):
-        document = {"name": name, "namespace": target.namespace, "revisions": [entry.as_dict() for entry in found]}
+        document = {"name": name, "namespace": target.namespace, "revisions": [entry.as_dict() for entry in listed]}
         dump(document, output)
-    elif not found:
+    elif not listed:
         say(f"{name} has no revisions yet. The controller creates them.", error=True)
     else:
-        _show_all(found, wide=output == "wide")
+        _show_all(listed, wide=output == "wide")
 
 
 async def read(client: Client, namespace: str, name: str) -> tuple[dict[str, Any], tuple[Entry, ...]]:
@@ -47,12 +47,12 @@ async def read(client: Client, namespace: str, name: str) -> tuple[dict[str, Any
     return obj, entries(status_of(obj), kept)
 
 
-def pick(found: tuple[Entry, ...], revision: int) -> Entry:
+def pick(listed: tuple[Entry, ...], revision: int) -> Entry:
     """The revision with this number. Raises CommandError if there is none."""
-    for entry in found:
+    for entry in listed:
         if entry.record.number == revision:
             return entry
-    known = ", ".join(str(entry.record.number) for entry in found) or "none"
+    known = ", ".join(str(entry.record.number) for entry in listed) or "none"
     raise CommandError(f"unable to find specified revision {revision} in history (existing revisions: {known})")
 
 
@@ -61,7 +61,7 @@ async def _read(target: Target, name: str) -> tuple[Entry, ...]:
         return (await read(client, target.namespace, name))[1]
 
 
-def _show_all(found: tuple[Entry, ...], *, wide: bool) -> None:
+def _show_all(listed: tuple[Entry, ...], *, wide: bool) -> None:
     now, screen = datetime.now(UTC), Screen()
     rows = [
         Row(
@@ -75,7 +75,7 @@ def _show_all(found: tuple[Entry, ...], *, wide: bool) -> None:
             },
             indent="  ",
         )
-        for entry in found
+        for entry in listed
     ]
     screen.show(table(_COLUMNS[:3] + (_WIDE if wide else ()) + _COLUMNS[3:], rows, None if wide else screen.width))
 

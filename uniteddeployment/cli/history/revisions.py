@@ -82,48 +82,48 @@ class Entry:
 def entries(status: StoredStatus, kept: Iterable[Kept]) -> tuple[Entry, ...]:
     """The revisions of an application that has this status, the newest last."""
     current, updated = status.current_revision or "", status.updated_revision or ""
-    found = [
+    listed = [
         Entry(
             record,
-            one.content(),
-            one.metadata.creation_timestamp,
+            revision.content(),
+            revision.metadata.creation_timestamp,
             current=record.name == current,
             updated=record.name == updated,
         )
-        for one in kept
-        if (record := one.record()) is not None
+        for revision in kept
+        if (record := revision.record()) is not None
     ]
-    found.sort(key=lambda entry: entry.record.number)
+    listed.sort(key=lambda entry: entry.record.number)
     places: dict[str, list[Place]] = {}
     for subset in status.subset_statuses or ():
-        for entry, replicas, ready in _running(subset, found):
+        for entry, replicas, ready in _running(subset, listed):
             place = Place(subset.name, subset.cluster, replicas, ready)
             places.setdefault(entry.record.name, []).append(place)
-    return tuple(replace(entry, places=tuple(places.get(entry.record.name, ()))) for entry in found)
+    return tuple(replace(entry, places=tuple(places.get(entry.record.name, ()))) for entry in listed)
 
 
-def _running(subset: StoredSubset, found: Sequence[Entry]) -> list[tuple[Entry, int, int]]:
+def _running(subset: StoredSubset, listed: Sequence[Entry]) -> list[tuple[Entry, int, int]]:
     """Each revision that the pods of a subset run, with the number of pods and of ready pods."""
     if subset.revisions:
         pairs = [
-            (_of_hash(subset.name, count.revision, found), count.replicas, count.ready_replicas)
+            (_of_hash(subset.name, count.revision, listed), count.replicas, count.ready_replicas)
             for count in subset.revisions
         ]
     else:
         new, new_ready = subset.updated_replicas, subset.updated_ready_replicas
         old, old_ready = subset.observed_replicas - new, subset.ready_replicas - new_ready
         pairs = [
-            (next((entry for entry in found if entry.current), None), old, old_ready),
-            (next((entry for entry in found if entry.updated), None), new, new_ready),
+            (next((entry for entry in listed if entry.current), None), old, old_ready),
+            (next((entry for entry in listed if entry.updated), None), new, new_ready),
         ]
     return [(entry, replicas, max(ready, 0)) for entry, replicas, ready in pairs if entry is not None and replicas > 0]
 
 
-def _of_hash(subset: str, revision: str, found: Sequence[Entry]) -> Entry | None:
+def _of_hash(subset: str, revision: str, listed: Sequence[Entry]) -> Entry | None:
     """The entry for a revision that pods of a subset have.
 
     Several entries have the same revision of a subset if they differ in other subsets only. Then the updated one is
     returned, else the current one, else the newest.
     """
-    same = [entry for entry in found if revision.endswith(entry.record.of_subset(subset))]
+    same = [entry for entry in listed if revision.endswith(entry.record.of_subset(subset))]
     return max(same, key=lambda entry: (entry.updated, entry.current, entry.record.number), default=None)

@@ -43,8 +43,8 @@ def main(target: Target, name: str, to_revision: int, output: str, *, dry_run: b
 async def _undo(target: Target, name: str, to_revision: int, *, dry_run: bool) -> dict[str, Any]:
     """Return what was done, for programs."""
     async with connected(target) as client:
-        obj, found = await listing.read(client, target.namespace, name)
-        entry = _entry(name, obj, found, to_revision)
+        obj, listed = await listing.read(client, target.namespace, name)
+        entry = _entry(name, obj, listed, to_revision)
         patch = _patch(obj, entry)
         changed = bool(patch.get("spec"))
         if changed and not dry_run:
@@ -66,12 +66,12 @@ async def _undo(target: Target, name: str, to_revision: int, *, dry_run: bool) -
     }
 
 
-def _entry(name: str, obj: Mapping[str, Any], found: tuple[Entry, ...], to_revision: int) -> Entry:
+def _entry(name: str, obj: Mapping[str, Any], listed: tuple[Entry, ...], to_revision: int) -> Entry:
     """The revision to return to. The previous one is the newest whose template is not the current template."""
     if to_revision:
-        return listing.pick(found, to_revision)
+        return listing.pick(listed, to_revision)
     current = _current(obj)
-    earlier = [entry for entry in found if entry.record.name != current]
+    earlier = [entry for entry in listed if entry.record.name != current]
     if not earlier:
         raise CommandError(f"no rollout history found for {name}: there is no revision before the current one")
     return earlier[-1]

@@ -64,8 +64,8 @@ def table(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> 
 
 
 def _cell(row: Row, column: Column) -> Cell:
-    found = row.cells.get(column.title, "")
-    cell = found if isinstance(found, Cell) else Cell(str(found))
+    value = row.cells.get(column.title, "")
+    cell = value if isinstance(value, Cell) else Cell(str(value))
     return Cell(printable(cell.text), cell.style)
 
 

@@ -22,30 +22,30 @@ async def refusals(fleet: Fleet, namespace: str, result: Plan) -> dict[str, str]
 
     Clusters are asked at the same time, the steps of one cluster in order.
     """
-    found: dict[str, str] = {}
+    refused: dict[str, str] = {}
     async with asyncio.TaskGroup() as tasks:
         for cluster, steps in result.members.items():
-            tasks.create_task(_cluster(fleet, cluster, namespace, steps, found))
-    return found
+            tasks.create_task(_cluster(fleet, cluster, namespace, steps, refused))
+    return refused
 
 
 async def _cluster(
-    fleet: Fleet, cluster: str, namespace: str, steps: Sequence[MemberStep], found: dict[str, str]
+    fleet: Fleet, cluster: str, namespace: str, steps: Sequence[MemberStep], refused: dict[str, str]
 ) -> None:
     for step in steps:
-        if step.subset in found:
+        if step.subset in refused:
             continue
         try:
             async with asyncio.timeout(SECONDS):
                 await _try(fleet, namespace, step)
         except errors.AlreadyExists:
-            found[step.subset] = (
+            refused[step.subset] = (
                 f"{step.kind} {step.name} exists in {cluster_label(cluster)} and does not belong to this application"
             )
         except errors.KubeError as error:
-            found[step.subset] = f"{step.kind} {step.name} in {cluster_label(cluster)}: {error}"
+            refused[step.subset] = f"{step.kind} {step.name} in {cluster_label(cluster)}: {error}"
         except TimeoutError:
-            found[step.subset] = f"{cluster_label(cluster)} did not answer within {SECONDS:g} s"
+            refused[step.subset] = f"{cluster_label(cluster)} did not answer within {SECONDS:g} s"
 
 
 async def _try(fleet: Fleet, namespace: str, step: MemberStep) -> None:

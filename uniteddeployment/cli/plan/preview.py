@@ -30,9 +30,9 @@ def main(files: Sequence[str], target: Target, output: str, *, required: str, re
     check_output(output, ("text", "json"))
     logs.configure("console", "error")
     objects = wanted.read(files, target.namespace, required=required, recursive=recursive)
-    previews = asyncio.run(_live(target, objects)) if live else [_offline(one) for one in objects]
+    previews = asyncio.run(_live(target, objects)) if live else [_offline(application) for application in objects]
     if output == "json":
-        dump([report.as_dict(one) for one in previews], output)
+        dump([report.as_dict(preview) for preview in previews], output)
     else:
         report.show(previews)
     _conclude(previews)
@@ -44,55 +44,61 @@ def _offline(wanted_: Wanted) -> Preview:
 
 async def _live(target: Target, objects: Sequence[Wanted]) -> list[Preview]:
     """Plan against the clusters as they are now, with one snapshot for each namespace."""
-    found: dict[int, Preview] = {}
-    for namespace in dict.fromkeys(one.namespace for one in objects if not one.errors):
+    planned: dict[int, Preview] = {}
+    for namespace in dict.fromkeys(application.namespace for application in objects if not application.errors):
         async with snapshot.taken(target, namespace) as seen:
-            for index, one in enumerate(objects):
-                if not one.errors and one.namespace == namespace:
-                    found[index] = await _on(seen, one)
-    return [found.get(index) or _refused(one) for index, one in enumerate(objects)]
+            for index, application in enumerate(objects):
+                if not application.errors and application.namespace == namespace:
+                    planned[index] = await _on(seen, application)
+    return [planned.get(index) or _refused(application) for index, application in enumerate(objects)]
 
 
-async def _on(seen: Snapshot, one: Wanted) -> Preview:
-    existing = seen.host.get(one.stored.key)
-    if existing is not None and one.model is not None:
+async def _on(seen: Snapshot, application: Wanted) -> Preview:
+    existing = seen.host.get(application.stored.key)
+    if existing is not None and application.model is not None:
         app, _ = parse(existing)
-        changes = validate_united_deployment(one.model, app.model) if app is not None else ()
+        changes = validate_united_deployment(application.model, app.model) if app is not None else ()
         broken = tuple(str(error) for error in changes if not error.feasibility)
         if broken:
-            return Preview(one.namespace, one.name, errors=broken)
-    result = await plan_live(seen, one.stored)
-    return _preview(one, result, await dry_run.refusals(seen.fleet, one.namespace, result))
+            return Preview(application.namespace, application.name, errors=broken)
+    result = await plan_live(seen, application.stored)
+    return _preview(application, result, await dry_run.refusals(seen.fleet, application.namespace, result))
 
 
-def _refused(one: Wanted) -> Preview:
-    return Preview(one.namespace, one.name, errors=tuple(str(error) for error in one.errors))
+def _refused(application: Wanted) -> Preview:
+    return Preview(application.namespace, application.name, errors=tuple(str(error) for error in application.errors))
 
 
-def _preview(one: Wanted, result: Plan, refusals: dict[str, str] | None = None) -> Preview:
-    policy = one.model.spec.deletion_policy if one.model is not None else ""
-    return Preview(one.namespace, one.name, result, _troubles(result, refusals or {}), deletion_policy=policy)
+def _preview(application: Wanted, result: Plan, refusals: dict[str, str] | None = None) -> Preview:
+    policy = application.model.spec.deletion_policy if application.model is not None else ""
+    return Preview(
+        application.namespace, application.name, result, _troubles(result, refusals or {}), deletion_policy=policy
+    )
 
 
 def _troubles(result: Plan, refusals: dict[str, str]) -> tuple[Trouble, ...]:
-    found = [Trouble(row.name, row.message) for row in result.results if row.stalled or row.reach is not Reach.READY]
-    known = {trouble.subset for trouble in found}
-    found += [Trouble(subset, message) for subset, message in refusals.items() if subset not in known]
-    if not any(row.stalled for row in result.results):
+    troubles = [
+        Trouble(subset.name, subset.message)
+        for subset in result.results
+        if subset.stalled or subset.reach is not Reach.READY
+    ]
+    known = {trouble.subset for trouble in troubles}
+    troubles += [Trouble(subset, message) for subset, message in refusals.items() if subset not in known]
+    if not any(subset.stalled for subset in result.results):
         stalled = (result.status or NO_STATUS).condition(STALLED)
         if stalled is not None and stalled.status == "True":
-            found.append(Trouble("", stalled.message))
+            troubles.append(Trouble("", stalled.message))
     if result.missing:
-        found.append(Trouble("", f"the revision {', '.join(sorted(result.missing))} cannot be read"))
-    return tuple(found)
+        troubles.append(Trouble("", f"the revision {', '.join(sorted(result.missing))} cannot be read"))
+    return tuple(troubles)
 
 
 def _conclude(previews: Sequence[Preview]) -> None:
     """Raise CommandError with the exit code, unless everything can be carried out."""
-    invalid = [f"{one.title} is invalid: {error}" for one in previews for error in one.errors]
+    invalid = [f"{preview.title} is invalid: {error}" for preview in previews for error in preview.errors]
     if invalid:
         fail_with(invalid, USAGE)
-    troubles = sum(len(one.troubles) for one in previews)
+    troubles = sum(len(preview.troubles) for preview in previews)
     if troubles:
         parts = "1 part of the plan" if troubles == 1 else f"{troubles} parts of the plan"
         raise CommandError(f"{parts} cannot be carried out", BLOCKED)

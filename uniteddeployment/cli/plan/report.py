@@ -74,7 +74,7 @@ def as_dict(preview: Preview) -> dict[str, Any]:
             for step in steps
         ],
         "host": [{"do": verb(step), "why": step.why} for step in (*result.before, *result.host, *result.after)],
-        "troubles": [{"subset": one.subset, "message": one.message} for one in preview.troubles],
+        "troubles": [{"subset": trouble.subset, "message": trouble.message} for trouble in preview.troubles],
         "conditions": to_document(result.status or NO_STATUS).get("conditions", []),
     }
 
@@ -82,11 +82,11 @@ def as_dict(preview: Preview) -> dict[str, Any]:
 def show(previews: Sequence[Preview]) -> None:
     """Print all previews that have a plan."""
     screen = Screen()
-    planned = [(one, one.plan) for one in previews if one.plan is not None]
-    for index, (one, result) in enumerate(planned):
+    planned = [(preview, preview.plan) for preview in previews if preview.plan is not None]
+    for index, (preview, result) in enumerate(planned):
         if index:
             say("")
-        _show_one(screen, one, result)
+        _show_one(screen, preview, result)
 
 
 def _show_one(screen: Screen, preview: Preview, result: Plan) -> None:

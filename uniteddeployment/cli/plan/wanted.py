@@ -37,7 +37,9 @@ def read(files: Sequence[str], namespace: str, *, required: str, recursive: bool
     Raises CommandError for a manifest of another version, and for one that names another namespace than ``required``
     if that is not empty.
     """
-    return [_wanted(one, namespace, required) for one in manifests.united_deployments(files, recursive=recursive)]
+    return [
+        _wanted(manifest, namespace, required) for manifest in manifests.united_deployments(files, recursive=recursive)
+    ]
 
 
 def _wanted(manifest: Manifest, default: str, required: str) -> Wanted:

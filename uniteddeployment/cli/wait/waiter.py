@@ -26,7 +26,7 @@ def main(target: Target, names: Sequence[str], states: Sequence[str], timeout: s
     check_output(output, ("text", "json"))
     if not names:
         raise CommandError("name at least one UnitedDeployment: ud wait NAME", USAGE)
-    waiter = Waiter(names, [_state(one) for one in states], quiet=output == "json")
+    waiter = Waiter(names, [_state(state) for state in states], quiet=output == "json")
     limit = _seconds(timeout)
     logs.configure("console", "error")
     asyncio.run(_wait(target, waiter, limit, timeout))
@@ -42,10 +42,10 @@ def _state(text: str) -> State:
 
 
 def _seconds(text: str) -> float:
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    match = _DURATION.fullmatch(text)
+    if match is None:
         raise CommandError(f"--timeout must be a duration such as 90s, 10m or 1h, not {text!r}", USAGE)
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 class Waiter:

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from uniteddeployment.cli.adopt import document
-from uniteddeployment.cli.adopt.document import Found
+from uniteddeployment.cli.adopt.document import Candidate
 from uniteddeployment.cli.adopt.existing import Request, written
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment_api import names
@@ -65,7 +65,7 @@ def stateful_set(**changes):
 def test_the_spec_of_the_workload_is_copied_as_it_is():
     live = stateful_set()
     before = copy.deepcopy(live)
-    made = written(Request("sts/web", "shop"), [Found(live, "member-1", FLEET)])
+    made = written(Request("sts/web", "shop"), [Candidate(live, "member-1", FLEET)])
     assert live == before
     assert made["metadata"] == {"name": "shop", "namespace": "shop"}
     spec = made["spec"]
@@ -90,7 +90,7 @@ def test_the_spec_of_the_workload_is_copied_as_it_is():
 
 def test_a_partition_becomes_the_one_of_the_subset():
     live = stateful_set(spec__updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})
-    spec = written(Request("sts/web", "web"), [Found(live, "host")])["spec"]
+    spec = written(Request("sts/web", "web"), [Candidate(live, "host")])["spec"]
     assert spec["updateStrategy"] == {"manualUpdate": {"partitions": {"host": 2}}}
     assert spec["topology"]["subsets"] == [{"name": "host", "adopt": {"name": "web"}}]
 
@@ -128,7 +128,7 @@ def test_another_manager_of_the_workload_is_reported():
 def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(changes, reason):
     """I13"""
     with pytest.raises(CommandError) as caught:
-        written(Request("sts/web", "web"), [Found(stateful_set(**changes), "host")])
+        written(Request("sts/web", "web"), [Candidate(stateful_set(**changes), "host")])
     assert str(caught.value).startswith("StatefulSet web cannot be adopted: ")
     assert reason in str(caught.value)
 
@@ -150,7 +150,7 @@ def test_other_kinds_are_refused(word):
 
 
 def in_member(number, **changes):
-    return Found(stateful_set(**changes), f"member-{number}", {"name": f"member-{number}"})
+    return Candidate(stateful_set(**changes), f"member-{number}", {"name": f"member-{number}"})
 
 
 def test_workloads_of_several_clusters_become_one_application_with_weights_equal_to_their_replicas():
