@@ -155,7 +155,7 @@ class Faults:
             await self._or_cut(self.wait(delay))
         if self._settings.black_hole:
             await self._until(lambda settings: settings.cut_off or not settings.black_hole)
-            raise ConnectionResetError("the black hole closed")
+            raise ConnectionResetError("the connection was lost in a black hole")
 
     async def _or_cut(self, waiting: Awaitable[None]) -> None:
         """Wait for an awaitable. Raises ConnectionError if the cluster is cut off first."""
@@ -177,7 +177,7 @@ class Faults:
             text = "the server has received too many requests and has asked us to try again later"
             return answer.error(StatusError(429, "TooManyRequests", text, details={}, retry_after=RETRY_AFTER))
         reasons = {500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
-        text = "Internal error occurred: a fault was asked for"
+        text = "Internal error occurred: injected fault"
         return answer.error(StatusError(code, reasons.get(code, ""), text))
 
 

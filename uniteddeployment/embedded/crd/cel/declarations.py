@@ -157,7 +157,7 @@ def signatures(text: str) -> list[Signature]:
 def _signature(text: str) -> Signature:
     match = _SIGNATURE.fullmatch(text)
     if match is None:
-        raise ValueError(f"no signature: {text}")
+        raise ValueError(f"invalid signature: {text}")
     target = match["target"]
     args = _types(match["args"])
     if target:

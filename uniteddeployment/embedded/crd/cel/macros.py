@@ -138,7 +138,7 @@ def _ranged(compiler: Compiler, call: Call) -> tuple[Run, Type]:
     """The range of a comprehension."""
     target = call.target
     if target is None:
-        raise AssertionError("comprehensions are methods")
+        raise AssertionError("a comprehension is called as a method")
     over = compiler.compile(target)
     if over.type.name not in {"list", "map", "dyn"}:
         text = f"expression of type '{over.type}' cannot be range of a comprehension (must be list, map, or dynamic)"
