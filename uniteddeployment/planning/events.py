@@ -1,4 +1,4 @@
-"""Events: what a user wants to know of a plan or of its writes, for ``kubectl describe``."""
+"""Events about a plan and about its writes, for ``kubectl describe``."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from uniteddeployment.planning.results import State, SubsetResult
 from uniteddeployment.planning.steps import Event, MemberStep
 
 _MOST_CHANGES = 10
-"""How many changes one Event lists."""
+"""The most changes that one Event lists."""
 
 
 def changes(done: Sequence[MemberStep]) -> tuple[Event, ...]:

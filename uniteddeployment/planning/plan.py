@@ -138,7 +138,7 @@ def _unanswered(observed: Observed) -> str:
 
 def _finalizer(subject: Subject, observed: Observed, *, writing: bool) -> tuple[HostStep, ...]:
     """Keep our finalizer on an object that has, or is about to get, workloads; a user who removes it may delete it."""
-    had = any(one.workload for one in subject.status.workloads)
+    had = any(stored.workload for stored in subject.status.workloads)
     if subject.guarded or not (writing or had or any_left(subject, observed)):
         return ()
     return (AddFinalizer(),)
@@ -176,7 +176,7 @@ def assemble(inputs: PlanContext, planned: list[Planned]) -> Plan:
             current=current,
             updated=revisions.updated,
             now=observed.now,
-            leftovers=[one.stored() for one in left.workloads[:_MOST_LEFTOVERS]],
+            leftovers=[leftover.stored() for leftover in left.workloads[:_MOST_LEFTOVERS]],
         ),
         events=build_events(
             subject, results, unplaced=divided.unplaced, why_unplaced=divided.why_unplaced, current=current
@@ -201,7 +201,7 @@ def _reclaims(app: Application, observed: Observed) -> list[MemberStep]:
 def _requeue_after(inputs: PlanContext, results: tuple[SubsetResult, ...]) -> float | None:
     """Seconds until a subset may take pods again, or until starting pods have taken too long."""
     members, now = inputs.observed.members, inputs.observed.now
-    starting = [one for one in results if not one.settled and one.reach is Reach.READY]
+    starting = [result for result in results if not result.settled and result.reach is Reach.READY]
     tallies = [members[result.cluster].pods.get(result.name, NO_PODS) for result in starting]
     times = [inputs.divided.requeue_after, *(next_due(tally.unready, now) for tally in tallies)]
     return min((time for time in times if time is not None), default=None)

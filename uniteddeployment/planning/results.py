@@ -77,7 +77,7 @@ class SubsetResult:
     counts: Counts
     settled: bool
     message: str
-    """What it waits for or what blocks it; otherwise the reason of its number."""
+    """The reason why it is not settled; otherwise the reason of its number."""
     reason: str = ""
     """Why it has this number of replicas."""
     stalled: bool = False
@@ -87,9 +87,9 @@ class SubsetResult:
     last_observed: str | None = None
     ordinals_start: int | None = None
     reserved: int = 0
-    """How many of the replicas wait for a node and are meant to have stand-ins in other subsets."""
+    """Number of the replicas that wait for a node and are meant to have stand-ins in other subsets."""
     covered: int = 0
-    """How many of those have stand-ins."""
+    """Number of those that have stand-ins."""
     conditions: tuple[StoredCondition, ...] = ()
     paused: bool = False
 

@@ -26,7 +26,7 @@ from uniteddeployment_api.v1alpha1.meta import INT32_MAX
 LONGEST_CONDITION = 4096
 """Characters of the message of a condition."""
 MOST_REVISIONS = 16
-"""How many revisions of a subset are listed: those with the most pods."""
+"""The most revisions of a subset that are listed: those with the most pods."""
 READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
 
 
@@ -163,7 +163,7 @@ def summarize(
 
 
 def misplaced(results: Sequence[SubsetResult], unplaced: int, why: str) -> str:
-    """How the replicas cannot be divided; empty if each of them has a place."""
+    """Why the replicas cannot be divided as asked for; empty if they can."""
     if not unplaced:
         return why
     total = sum(result.replicas - result.covered for result in results) + unplaced

@@ -1,4 +1,4 @@
-"""The status of a UnitedDeployment as its object stores it: what earlier plans left, and what a plan gives to store.
+"""The status of a UnitedDeployment as its object stores it, and as a plan gives it to be stored.
 
 Anybody with the right to write the status can write anything into it. So every piece that does not have the form in
 which the controller writes it is treated as absent, and the rest counts.
@@ -39,7 +39,7 @@ class RevisionCount(Struct, rename="camel", frozen=True):
 
 
 class StoredWorkload(Struct, rename="camel", frozen=True):
-    """What the status says of the workload of a subset, or of one that is left over."""
+    """The entry of a workload: that of a subset, or one that is left over."""
 
     cluster: str = ""
     workload: str = ""
@@ -62,12 +62,12 @@ class StoredWorkload(Struct, rename="camel", frozen=True):
 
 
 class StoredSubset(StoredWorkload, rename="camel", frozen=True, kw_only=True):
-    """What the status says of one subset."""
+    """The entry of one subset."""
 
     name: str
     state: str = ""
     replicas: Count = 0
-    """How many pods it was last assigned."""
+    """Number of pods that it was last assigned."""
     updated_replicas: Count = 0
     updated_ready_replicas: Count = 0
     partition: Count = 0
@@ -82,11 +82,11 @@ class StoredSubset(StoredWorkload, rename="camel", frozen=True, kw_only=True):
 
     def condition(self, type_: str) -> StoredCondition | None:
         """The condition of a type, if there is one."""
-        return next((one for one in self.conditions if one.type == type_), None)
+        return next((condition for condition in self.conditions if condition.type == type_), None)
 
 
 class StoredLeftover(StoredWorkload, rename="camel", frozen=True, kw_only=True):
-    """What the status says of a workload that the topology no longer includes."""
+    """The entry of a workload that the topology no longer includes."""
 
     subset: str
 
@@ -200,8 +200,8 @@ def _salvaged_value(value: object, type_: Any) -> object:
         item = _item_type(type_)
         if item is None or not isinstance(value, list):
             return msgspec.UNSET
-    items = (_salvage(one, item) for one in value)
-    return tuple(one for one in items if one is not None)
+    salvaged = (_salvage(entry, item) for entry in value)
+    return tuple(entry for entry in salvaged if entry is not None)
 
 
 def _item_type(type_: Any) -> type[Struct] | None:

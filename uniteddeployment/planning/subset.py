@@ -1,4 +1,4 @@
-"""One subset of a plan: how many pods it gets, the writes that its kind makes of that, and the result to show."""
+"""One subset of a plan: its number of pods, the writes that follow from it, and the result to show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -112,9 +112,10 @@ def _view_of_kind(view: MemberView | None, cluster: str, kind: str) -> MemberVie
 
 
 def _replicas(inputs: PlanContext, subset: Subset, view: MemberView) -> tuple[int, str]:
-    """How many pods a subset gets, and why: its part of the division, or the number that others have set."""
+    """The number of pods of a subset, and why: its part of the division, or the number that others have set."""
     if "spec.replicas" in inputs.subject.ignored:
-        mine = [one for one in view.workloads if one.subset == subset.name and one.kind == inputs.app.kind]
+        same = (inputs.app.kind, subset.name)
+        mine = [workload for workload in view.workloads if (workload.kind, workload.subset) == same]
         sizes = [workload.spec.replicas for workload in mine if workload.spec.replicas]
         if mine:
             # While replicas move between revisions nobody has set their sum, so the last number counts.
@@ -153,7 +154,7 @@ def _result(
         message=planned.message if message is None else message,
         reason=context.reason,
         stalled=stalled,
-        generation=sum(context.generations.get(context.view.ref(one).key, 0) for one in context.mine),
+        generation=sum(context.generations.get(context.view.ref(workload).key, 0) for workload in context.mine),
         revisions=context.by_revision(planned.counts),
         last_observed=None if reachable else context.view.last_contact,
         ordinals_start=context.ordinals_start,

@@ -35,9 +35,9 @@ def claim(subject: Subject, app: Application, subset: Subset) -> Claim:
     return NO_CLAIM
 
 
-def stranger(owner: Owner, found: Mapping[str, Any]) -> str:
+def stranger(owner: Owner, existing: Mapping[str, Any]) -> str:
     """Why the existing workload may not be taken over by ``owner``; empty if it may."""
-    metadata = found.get("metadata") or {}
+    metadata = existing.get("metadata") or {}
     other = owner.other(metadata.get("annotations") or {})
     if other:
         return f"it belongs to {other}"
@@ -77,18 +77,18 @@ def reclaims(app: Application, view: MemberView) -> tuple[Reclaim, ...]:
     )
 
 
-def misfit(body: Mapping[str, Any], found: Mapping[str, Any], tried: Mapping[str, Any]) -> str:
+def misfit(body: Mapping[str, Any], existing: Mapping[str, Any], tried: Mapping[str, Any]) -> str:
     """Why the existing workload cannot be taken over without restarting its pods; empty if it can.
 
     ``tried`` is the workload as it would be after our write, according to a dry run.
     """
-    if _selector(body) != _selector(found):
+    if _selector(body) != _selector(existing):
         return "its selector is another one than spec.selector, and selectors cannot be changed"
-    before, after = found["spec"].get("template"), tried["spec"].get("template")
+    before, after = existing["spec"].get("template"), tried["spec"].get("template")
     differing = next(differing_paths(before, after, "spec.template"), None)
     if differing is not None:
         return f"its pods would be restarted: {differing} differs from the template of the UnitedDeployment"
-    begins, moved = _first_ordinal(found), _first_ordinal(tried)
+    begins, moved = _first_ordinal(existing), _first_ordinal(tried)
     if begins != moved:
         return f"its pods would be restarted: their ordinals begin at {begins}, and the subset's at {moved}"
     return ""
@@ -102,8 +102,8 @@ def _first_ordinal(workload: Mapping[str, Any]) -> int:
 def _selector(workload: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:
     selector = workload["spec"].get("selector") or {}
     expressions = [
-        (one.get("key"), one.get("operator"), sorted(one.get("values") or ()))
-        for one in selector.get("matchExpressions") or ()
+        (requirement.get("key"), requirement.get("operator"), sorted(requirement.get("values") or ()))
+        for requirement in selector.get("matchExpressions") or ()
     ]
     return dict(selector.get("matchLabels") or {}), sorted(expressions)
 

@@ -55,7 +55,8 @@ def _scaled(observed: Observed, step: Apply) -> tuple[Scale, ...]:
     """
     view = observed.members.get(step.cluster)
     wanted = step.body["spec"]["replicas"]
-    workload = next((one for one in view.workloads if view.ref(one).key == step.ref.key), None) if view else None
+    workloads = {view.ref(workload).key: workload for workload in view.workloads} if view else {}
+    workload = workloads.get(step.ref.key)
     if workload is None:
         return ()
     has = workload.spec.replicas

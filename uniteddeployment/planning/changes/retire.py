@@ -200,7 +200,7 @@ def _settle(
 
 
 def _spare(app: Application, results: Sequence[SubsetResult], old: Sequence[tuple[MemberView, Workload]]) -> int:
-    """How many ready pods of leftover workloads may go."""
+    """The number of ready pods of leftover workloads that may go."""
     desired = sum(result.replicas - result.covered for result in results)
     reachable = [result for result in results if result.reach is Reach.READY]
     ready = sum(min(result.counts.ready, result.replicas) for result in reachable)

@@ -71,9 +71,9 @@ class SubsetContext:
     claim: Claim = NO_CLAIM
     """The workload that the subset takes over while it has none."""
     reserved: int = 0
-    """How many of the replicas wait for a node and are meant to have stand-ins in other subsets."""
+    """Number of the replicas that wait for a node and are meant to have stand-ins in other subsets."""
     covered: int = 0
-    """How many of those have stand-ins, so that they need not run."""
+    """Number of those that have stand-ins, so that they need not run."""
     now: str = ""
     """The time of the snapshot."""
     schedulable: StoredCondition | None = None
@@ -175,7 +175,7 @@ class SubsetContext:
 
     @property
     def why_not_ready(self) -> str:
-        """What keeps pods from being ready or from being created, in brackets; empty if nothing is known."""
+        """The reasons why pods are not ready or cannot be created, in brackets; empty if none is known."""
         parts = [summary(self.pods.unready, self.now)]
         parts += [workload.status.failure for workload in self.mine]
         if self.app.workload_kind.template in ORDINAL_TEMPLATES:
@@ -250,9 +250,9 @@ class SubsetPlan:
     settled: bool
     """Everything that was asked for exists and is ready."""
     message: str = ""
-    """What the subset waits for, if it is not settled."""
+    """The reason why it is not settled, for messages."""
     note: str = ""
-    """What users should know although nothing is waited for."""
+    """A note for users although nothing is waited for."""
     stalled: bool = False
     """A user has to act: waiting does not help."""
 

@@ -43,9 +43,9 @@ class _Setting:
     why: str = ""
     """The reason, if the changes do not explain themselves."""
     wait: str = ""
-    """What has to happen first: nothing is written before that."""
+    """The event that has to happen first: nothing is written before it."""
     problem: str = ""
-    """What a user has to solve: nothing is written before that."""
+    """The problem that a user has to solve: nothing is written before that."""
 
 
 def plan_ordered(context: SubsetContext, rule: PlaceRule) -> SubsetPlan:
@@ -172,7 +172,7 @@ def _without_stable(context: SubsetContext, workload: Workload, place: Place | N
 
 
 def _allowed(context: SubsetContext) -> int:
-    """How many pods may be updated."""
+    """The number of pods that may be updated."""
     return context.replicas - context.partition
 
 
@@ -188,7 +188,7 @@ def _pod(context: SubsetContext, workload: Workload, setting: _Setting, place: P
 
 
 def _expected(context: SubsetContext, setting: _Setting) -> int:
-    """How many pods are to be updated and ready."""
+    """The number of pods that are to be updated and ready."""
     if context.target == context.stable:
         return context.replicas
     if setting.revision == context.target and setting.partition > context.partition:

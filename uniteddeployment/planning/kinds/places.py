@@ -17,7 +17,7 @@ Place = Callable[[int], int | None]
 """Ordinal of a pod -> its place among all pods of its workload, from 0; None if it is not one of them."""
 
 PlaceRule = Callable[[SubsetContext, Workload], Place | None]
-"""How a kind counts the places of the pods of a workload; None if any of its pods may stay old."""
+"""The rule by which a kind counts the places of a workload's pods; None if any of them may stay old."""
 
 PlaceSpan = tuple[int, int]
 """From the first place to the one after the last."""

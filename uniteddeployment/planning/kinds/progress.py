@@ -1,4 +1,4 @@
-"""How far a workload with a partition is: the revisions that its controller knows, its pods, and what is missing.
+"""The progress of a workload with a partition: the revisions that its controller knows, its pods, and those missing.
 
 The controllers of StatefulSets and of OpenKruise's kinds know two revisions: the current one, at which they create the
 pods that the partition holds, and that of the template. When all pods are at the template's revision, or when there are
@@ -112,7 +112,7 @@ def _counts_of_pods(context: SubsetContext) -> Counts:
 
 
 def progress(context: SubsetContext, workload: Workload, counts: Counts, expected: int) -> str:
-    """What is missing in the cluster; empty if nothing is. ``expected`` pods are to be updated and ready."""
+    """The pods that are missing, in words; empty if none are. ``expected`` pods are to be updated and ready."""
     if not workload.observed:
         return "until its controller has seen the change"
     why = context.why_not_ready

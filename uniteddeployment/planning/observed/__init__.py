@@ -1,4 +1,4 @@
-"""What the clusters show: the narrow structs that watch bytes are decoded into, and the snapshot made of them."""
+"""The observed state of clusters: narrow structs that watch bytes are decoded into, and the snapshot made of them."""
 
 from uniteddeployment.planning.observed.pods import CONTROLLER_REVISION, Pod, PodCondition, PodMetadata, PodStatus
 from uniteddeployment.planning.observed.snapshot import (

@@ -31,9 +31,9 @@ CONTROLLER_REVISION = "controller-revision-hash"
 _ORDINAL_DIGITS = 10
 _POD_LABELS = (names.LABEL_NAME, names.LABEL_SUBSET, names.LABEL_REVISION, CONTROLLER_REVISION)
 SLOW_SECONDS = 10
-"""How long a pod may be starting before that counts as a reason."""
+"""The time for which a pod may be starting before that counts as a reason."""
 SHOWN = 2
-"""How many reasons of one subset are listed."""
+"""The most reasons that are listed for one subset."""
 _NAME_LIMIT = 63
 _STARTING = ("", "ContainerCreating", "PodInitializing")
 
@@ -170,7 +170,7 @@ class PodCondition(Struct, rename="camel", frozen=True, gc=False):
 
 _READ_CONDITIONS = ("Ready", "PodScheduled")
 _MOST_CONTAINERS = 8
-"""How many containers of a pod that do not run are kept; one of them is reported."""
+"""The most containers of a pod that do not run and are kept; one of them is reported."""
 
 
 class PodStatus(Struct, rename="camel", frozen=True, gc=False):

@@ -129,7 +129,7 @@ class WorkloadStatus(Struct, rename="camel", frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         if self.conditions:
-            failing = (one for one in self.conditions if one.type in _FAILURES and one.status == "True")
+            failing = [item for item in self.conditions if item.type in _FAILURES and item.status == "True"]
             failures = [condition.bounded() for condition in failing]
             force_setattr(self, "conditions", tuple(failures[: len(_FAILURES)]))
 
@@ -163,7 +163,7 @@ class Workload(Struct, rename="camel", frozen=True, gc=False):
 
     @property
     def partition(self) -> int:
-        """How many pods it holds at the old revision."""
+        """Number of pods that it holds at the old revision."""
         strategy = self.spec.update_strategy
         if strategy is None:
             return 0

@@ -1,4 +1,4 @@
-"""How many pods each subset gets: the division itself, and what it follows from.
+"""The number of pods of each subset: the division itself, and its inputs.
 
 :func:`allocate` depends on its request alone. :mod:`~uniteddeployment.planning.replicas.slots` describes the order that
 makes it monotone, fair and stable.

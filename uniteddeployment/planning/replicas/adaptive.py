@@ -40,7 +40,7 @@ class Unscheduled:
 
     pods: int
     removable: int
-    """How many of them scaling down would remove without touching a pod that has a node."""
+    """Number of those that scaling down would remove without touching a pod that has a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +48,19 @@ class Standing:
     """Whether a subset takes pods."""
 
     given: int
-    """How many pods it was last assigned."""
+    """Number of pods that it was last assigned."""
     placed: int
-    """How many of them would stay if those that wait for a node now were removed."""
+    """Number of those that would stay if the pods that wait for a node now were removed."""
     schedulable: bool = True
     transition: str | None = None
     """When that last changed."""
     reason: str = SCHEDULABLE
     message: str = ""
     capacity: int | None = None
-    """How many pods it can probably run."""
+    """Number of pods that it can probably run."""
     may_grow: bool = True
     reserved: int = 0
-    """How many of its pods have stand-ins."""
+    """Number of its pods that wait for a node and are meant to have stand-ins in other subsets."""
     on_trial: bool = False
     """Nothing is wrong with it any more. It is schedulable again unless it is to grow: stand-ins stay until then."""
     requeue_after: int | None = None

@@ -1,4 +1,4 @@
-"""How many pods each subset gets, and how many of them stay at the old revision."""
+"""The division of an application: the number of pods of each subset, and of those that stay at the old revision."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -157,6 +157,11 @@ def _reason(given: SubsetAllocation, standing: Standing | None) -> str:
     return f"{given.replicas} are its minimum, or can run nowhere else: {standing.message}"
 
 
+def _undisturbed(standing: Standing) -> bool:
+    """Return True if no pod of a subset waits for a node."""
+    return standing.schedulable and standing.placed == standing.given
+
+
 def _persist_first(
     subject: Subject,
     divided: Allocation,
@@ -165,7 +170,7 @@ def _persist_first(
     conditions: Mapping[str, StoredCondition],
 ) -> bool:
     """Return True if the division follows from pods that will not be seen any more, and the status does not hold it."""
-    if not subject.status.subsets or all(one.schedulable and one.placed == one.given for one in standings.values()):
+    if not subject.status.subsets or all(map(_undisturbed, standings.values())):
         return False
     for subset in divided.subsets if standings else ():
         stored = subject.status.subset(subset.name)
@@ -176,7 +181,7 @@ def _persist_first(
 
 
 def partition(app: Application, subset: str, replicas: int) -> int:
-    """How many pods of a subset stay at the old revision: by its own partition, or else by the default one.
+    """Number of pods of a subset that stay at the old revision: by its own partition, or else by the default one.
 
     Partitions that are for another revision do not apply, so the write that brings a new template holds it, too.
     """

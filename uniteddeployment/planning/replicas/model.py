@@ -16,7 +16,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Disruption:
-    """How many running pods may be moved to another subset in one round; None for any number.
+    """The number of running pods that may be moved to another subset in one round; None for any number.
 
     Not every pod that goes is moved: the total may have fallen, a maximum or a limit may demand it, or the pod could
     not be scheduled where it was.
@@ -50,7 +50,7 @@ class SubsetRequest:
     limit: int | None = None
     """The most pods that it may get, for a reason outside of the spec, which ``note`` gives."""
     current: int = 0
-    """How many pods it has now."""
+    """Number of pods that it has now."""
     may_grow: bool = True
     may_shrink: bool = True
     note: str = ""
@@ -72,13 +72,13 @@ class AllocationRequest:
 
 @dataclass(frozen=True, slots=True)
 class SubsetAllocation:
-    """How many pods a subset gets, and why."""
+    """The number of pods that a subset gets, and why."""
 
     name: str
     replicas: int
     reason: str
     reserved: int = 0
-    """How many of the replicas wait to be scheduled while stand-ins run in other subsets."""
+    """Number of the replicas that wait to be scheduled while stand-ins run in other subsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Allocation:
 
     subsets: tuple[SubsetAllocation, ...]
     unplaced: int = 0
-    """How many pods no subset can take."""
+    """Number of pods that no subset can take."""
     problem: str = ""
     """Why pods are unplaced, or how the fixed shares do not fit the total; empty if everything fits."""
 

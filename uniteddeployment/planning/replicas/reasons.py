@@ -20,12 +20,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about one subset, and from what."""
+    """The decision about one subset, with its inputs."""
 
     subset: SubsetRequest
     number: int
     wish: int
-    """What the subset would get if pods could be moved freely."""
+    """Number of pods that the subset would get if pods could be moved freely."""
     reserved: int
     """Pods beyond ``number`` that wait to be scheduled."""
     limits: Limits

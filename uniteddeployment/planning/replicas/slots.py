@@ -157,7 +157,7 @@ def _weight(cell: Cell) -> int:
 
 
 def _at(level: int, weight: int, floor: int, top: int) -> int:
-    """How many slots of a cell lie below a level: those with ``(k - 1/2) / weight < level / _SCALE``."""
+    """The number of slots of a cell below a level: those with ``(k - 1/2) / weight < level / _SCALE``."""
     # Exact integers: a rounding error at a tie would break the tie by chance.
     return max(floor, min(top, (2 * level * weight + _SCALE - 1) // (2 * _SCALE)))
 
