@@ -182,7 +182,7 @@ def assemble(inputs: PlanContext, planned: list[Planned]) -> Plan:
             subject, results, unplaced=divided.unplaced, why_unplaced=divided.why_unplaced, current=current
         ),
         results=results,
-        requeue_after=_requeue_after(inputs, results),
+        requeue_after=_requeue_after(inputs, results, current),
         persist_first=divided.persist_first,
     )
 
@@ -198,8 +198,14 @@ def _reclaims(app: Application, observed: Observed) -> list[MemberStep]:
     return [step for view in reachable for step in adoption.reclaims(app, view)]
 
 
-def _requeue_after(inputs: PlanContext, results: tuple[SubsetResult, ...]) -> float | None:
-    """Seconds until a subset may take pods again, or until starting pods have taken too long."""
+def _requeue_after(inputs: PlanContext, results: tuple[SubsetResult, ...], current: str) -> float | None:
+    """Seconds until a subset may take pods again, or until starting pods have taken too long.
+
+    A finished rollout is planned once more at once: its former stable revision may be deleted when status names the new
+    one, and no watch event follows that write.
+    """
+    if inputs.subject.status.current_revision not in (None, "", current):
+        return 0.0
     members, now = inputs.observed.members, inputs.observed.now
     starting = [result for result in results if not result.settled and result.reach is Reach.READY]
     tallies = [members[result.cluster].pods.get(result.name, NO_PODS) for result in starting]

@@ -73,6 +73,15 @@ def test_what_is_settled_costs_no_write(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_finished_rollout_is_planned_again_when_status_has_its_revision(kind):
+    """Only then may the former stable revision be deleted from the history. What is settled is not planned again."""
+    app, _, seen, status = settled(kind)
+    former = {**status, "currentRevision": "web-former"}
+    assert plan(make.subject(app, status=former), seen).requeue_after == 0
+    assert plan(make.subject(app, status=status), seen).requeue_after is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_same_inputs_give_the_same_plan(kind):
     """I2"""
     app = make.application(make.manifest(kind=kind))
