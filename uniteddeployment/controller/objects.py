@@ -5,8 +5,10 @@ from typing import Any
 import msgspec
 import structlog
 from cachetools import LRUCache
-from msgspec import Raw, Struct, field
+from msgspec import Raw, Struct
 
+from uniteddeployment.kube.decoding import decode
+from uniteddeployment.kube.meta import OwnerReference
 from uniteddeployment.kube.resource import Resource
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.kinds import kind_of
@@ -38,12 +40,6 @@ class Stored(Struct, rename="camel", frozen=True, gc=False):
     @property
     def key(self) -> tuple[str, str]:
         return self.metadata.namespace, self.metadata.name
-
-
-class OwnerReference(Struct, frozen=True, gc=False):
-    """What is read of an owner reference."""
-
-    uid: str = ""
 
 
 class RevisionMetadata(Metadata, rename="camel", frozen=True, gc=False):
@@ -98,12 +94,14 @@ class RevisionContent(Struct, rename="camel", frozen=True):
 
 
 class FullRevision(Struct, frozen=True):
-    """A ControllerRevision with its data."""
+    """A ControllerRevision with its data, which is decoded separately: many users may write it."""
 
-    data: RevisionContent = field(default_factory=RevisionContent)
+    data: Raw = _EMPTY
 
     def content(self) -> RevisionData:
-        return RevisionData(self.data.template, self.data.patches, self.data.overrides, self.data.subsets)
+        """The data. Raises DecodingError."""
+        content = decode(self.data, RevisionContent)
+        return RevisionData(content.template, content.patches, content.overrides, content.subsets)
 
 
 def revision_content(data: RevisionData) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.controller.objects import FullRevision, RevisionContent
+from uniteddeployment.controller.objects import FullRevision, revision_content
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
 from uniteddeployment.kube.errors import KubeError, Unreachable
@@ -35,7 +36,7 @@ class Host:
         self.read.append(name)
         if self.error is not None:
             raise self.error
-        return FullRevision(RevisionContent(template=dict(OLD.pod_template), subsets=OLD.revision_data.subsets))
+        return FullRevision(msgspec.Raw(msgspec.json.encode(revision_content(OLD.revision_data))))
 
 
 class Looking(Observer):

@@ -92,6 +92,8 @@ def _show_one(name: str, entry: Entry, output: str) -> None:
     if output in ("json", "yaml"):
         dump({**entry.as_dict(), "template": content.template, **parts}, output)
         return
+    if entry.problem:
+        raise CommandError(f"revision {entry.record.number} cannot be shown: {entry.problem}")
     lines = [f"{TITLE}/{name} with revision #{entry.record.number}"]
     if entry.record.cause:
         lines.append(f"Change Cause: {printable(entry.record.cause)}")

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct
 
-from uniteddeployment.controller.objects import FullRevision, RevisionContent, RevisionMetadata, StoredRevision
+from uniteddeployment.controller.objects import FullRevision, RevisionMetadata, StoredRevision
+from uniteddeployment.controller.revisions import checked
 from uniteddeployment.planning.observed import RevisionData, RevisionRecord
 from uniteddeployment.planning.stored import StoredStatus, StoredSubset
 
@@ -16,14 +17,16 @@ class Kept(Struct, rename="camel", frozen=True):
 
     metadata: RevisionMetadata
     revision: int = 0
-    data: RevisionContent = field(default_factory=RevisionContent)
+    data: Raw = Raw(b"{}")
 
     def record(self) -> RevisionRecord | None:
         """None for a ControllerRevision that does not belong to an application."""
         return StoredRevision(self.metadata, self.revision).record()
 
-    def content(self) -> RevisionData:
-        return FullRevision(self.data).content()
+    def checked(self, record: RevisionRecord) -> tuple[RevisionData, str]:
+        """The data, and why it cannot be used; the controller makes the same check."""
+        data, problem = checked(record, FullRevision(self.data))
+        return data, record.problem or problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,17 @@ class Entry:
     current: bool
     updated: bool
     places: tuple[Place, ...] = ()
+    problem: str = ""
+    """Why the revision cannot be used; ``content`` is empty then."""
 
     @property
     def markers(self) -> str:
-        """``current``: the last revision that was rolled out completely. ``updated``: the one of the current spec."""
-        return ", ".join(word for word, holds in (("current", self.current), ("updated", self.updated)) if holds)
+        """``current``: the last revision that was rolled out completely. ``updated``: the one of the current spec.
+
+        ``damaged``: its data is not what the controller wrote.
+        """
+        marks = (("current", self.current), ("updated", self.updated), ("damaged", bool(self.problem)))
+        return ", ".join(word for word, holds in marks if holds)
 
     @property
     def images(self) -> list[str]:
@@ -66,6 +75,7 @@ class Entry:
             "changeCause": self.record.cause,
             "current": self.current,
             "updated": self.updated,
+            "problem": self.problem,
             "images": self.images,
             "subsets": [
                 {
@@ -82,17 +92,15 @@ class Entry:
 def entries(status: StoredStatus, kept: Iterable[Kept]) -> tuple[Entry, ...]:
     """The revisions of an application that has this status, the newest last."""
     current, updated = status.current_revision or "", status.updated_revision or ""
-    listed = [
-        Entry(
-            record,
-            revision.content(),
-            revision.metadata.creation_timestamp,
-            current=record.name == current,
-            updated=record.name == updated,
-        )
-        for revision in kept
-        if (record := revision.record()) is not None
-    ]
+    listed: list[Entry] = []
+    for revision in kept:
+        record = revision.record()
+        if record is None:
+            continue
+        content, problem = revision.checked(record)
+        created = revision.metadata.creation_timestamp
+        is_current, is_updated = record.name == current, record.name == updated
+        listed.append(Entry(record, content, created, is_current, is_updated, problem=problem))
     listed.sort(key=lambda entry: entry.record.number)
     places: dict[str, list[Place]] = {}
     for subset in status.subset_statuses or ():

@@ -44,7 +44,7 @@ async def _undo(target: Target, name: str, to_revision: int, *, dry_run: bool) -
     """Return what was done, for programs."""
     async with connected(target) as client:
         obj, listed = await listing.read(client, target.namespace, name)
-        entry = _entry(name, obj, listed, to_revision)
+        entry = _usable(_entry(name, obj, listed, to_revision))
         patch = _patch(obj, entry)
         changed = bool(patch.get("spec"))
         if changed and not dry_run:
@@ -75,6 +75,15 @@ def _entry(name: str, obj: Mapping[str, Any], listed: tuple[Entry, ...], to_revi
     if not earlier:
         raise CommandError(f"no rollout history found for {name}: there is no revision before the current one")
     return earlier[-1]
+
+
+def _usable(entry: Entry) -> Entry:
+    """Raises CommandError if somebody has damaged the revision."""
+    if entry.problem:
+        raise CommandError(
+            f"revision {entry.record.number} cannot be used: {entry.problem}; choose another one with --to-revision"
+        )
+    return entry
 
 
 def _current(obj: Mapping[str, Any]) -> str:

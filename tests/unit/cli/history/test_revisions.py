@@ -2,12 +2,14 @@
 
 import copy
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.planning import application, manifest
 from uniteddeployment.cli.history.revisions import Kept, Place, entries
-from uniteddeployment.controller.objects import RevisionContent, RevisionMetadata, revision_content
+from uniteddeployment.controller.objects import RevisionMetadata, revision_content
 from uniteddeployment.planning.stored import read_status
 from uniteddeployment_api import names
 from uniteddeployment_api.revisions import merge_diff, restored
@@ -21,10 +23,7 @@ def kept(app, number, cause=""):
         )
     if cause:
         annotations[names.ANNOTATION_CHANGE_CAUSE] = cause
-    data = revision_content(app.revision_data)
-    content = RevisionContent(
-        data["template"], data.get("patches", {}), data.get("overrides", {}), frozenset(data["subsets"])
-    )
+    content = msgspec.Raw(msgspec.json.encode(revision_content(app.revision_data)))
     metadata = RevisionMetadata(
         name=app.revision_name, labels={names.LABEL_REVISION: app.hash}, annotations=annotations
     )
@@ -184,3 +183,16 @@ def merged(document, patch):
 def test_the_merge_patch_turns_one_document_into_the_other(old, new):
     assert merged(old, merge_diff(old, new)) == new
     assert merge_diff(new, new) == {}
+
+
+@pytest.mark.parametrize("data", [b'{"template": {"spec": {}}}', b'{"template": 5}', b"[]"])
+def test_a_damaged_revision_is_marked_and_its_data_is_not_used(data):
+    """I16: the same check as the controller's, so that ``ud undo`` never applies what somebody put there."""
+    (app,) = versions("app:1")
+    damaged = msgspec.structs.replace(kept(app, 1), data=msgspec.Raw(data))
+    (entry,) = entries(read_status({"currentRevision": app.revision_name}), [damaged])
+    assert entry.markers == "current, damaged"
+    assert entry.problem
+    assert entry.as_dict()["problem"] == entry.problem
+    assert entry.images == []
+    assert not entry.content.template
