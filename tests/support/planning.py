@@ -1,4 +1,4 @@
-"""Builders for planning tests: an application and a pretended look at its clusters."""
+"""Builders for planning tests: an application and a snapshot of its clusters."""
 
 import copy
 from collections.abc import Mapping
@@ -187,7 +187,7 @@ def observed(
     members: tuple[str, ...] = MEMBERS,
     **more: Any,
 ) -> Observed:
-    """A look at clusters; those that are not given are reachable and empty. Generations are taken as noted."""
+    """A snapshot. Clusters that are not given are reachable and empty. All generations count as our own writes."""
     seen = {f"default/{name}": MemberView(f"default/{name}", Reach.READY) for name in members}
     seen |= {f"default/{name}": view for name, view in (views or {}).items()}
     noted = {view.ref(found).key: found.metadata.generation for view in seen.values() for found in view.workloads}

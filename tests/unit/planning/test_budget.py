@@ -1,6 +1,6 @@
-"""What an object can ask for takes bounded time and memory, even in the worst case (I16).
+"""The cost of planning one object is bounded, even in the worst case (I16).
 
-The slow cases took minutes or hours before there were limits: the timeout of the tests is what they would meet.
+Before there were limits, the slow cases took minutes or hours, so they would exceed the timeout of the tests.
 """
 
 import tracemalloc

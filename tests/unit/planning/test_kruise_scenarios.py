@@ -1,4 +1,4 @@
-"""What OpenKruise's UnitedDeployment does, scenario by scenario, where no pod has to run for it.
+"""The scenarios of OpenKruise's UnitedDeployment that need no running pods.
 
 The numbers are those of the list of scenarios in the notes on OpenKruise: 1-20 are its controller's, 30-36 its
 admission's, 43-58 what it does not test. Where ours does something else on purpose, the test says what and why.

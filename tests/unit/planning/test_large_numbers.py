@@ -1,4 +1,4 @@
-"""Planning takes time and memory by what exists, and not by the numbers that somebody wrote (I16)."""
+"""The time and memory of planning depend on the objects that exist, not on the numbers in a spec (I16)."""
 
 import tracemalloc
 from types import SimpleNamespace

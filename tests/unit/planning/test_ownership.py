@@ -1,4 +1,4 @@
-"""Whose a workload is, and how those of a UnitedDeployment that was lost with its host are taken over."""
+"""The owner of a workload, and the takeover from a UnitedDeployment that was lost with its host."""
 
 import dataclasses
 

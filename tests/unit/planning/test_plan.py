@@ -1,4 +1,4 @@
-"""The plan: what is written where, and what status says of it."""
+"""The whole plan: its writes and its status."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""I8: the one word for how an application is, as conditions, kubectl and ``ud get`` show it."""
+"""The state of applications and subsets (I8)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The revisions of an application on the host: which are kept, written anew, renumbered and trimmed."""
+"""The revisions of an application on the host: created, recreated, renumbered and trimmed."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ APPS = [make.application(make.manifest(image=f"app:{number}", revisionHistoryLim
 RECORDS = tuple(make.record(app, number) for number, app in enumerate(APPS, 1))
 
 
-def look(
+def planned(
     app=APPS[-1], *, current=None, records=RECORDS, annotations=None, views=None, members=make.MEMBERS, writing=()
 ):
     """The revisions of an application whose status names the revision of ``current``."""
@@ -28,7 +28,7 @@ def look(
 
 def trimmed(**more):
     """The numbers of the revisions that go."""
-    names_ = [step.name for step in look(**more).steps if isinstance(step, DeleteRevision)]
+    names_ = [step.name for step in planned(**more).steps if isinstance(step, DeleteRevision)]
     return [one.number for one in RECORDS if one.name in names_]
 
 
@@ -75,55 +75,55 @@ def test_what_a_subset_patched_is_kept_while_it_runs():
     patched = make.application(make.manifest(shares={"member-1": {"patch": PATCH}, "member-2": {}}))
     records = (replace(make.record(patched), number=0), *RECORDS)
     found = make.stateful_set(patched, "member-1", replicas=1)
-    steps = look(records=records, views={"member-1": make.view("member-1", found)}).steps
+    steps = planned(records=records, views={"member-1": make.view("member-1", found)}).steps
     assert patched.revision_name not in [step.name for step in steps]
-    assert patched.revision_name in [step.name for step in look(records=records).steps]
+    assert patched.revision_name in [step.name for step in planned(records=records).steps]
 
 
 def test_a_new_template_is_kept_as_the_newest_revision_with_its_cause():
-    (step,) = look(APPS[3], records=RECORDS[:3], annotations={names.ANNOTATION_CHANGE_CAUSE: "a fix"}).steps
+    (step,) = planned(APPS[3], records=RECORDS[:3], annotations={names.ANNOTATION_CHANGE_CAUSE: "a fix"}).steps
     assert isinstance(step, CreateRevision)
     assert (step.name, step.number, step.cause) == (APPS[3].revision_name, 4, "a fix")
     assert step.data == APPS[3].revision_data
-    assert look(APPS[0], records=()).steps[0].number == 1
+    assert planned(APPS[0], records=()).steps[0].number == 1
 
 
 def test_an_earlier_template_becomes_the_newest_revision_again():
-    (step,) = look(APPS[0], current=APPS[1], records=RECORDS[:3]).steps
+    (step,) = planned(APPS[0], current=APPS[1], records=RECORDS[:3]).steps
     assert isinstance(step, RenumberRevision)
     assert (step.name, step.number) == (APPS[0].revision_name, 4)
-    assert look(APPS[2], current=APPS[1], records=RECORDS[:3]).steps == ()
+    assert planned(APPS[2], current=APPS[1], records=RECORDS[:3]).steps == ()
 
 
 @pytest.mark.parametrize(("cause", "noted"), [("", False), ("a fix", True), ("known", False)])
 def test_a_cause_that_is_told_afterwards_is_noted(cause, noted):
     records = (*RECORDS[:2], replace(RECORDS[2], cause="known"))
-    steps = look(APPS[2], records=records, annotations={names.ANNOTATION_CHANGE_CAUSE: cause}).steps
+    steps = planned(APPS[2], records=records, annotations={names.ANNOTATION_CHANGE_CAUSE: cause}).steps
     assert [type(step) for step in steps] == [NoteCause] * noted
 
 
 def test_a_revision_without_an_owner_gets_it_back():
     records = (replace(RECORDS[0], owned=False), *RECORDS[1:3])
-    assert look(APPS[2], records=records).steps == (OwnRevision(RECORDS[0].name),)
+    assert planned(APPS[2], records=records).steps == (OwnRevision(RECORDS[0].name),)
 
 
 @pytest.mark.parametrize(
     "change", [{"problem": "garbage"}, {"hash": "x"}, {"template_hash": "x"}, {"patched": {"a": "x"}}]
 )
-def test_the_revision_of_the_template_as_it_is_is_written_anew_if_somebody_changed_it(change):
+def test_the_revision_of_the_present_template_is_created_again_if_somebody_changed_it(change):
     """I3: what it has to say is known, so it is repaired: deleted, and then made."""
     records = (*RECORDS[:2], replace(RECORDS[2], **change))
-    (step,) = look(APPS[2], current=APPS[0], records=records).steps
+    (step,) = planned(APPS[2], current=APPS[0], records=records).steps
     assert isinstance(step, DeleteRevision)
     assert step.name == APPS[2].revision_name
-    assert isinstance(look(APPS[2], current=APPS[0], records=records[:2]).steps[0], CreateRevision)
+    assert isinstance(planned(APPS[2], current=APPS[0], records=records[:2]).steps[0], CreateRevision)
 
 
 def test_the_stable_revision_is_that_of_status():
-    known = look(APPS[2], current=APPS[0], records=RECORDS[:3])
+    known = planned(APPS[2], current=APPS[0], records=RECORDS[:3])
     assert (known.current, known.lost) == (RECORDS[0], "")
     assert known.stable_of("member-1") == APPS[0].template_hash
-    never = look(APPS[2], records=RECORDS[:3])
+    never = planned(APPS[2], records=RECORDS[:3])
     assert (never.current, never.lost) == (None, "")
     assert never.stable_of("member-1") is None
 
@@ -133,13 +133,13 @@ def test_the_stable_revision_is_that_of_status():
     [(RECORDS[1:3], "is gone"), ((replace(RECORDS[0], problem="x"), *RECORDS[1:3]), "cannot be used (x)")],
 )
 def test_a_stable_revision_that_is_gone_or_damaged_is_lost(records, why):
-    known = look(APPS[2], current=APPS[0], records=records)
+    known = planned(APPS[2], current=APPS[0], records=records)
     assert known.current is None
     assert known.lost == f"the ControllerRevision {APPS[0].revision_name} of the stable version {why}"
 
 
 @pytest.mark.parametrize("records", [RECORDS[:2], (*RECORDS[:2], replace(RECORDS[2], problem="x"))])
 def test_a_stable_revision_that_is_the_template_as_it_is_cannot_be_lost(records):
-    known = look(APPS[2], current=APPS[2], records=records)
+    known = planned(APPS[2], current=APPS[2], records=records)
     assert known.lost == ""
     assert known.stable_of("member-1") == APPS[2].template_hash

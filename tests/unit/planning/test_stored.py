@@ -1,4 +1,4 @@
-"""The stored status: decoded piece by piece, whoever wrote it, and written only if it would change."""
+"""The stored status is decoded piece by piece, whoever wrote it, and written only if it would change."""
 
 from dataclasses import replace
 from typing import Any

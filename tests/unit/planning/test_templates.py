@@ -1,4 +1,4 @@
-"""Revisions: what they are made of, and that what is stored renders what ran."""
+"""The hashes of revisions, and the workloads that stored revisions render."""
 
 import msgspec
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which part of a subset's patch and overrides makes a revision."""
+"""The part of a subset's patch and overrides that belongs to its revision."""
 
 import pytest
 

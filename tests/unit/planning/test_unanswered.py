@@ -1,4 +1,4 @@
-"""Plans while a cluster has yet to answer earlier writes (Observed.writing)."""
+"""Plans while a cluster has yet to answer earlier writes (``Observed.writing``)."""
 
 import dataclasses
 from typing import Any

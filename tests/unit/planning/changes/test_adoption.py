@@ -1,4 +1,4 @@
-"""Adoption: what may be taken over, what fits, and how its pods are counted without our labels."""
+"""Adoption: which workloads may be taken over, and how their pods are counted without our labels."""
 
 import copy
 
@@ -68,8 +68,8 @@ def test_another_selector_or_pod_template_does_not_fit():
     assert "selector" in adoption.misfit(body(app), found, there(app))
     tried = there(app)
     tried["spec"]["template"]["spec"]["containers"][0]["env"] = []
-    told = adoption.misfit(body(app), there(app), tried)
-    assert "spec.template.spec.containers[0].env" in told
+    problem = adoption.misfit(body(app), there(app), tried)
+    assert "spec.template.spec.containers[0].env" in problem
 
 
 def test_other_ordinals_do_not_fit():

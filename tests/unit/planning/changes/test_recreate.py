@@ -1,4 +1,4 @@
-"""Recreation: only of what was refused, only when asked for, one subset at a time."""
+"""Recreation: only of refused changes, only on request, one subset at a time."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Workloads that the topology no longer asks for: which may go, through which Cluster, and what status says of them."""
+"""Leftover workloads: which may be deleted, through which Cluster, and their entries in the status."""
 
 from dataclasses import replace
 

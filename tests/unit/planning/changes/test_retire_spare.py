@@ -1,4 +1,4 @@
-"""I7: a workload that is not wanted any more goes when exactly as many pods are ready without it as have to be."""
+"""A leftover workload is deleted as soon as enough pods are ready without it, and not before (I7)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Subsets of Deployments, one for each revision: what is written, in which order, and what is removed."""
+"""Deployments: one for each revision of a subset. Their writes, the order of these, and their removal."""
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ IMAGES = ("app:1", "app:2", "app:3")
 
 
 class Subset:
-    """One subset in mid-canary, stable app:1 and target app:2 unless told otherwise, and what its member shows."""
+    """One subset in mid-canary, stable app:1 and target app:2 by default, and what its member shows."""
 
     def __init__(self, *, size=4, held=2, target="app:2", stable=True, **strategy):
         self.apps = {image: self.app(image, size, held, strategy) for image in IMAGES}
@@ -60,11 +60,11 @@ class Subset:
         """The steps in their order: image and replicas; None for a deletion."""
         image_of = {app.template_hash: image for image, app in self.apps.items()}
 
-        def told(step):
+        def described(step):
             replicas = step.body["spec"]["replicas"] if isinstance(step, Apply) else getattr(step, "replicas", None)
             return image_of[step.name.rpartition("-")[2]], replicas
 
-        return [told(step) for step in self.planned()[1]]
+        return [described(step) for step in self.planned()[1]]
 
 
 def test_what_shrinks_is_written_before_what_grows():

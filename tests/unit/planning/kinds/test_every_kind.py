@@ -1,4 +1,4 @@
-"""Kinds of workloads as the planner sees them: what is declared, what is written, what is read, and who serves them."""
+"""All kinds of workloads: their declarations, writes and counts, and clusters that do not serve them."""
 
 import dataclasses
 
@@ -196,7 +196,7 @@ def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind):
     later = dataclasses.replace(make.observed({"member-2": view}), now="2026-01-01T00:05:00Z")
     stored = make.subject(app, status=result.status)
     replanned = plan(stored, later)
-    assert not [event for event in replanned.events if event.type == "Warning"], "it was told once"
+    assert not [event for event in replanned.events if event.type == "Warning"], "the first plan has warned already"
     (again,) = [row for row in replanned.results if row.name == "member-2"]
     assert again.conditions == row.conditions, "it was not served all the time"
 

@@ -1,4 +1,4 @@
-"""Moving replicas between Deployments of two or three revisions: bounds at each step, and an end."""
+"""Replicas move between the Deployments of two or three revisions within their bounds, and arrive."""
 
 from hypothesis import given
 from hypothesis import strategies as st

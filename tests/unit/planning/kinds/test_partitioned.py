@@ -1,4 +1,4 @@
-"""Subsets held by a partition of their workload: what is written, from what its controller remembers and shows (I6)."""
+"""Workloads with a partition of their own: the writes for each state of the workload and its controller (I6)."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ SHARES = {"member-1": None, "member-2": 1}
 
 
 class Subset:
-    """One subset in mid-canary: stable app:1, target app:2 unless told otherwise, and what its member shows."""
+    """One subset in mid-canary: stable app:1, target app:2 by default, and what its member shows."""
 
     def __init__(self, *, size=4, held=2, kind="statefulSetTemplate", target="app:2", stable=True, **spec):
         self.kind = kind

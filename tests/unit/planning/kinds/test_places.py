@@ -1,4 +1,4 @@
-"""I6: the partition that is written to a workload that updates its pods from the last one on."""
+"""The partition that is written to a workload whose controller updates the last pods first (I6)."""
 
 import pytest
 from hypothesis import assume, given

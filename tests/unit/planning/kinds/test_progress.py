@@ -1,4 +1,4 @@
-"""What a workload's own controller remembers of revisions, as its status and its pods show it (I6)."""
+"""The revisions that a workload's own controller knows, by its status and its pods (I6)."""
 
 from types import SimpleNamespace
 
@@ -16,7 +16,7 @@ from uniteddeployment.planning.kinds.progress import (
 from uniteddeployment.planning.observed import CONTROLLER_REVISION, tally
 
 
-def look(*revisions, pods=None, **options):
+def seen(*revisions, pods=None, **options):
     context, found = case(len(revisions), 0, revisions, **options)
     if pods is not None:
         context = SimpleNamespace(**{**vars(context), "pods": tally(pods)})
@@ -33,15 +33,15 @@ def look(*revisions, pods=None, **options):
     ],
 )
 def test_it_is_at_one_revision_when_its_status_is_new_and_names_the_same_twice(options, one):
-    assert at_one_revision(look(NEW, **options)[1]) is one
+    assert at_one_revision(seen(NEW, **options)[1]) is one
 
 
 def test_a_pod_tells_which_revision_the_current_one_is():
-    assert current_revision(*look(NEW, OTHER, current=OTHER)) == OTHER
-    assert current_revision(*look(NEW, OLD, current=OTHER)) is None
-    assert current_revision(*look(current=NEW)) == NEW
-    assert current_revision(*look(current=NEW, observed=False)) is None
-    assert current_revision(*look(OLD, current=NEW, pods=[relabelled(NEW, OLD)])) == OLD, "not what the template says"
+    assert current_revision(*seen(NEW, OTHER, current=OTHER)) == OTHER
+    assert current_revision(*seen(NEW, OLD, current=OTHER)) is None
+    assert current_revision(*seen(current=NEW)) == NEW
+    assert current_revision(*seen(current=NEW, observed=False)) is None
+    assert current_revision(*seen(OLD, current=NEW, pods=[relabelled(NEW, OLD)])) == OLD, "not what the template says"
 
 
 def relabelled(controllers, ours):
@@ -55,32 +55,32 @@ def relabelled(controllers, ours):
     ("label", "current"), [(native(OLD), True), (OLD, True), ("", False), ("ld", False), (f"x{native(OLD)}", False)]
 )
 def test_a_pod_has_the_name_of_the_revision_or_its_hash_on_its_label(label, current):
-    context, found = look(NEW, current=OLD, pods=[relabelled(label, OLD)])
+    context, found = seen(NEW, current=OLD, pods=[relabelled(label, OLD)])
     assert (current_revision(context, found) == OLD) is current
     assert remembers(context, found, OLD) is current
 
 
 def test_it_remembers_the_revision_of_its_template_when_no_other_is_current():
-    assert remembers(*look(revision=OLD, current=OLD), OLD)
-    assert not remembers(*look(revision=OLD, current=OLD, observed=False), OLD)
-    assert not remembers(*look(revision=OLD, current=NEW), OLD)
-    assert not remembers(*look(revision=NEW, current=NEW), OLD)
-    assert not remembers(*look(NEW, revision=OLD, current=OLD, pods=[relabelled(native(OLD), NEW)]), OLD)
+    assert remembers(*seen(revision=OLD, current=OLD), OLD)
+    assert not remembers(*seen(revision=OLD, current=OLD, observed=False), OLD)
+    assert not remembers(*seen(revision=OLD, current=NEW), OLD)
+    assert not remembers(*seen(revision=NEW, current=NEW), OLD)
+    assert not remembers(*seen(NEW, revision=OLD, current=OLD, pods=[relabelled(native(OLD), NEW)]), OLD)
 
 
 def test_it_remembers_the_current_revision_as_long_as_a_pod_of_it_lives():
-    assert remembers(*look(OLD, NEW, current=OLD), OLD)
-    assert not remembers(*look(OLD, NEW, current=OTHER), OLD), "the pod was made when the template was another one"
-    assert not remembers(*look(OTHER, NEW, current=OTHER), OLD)
+    assert remembers(*seen(OLD, NEW, current=OLD), OLD)
+    assert not remembers(*seen(OLD, NEW, current=OTHER), OLD), "the pod was made when the template was another one"
+    assert not remembers(*seen(OTHER, NEW, current=OTHER), OLD)
     going = [made(0, OLD, deletion_timestamp="now"), made(1, NEW)]
-    assert not remembers(*look(OLD, NEW, current=OLD, pods=going), OLD)
+    assert not remembers(*seen(OLD, NEW, current=OLD, pods=going), OLD)
 
 
 def test_it_remembers_another_revision_than_the_target_as_long_as_a_pod_of_it_lives():
-    assert remembers_another(*look(OTHER, NEW, current=OTHER))
-    assert not remembers_another(*look(NEW, NEW, current=NEW))
-    assert not remembers_another(*look(OLD, NEW, current=OTHER))
-    assert not remembers_another(*look(OLD, NEW, current=OLD, pods=[made(0, OLD, deletion_timestamp="now")]))
+    assert remembers_another(*seen(OTHER, NEW, current=OTHER))
+    assert not remembers_another(*seen(NEW, NEW, current=NEW))
+    assert not remembers_another(*seen(OLD, NEW, current=OTHER))
+    assert not remembers_another(*seen(OLD, NEW, current=OLD, pods=[made(0, OLD, deletion_timestamp="now")]))
 
 
 @pytest.mark.parametrize(

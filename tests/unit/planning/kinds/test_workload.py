@@ -1,4 +1,4 @@
-"""The rendered workload: what every API server takes, whatever the names, and what is ours in it."""
+"""The rendered workload: valid for every API server, with our names, labels and annotations."""
 
 import re
 import string

@@ -1,4 +1,4 @@
-"""Whatever a member shows of workloads and pods, there is a plan, and a status that an API server takes (I16)."""
+"""Whatever a member shows, there is a plan, and an API server accepts its status (I16)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""I11: why pods are not ready, per reason, in bounded text, and without a write for what every pod goes through."""
+"""The reasons why pods are not ready, counted in bounded text, without a write for normal starts (I11)."""
 
 import msgspec
 import pytest
@@ -46,7 +46,7 @@ def ended(reason, code):
 RUNNING = {"running": {"startedAt": LONG_AGO}}
 
 
-def told(*pods, now=NOW):
+def reasons(*pods, now=NOW):
     return summary(tally(pods).unready, now)
 
 
@@ -74,7 +74,7 @@ def told(*pods, now=NOW):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_pod_that_is_not_ready_says_why(one, text):
-    assert text in told(one)
+    assert text in reasons(one)
 
 
 def test_what_every_pod_goes_through_is_a_reason_only_when_it_lasts():
@@ -87,26 +87,28 @@ def test_what_every_pod_goes_through_is_a_reason_only_when_it_lasts():
 
 
 def test_pods_that_are_ready_gone_or_done_have_no_reason():
-    assert told(pod(RUNNING, ready="True"), pod(ended("Completed", 0), phase="Succeeded")) == ""
-    assert told(pod(ended("Error", 1), phase="Failed")) == ""
+    assert reasons(pod(RUNNING, ready="True"), pod(ended("Completed", 0), phase="Succeeded")) == ""
+    assert reasons(pod(ended("Error", 1), phase="Failed")) == ""
 
 
 def test_a_pod_that_nobody_has_looked_at_has_no_reason():
-    assert told(msgspec.json.decode(b'{"metadata": {"name": "web-0"}, "status": {"phase": "Pending"}}', type=Pod)) == ""
+    assert (
+        reasons(msgspec.json.decode(b'{"metadata": {"name": "web-0"}, "status": {"phase": "Pending"}}', type=Pod)) == ""
+    )
 
 
 def test_pods_are_counted_per_reason_and_the_most_frequent_reasons_are_told():
     crash = pod((waiting("CrashLoopBackOff"), ended("Error", 1), 2))
     again = pod((waiting("CrashLoopBackOff"), ended("Error", 1), 5))
     pull, config = pod(waiting("ImagePullBackOff", "x")), pod(waiting("CreateContainerError"))
-    assert told(pull, pull, pull, crash, again, config) == (
+    assert reasons(pull, pull, pull, crash, again, config) == (
         "3 ImagePullBackOff: x; 2 CrashLoopBackOff: container c0 ended with Error, exit code 1, 5 restarts; 1 more"
     )
 
 
 def test_the_text_of_a_member_is_one_line_of_bounded_length():
     """I16: a member cannot fill the host's status."""
-    text = told(pod(waiting("Odd" * 100, "one\ntwo " * 10_000)), pod(waiting("B", "b" * 10_000)))
+    text = reasons(pod(waiting("Odd" * 100, "one\ntwo " * 10_000)), pod(waiting("B", "b" * 10_000)))
     assert len(text) < 700
     assert "\n" not in text
 

@@ -1,4 +1,4 @@
-"""What subsets show while some of their pods find no node, in a few words, as a subject and a look at it."""
+"""A short notation for subsets whose pods wait for a node, as a subject and a snapshot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def adaptive(
     return application(document)
 
 
-def look(app: Application, seen: Mapping[str, Seen]) -> tuple[Subject, Observed]:
+def snapshot(app: Application, seen: Mapping[str, Seen]) -> tuple[Subject, Observed]:
     views = {name: view(name, pods=one.pods(app, name), reach=one.reach) for name, one in seen.items()}
     entries = [one.entry(name) for name, one in seen.items() if not one.new]
     return subject(app, status={"subsetStatuses": entries}), observed(views, members=())

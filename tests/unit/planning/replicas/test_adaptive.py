@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.planning import NOW, application, manifest, status_of
-from tests.unit.planning.replicas.adaptive_state import Seen, adaptive, ago, condition, look, pod
+from tests.unit.planning.replicas.adaptive_state import Seen, adaptive, ago, condition, pod, snapshot
 from uniteddeployment.planning.observed import Reach, tally
 from uniteddeployment.planning.observed.values import seconds, since
 from uniteddeployment.planning.plan import plan
@@ -20,11 +20,11 @@ TWO = {"a": {"maxReplicas": 5}, "b": {}}
 
 
 def divide(app, **seen):
-    subject, observed = look(app, seen)
+    subject, observed = snapshot(app, seen)
     return divide_replicas(subject, app, observed)
 
 
-def told(result, name="a"):
+def schedulable(result, name="a"):
     return result.conditions[name].status, result.requeue_after
 
 
@@ -65,13 +65,13 @@ def test_only_a_pod_that_the_scheduler_found_no_node_for_is_unscheduled():
 
 def test_a_pod_that_has_waited_for_less_than_the_critical_time_is_looked_at_again_then():
     """Scenario 22."""
-    assert told(divide(adaptive(2, TWO), a=Seen(2, waiting=[15], ready=[500]), b=Seen())) == ("True", 15)
+    assert schedulable(divide(adaptive(2, TWO), a=Seen(2, waiting=[15], ready=[500]), b=Seen())) == ("True", 15)
 
 
 def test_a_pod_that_has_waited_for_too_long_marks_its_subset():
     """Scenario 23, and the reason says it in words. Nothing has to be looked at before the mark is stored."""
     result = divide(adaptive(4, TWO), a=Seen(4, waiting=[31, 40], ready=[500, 500]), b=Seen())
-    assert told(result) == ("False", None)
+    assert schedulable(result) == ("False", None)
     assert result.persist_first
     assert dict(result.replicas) == {"a": 2, "b": 2}
     assert result.conditions["a"].last_transition_time == NOW
@@ -82,7 +82,7 @@ def test_a_pod_that_has_waited_for_too_long_marks_its_subset():
 def test_a_mark_lasts_for_its_time_after_the_pods_have_moved():
     """Scenarios 23 and 24: 300 s in all, 240 after 60, and the words stay."""
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=60), b=Seen(2, ready=[20, 20]))
-    assert told(result) == ("False", 240)
+    assert schedulable(result) == ("False", 240)
     assert not result.persist_first
     condition = StoredCondition("Schedulable", "False", None, ago(60), "Unschedulable", "as before")
     assert result.conditions["a"] == condition
@@ -91,7 +91,7 @@ def test_a_mark_lasts_for_its_time_after_the_pods_have_moved():
 def test_a_mark_ends_when_its_time_is_over_and_everything_runs():
     """Scenario 25; nothing moves back (I5)."""
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=360), b=Seen(2, ready=[20, 20]))
-    assert told(result) == ("True", None)
+    assert schedulable(result) == ("True", None)
     assert result.conditions["a"].last_transition_time == NOW
     assert dict(result.replicas) == {"a": 2, "b": 2}
 
@@ -100,7 +100,7 @@ def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it()
     """OpenKruise lifts the mark and sets it again each time; ours just stays (I3)."""
     app = adaptive(4, {"a": {"minReplicas": 1}, "b": {}})
     result = divide(app, a=Seen(1, waiting=[5000], marked=4000), b=Seen(3, ready=[9, 9, 9]))
-    assert told(result) == ("False", None)
+    assert schedulable(result) == ("False", None)
     assert result.conditions["a"].last_transition_time == ago(4000)
     assert not result.persist_first
     assert dict(result.replicas) == {"a": 1, "b": 3}
@@ -112,7 +112,7 @@ def test_a_subset_that_has_recovered_gets_the_next_pods_and_is_marked_only_if_th
     settled = {"a": Seen(2, ready=[500, 500], marked=360), "b": Seen(2, ready=[20, 20])}
     result = divide(adaptive(6, TWO), **settled)
     assert dict(result.replicas) == {"a": 4, "b": 2}
-    assert told(divide(adaptive(6, TWO), a=Seen(4, ready=[500, 500], waiting=[1, 1]), b=Seen(2))) == ("True", 29)
+    assert schedulable(divide(adaptive(6, TWO), a=Seen(4, ready=[500, 500], waiting=[1, 1]), b=Seen(2))) == ("True", 29)
 
 
 # --- What counts ------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_a_rolling_update_or_a_crash_loop_moves_nothing(kind):
 def test_a_pod_of_a_surge_that_finds_no_node_moves_nothing():
     """Four pods for three: the three that were asked for run."""
     result = divide(adaptive(3, TWO), a=Seen(3, waiting=[400], ready=[9, 9, 9]), b=Seen())
-    assert told(result) == ("True", None)
+    assert schedulable(result) == ("True", None)
     assert dict(result.replicas) == {"a": 3, "b": 0}
 
 
@@ -147,7 +147,7 @@ def test_a_pod_that_waits_below_one_that_runs_is_not_reached_by_scaling_down():
     app = adaptive(2, TWO, kind="statefulSetTemplate")
     result = divide(app, a=Seen(2, waiting=[400], ready=[900], first="waiting"), b=Seen())
     assert dict(result.replicas) == {"a": 2, "b": 0}
-    assert told(result)[0] == "False"
+    assert schedulable(result)[0] == "False"
     app = adaptive(4, TWO, kind="statefulSetTemplate")
     result = divide(app, a=Seen(2, waiting=[400], ready=[900], first="waiting", marked=9), b=Seen(0))
     assert dict(result.replicas) == {"a": 2, "b": 2}
@@ -165,9 +165,9 @@ def test_a_member_that_does_not_answer_moves_nothing_and_keeps_its_mark():
     """I8: what it last said grows old, and decides nothing."""
     lost = {"a": Seen(4, waiting=[400, 400], ready=[9, 9], reach=Reach.OFFLINE), "b": Seen()}
     assert dict(divide(adaptive(4, TWO), **lost).replicas) == {"a": 4, "b": 0}
-    assert told(divide(adaptive(4, TWO), **lost)) == ("True", None)
+    assert schedulable(divide(adaptive(4, TWO), **lost)) == ("True", None)
     lost["a"].marked = 4000
-    assert told(divide(adaptive(5, TWO), **lost)) == ("False", None)
+    assert schedulable(divide(adaptive(5, TWO), **lost)) == ("False", None)
     assert dict(divide(adaptive(5, TWO), **lost).replicas) == {"a": 4, "b": 1}
 
 
@@ -251,7 +251,9 @@ def test_the_first_division_of_an_application_has_no_stand_ins():
 def test_status_counts_without_the_pods_that_only_wait():
     """What an autoscaler divides by is the total that was asked for."""
     app = reserving(2, {"a": {}, "b": {}})
-    subject, observed = look(app, {"a": Seen(2, waiting=[99, 99], marked=80, reserved=2), "b": Seen(2, ready=[9, 9])})
+    subject, observed = snapshot(
+        app, {"a": Seen(2, waiting=[99, 99], marked=80, reserved=2), "b": Seen(2, ready=[9, 9])}
+    )
     status = status_of(plan(subject, observed))
     assert [one["replicas"] - one.get("reservedReplicas", 0) for one in status["subsetStatuses"]] == [0, 2]
     assert status["labelSelector"] == "app=web"
@@ -307,7 +309,7 @@ def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, ki
         kind=kind,
         reserve=reserve and kind == "deploymentTemplate",
     )
-    subject, observed = look(app, {f"s{index}": one for index, (_, one) in enumerate(subsets)})
+    subject, observed = snapshot(app, {f"s{index}": one for index, (_, one) in enumerate(subsets)})
     for _ in range(12):
         result = divide_replicas(subject, app, observed)
         placed = sum(result.replicas.values()) - sum(result.covered.values())
@@ -325,7 +327,7 @@ def test_no_pod_that_has_a_node_goes_because_another_has_none(subsets, kind):
     """I7: with the total that was given, no subset falls below what runs in it."""
     total = sum(one.given for one in subsets)
     app = adaptive(total, {f"s{index}": {} for index in range(len(subsets))}, kind=kind)
-    subject, observed = look(app, {f"s{index}": one for index, one in enumerate(subsets)})
+    subject, observed = snapshot(app, {f"s{index}": one for index, one in enumerate(subsets)})
     result = divide_replicas(subject, app, observed)
     for index, one in enumerate(subsets):
         kept = one.pods(app, f"s{index}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.planning.replicas.adaptive_state import Seen, adaptive, look
+from tests.unit.planning.replicas.adaptive_state import Seen, adaptive, snapshot
 from uniteddeployment.planning.replicas.divide import divide as divide_replicas
 
 VECTORS = Path(__file__).parents[3] / "vectors"
@@ -46,7 +46,7 @@ def divided(vector, kind):
         for one in vector["subsets"]
     }
     app = adaptive(vector["replicas"], bounds, kind=kind, reserve=vector["allocator"] == "reserved")
-    subject, observed = look(app, {name: seen(vector, name) for name in bounds})
+    subject, observed = snapshot(app, {name: seen(vector, name) for name in bounds})
     return dict(divide_replicas(subject, app, observed).replicas)
 
 

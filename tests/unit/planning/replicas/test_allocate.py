@@ -1,4 +1,4 @@
-"""The division by example: what each field of the request does, and what it says about it."""
+"""The division by example: each field of the request, and the reasons in the result."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What holds for every division."""
+"""Properties of every division."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

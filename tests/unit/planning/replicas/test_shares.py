@@ -1,4 +1,4 @@
-"""What percentages do to a division when the total grows (I5)."""
+"""Percentages in a division whose total grows (I5)."""
 
 from dataclasses import replace
 
