@@ -154,6 +154,8 @@ def _ours(revision: Any) -> bool:
 async def comes_to_a_new_namespace(world: World) -> None:
     """A member does not have it yet."""
     world.request(world.host, "POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    path = f"{names.API_PATH}/namespaces/default/{names.CLUSTER_PLURAL}/member-1"
+    world.request(world.host, "PATCH", path, {"spec": {"allowedNamespaces": {"from": "All"}}}, **MERGE)
     made = document("web", "deploymentTemplate", "shop")
     made["spec"]["topology"]["subsets"][1]["targetCluster"] = {"namespace": "default", "name": "member-1"}
     world.apply(made)

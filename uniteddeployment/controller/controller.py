@@ -12,6 +12,7 @@ from uniteddeployment.controller.act import Actor
 from uniteddeployment.controller.flights import Flight
 from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.controller.metrics import Metrics, NoMetrics
+from uniteddeployment.controller.namespaces import Namespaces
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.reconcile import Reconciler, Result
@@ -56,6 +57,7 @@ class Controller:
             metrics=metrics.queue,
         )
         self.host = Host(client, self._deployment_changed, namespace)
+        self._namespaces = Namespaces(client, self._namespace_labels_changed, namespace)
         self.fleet = Fleet(
             client,
             connect,
@@ -66,7 +68,13 @@ class Controller:
         )
         actor = Actor(client, self.host, self.fleet, self._late_writes_answered)
         self._flights = actor.flights
-        self._observer = Observer(self.host, self.fleet, now, self._flights.remaining)
+        self._observer = Observer(
+            self.host,
+            self.fleet,
+            now,
+            self._flights.remaining,
+            namespace_labels=self._namespaces.labels,
+        )
         self._reporter = Reporter(client, self.host, recorder, metrics)
         planner = Planner(client, self.host, self._observer)
         reconciler = Reconciler(
@@ -114,6 +122,7 @@ class Controller:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.host.deployments.run())
             tasks.create_task(self.host.revisions.run())
+            tasks.create_task(self._namespaces.reflector.run())
             tasks.create_task(self.fleet.run())
             if self._recorder is not None:
                 tasks.create_task(self._recorder.run())
@@ -127,6 +136,7 @@ class Controller:
         """No work before everything on the host is known, or a second workload could be created (I9)."""
         await self.host.deployments.synced.wait()
         await self.host.revisions.synced.wait()
+        await self._namespaces.reflector.synced.wait()
         await self.fleet.wait_synced()
         await self.fleet.wait_settled(SYNC_SECONDS)
 
@@ -140,6 +150,10 @@ class Controller:
 
     def _reach_changed(self, cluster: str) -> None:
         for key in self._observer.in_cluster(cluster):
+            self.queue.add(key)
+
+    def _namespace_labels_changed(self, namespace: str) -> None:
+        for key in self.host.in_namespace(namespace):
             self.queue.add(key)
 
     def _late_writes_answered(self, flight: Flight) -> None:

@@ -39,8 +39,9 @@ class Host:
     def __init__(self, client: Client, changed: Callable[[Key, bool], None], namespace: str | None = None) -> None:
         self._changed = changed
         self._by_label: Index[LabelKey, Stored] = Index(_label_of_deployment)
+        self._by_namespace: Index[str, Stored] = Index(lambda stored: stored.metadata.namespace)
         self._revisions_of: Index[LabelKey, StoredRevision] = Index(_label_of_revision)
-        self._deployments: Cache[Stored] = Cache(self._deployment_changed, indexes=(self._by_label,))
+        self._deployments: Cache[Stored] = Cache(self._deployment_changed, indexes=(self._by_label, self._by_namespace))
         self._revisions: Cache[StoredRevision] = Cache(self._revision_changed, indexes=(self._revisions_of,))
         self._orphaning: set[str] = set()
         """The uids of those whose deletion with ``--cascade=orphan`` was seen."""
@@ -86,6 +87,10 @@ class Host:
     def key_of(self, namespace: str, label: str) -> Key | None:
         """The UnitedDeployment that a value of the name label stands for."""
         return next(iter(self._by_label.keys((namespace, label))), None)
+
+    def in_namespace(self, namespace: str) -> frozenset[Key]:
+        """The UnitedDeployments of a namespace."""
+        return frozenset(self._by_namespace.keys(namespace))
 
     def records(self, key: Key) -> tuple[RevisionRecord, ...]:
         """The revisions of an application, sorted by name."""

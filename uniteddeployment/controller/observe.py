@@ -8,6 +8,8 @@ from cachetools import LRUCache
 
 from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.host import Host, Key
+from uniteddeployment.fleet import permission
+from uniteddeployment.fleet.clusters import ClusterObject
 from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes import retire
@@ -43,14 +45,23 @@ class Memory:
 
 InFlight = Callable[[Key], Mapping[str, Sequence[MemberStep]]]
 """Returns cluster -> the steps of an application that are in flight there."""
+NamespaceLabels = Callable[[str], Mapping[str, str] | None]
+"""Returns the labels of a namespace of the host; None if they are not known."""
 
 
 class Observer:
     """Takes snapshots."""
 
     def __init__(
-        self, host: Host, fleet: Fleet, now: Callable[[], datetime], in_flight: InFlight = lambda _: {}
+        self,
+        host: Host,
+        fleet: Fleet,
+        now: Callable[[], datetime],
+        in_flight: InFlight = lambda _: {},
+        *,
+        namespace_labels: NamespaceLabels = lambda _: None,
     ) -> None:
+        self._namespace_labels = namespace_labels
         self._in_flight = in_flight
         self._host = host
         self._fleet = fleet
@@ -132,18 +143,26 @@ class Observer:
         return views
 
     def _allowed(self, app: Application, view: MemberView) -> MemberView:
-        """The view of a cluster that the registry query excludes: it cannot be used, but its workloads are visible."""
-        registry = app.model.spec.topology.cluster_registry
+        """The view of a cluster. If the application may not use it, it counts as missing, with visible workloads."""
         cluster = self._fleet.cluster(view.name)
-        if registry is None or cluster is None:
+        if cluster is None:
             return view
-        if registry.namespaces and cluster.metadata.namespace not in registry.namespaces:
-            problem = f"namespace {cluster.metadata.namespace} is not among spec.topology.clusterRegistry.namespaces"
-        elif not selected(cluster, registry.selector):
-            problem = "the Cluster does not have the labels of spec.topology.clusterRegistry.selector"
-        else:
+        labels = self._namespace_labels(app.namespace)
+        problem = _left_out(app, cluster) or permission.refusal(cluster, app.namespace, labels)
+        if not problem:
             return view
-        return MemberView(view.name, Reach.UNKNOWN, problem, view.last_contact, view.workloads, view.pods)
+        if view.workloads:
+            problem = f"{problem}. What runs there is left as it is"
+        undecided = labels is None and permission.needs_labels(cluster, app.namespace)
+        return MemberView(
+            view.name,
+            Reach.UNKNOWN,
+            problem,
+            view.last_contact,
+            view.workloads,
+            view.pods,
+            undecided=undecided,
+        )
 
     def _templates(self, subject: Subject) -> dict[str, RevisionData]:
         name = subject.status.current_revision or ""
@@ -160,6 +179,18 @@ class Observer:
         for cluster in clusters - memory.clusters:
             self._by_cluster.setdefault(cluster, set()).add(key)
         memory.clusters = clusters
+
+
+def _left_out(app: Application, cluster: ClusterObject) -> str:
+    """Why the registry query of an application leaves a cluster out; empty if it does not."""
+    registry = app.model.spec.topology.cluster_registry
+    if registry is None:
+        return ""
+    if registry.namespaces and cluster.metadata.namespace not in registry.namespaces:
+        return f"namespace {cluster.metadata.namespace} is not among spec.topology.clusterRegistry.namespaces"
+    if not selected(cluster, registry.selector):
+        return "the Cluster does not have the labels of spec.topology.clusterRegistry.selector"
+    return ""
 
 
 def _seed(subject: Subject, view: MemberView, memory: Memory) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 
 from uniteddeployment.kube import credentials
@@ -31,6 +32,13 @@ class Credentials(Struct, rename="camel", frozen=True):
     secret_ref: SecretRef = SecretRef()
 
 
+class AllowedNamespaces(Struct, frozen=True):
+    """``allowedNamespaces``"""
+
+    source: str = field(default="Same", name="from")
+    selector: dict[str, Any] | None = None
+
+
 class ClusterSpec(Struct, rename="camel", frozen=True):
     """The used part of a Cluster's spec."""
 
@@ -39,6 +47,11 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
     insecure: bool = field(default=False, name="insecureSkipTLSVerify")
     credentials: Credentials = Credentials()
     suspended: bool = False
+    allowed_namespaces: AllowedNamespaces = AllowedNamespaces()
+
+    def connects_like(self, other: "ClusterSpec") -> bool:
+        """Return True if a connection that was made for ``other`` serves this spec, too."""
+        return msgspec.structs.replace(other, allowed_namespaces=self.allowed_namespaces) == self
 
 
 class ClusterMetadata(Metadata, rename="camel", frozen=True):

@@ -38,8 +38,8 @@ class Fleet:
     """All clusters that an application can target. The host has the name ``""``.
 
     ``on_change(cluster, application)`` is called when something of an application changes in a cluster, and
-    ``on_reach_changed(cluster)`` when a cluster is added or removed, or when its reach or its labels change. With
-    ``read_only``, nothing is written, not even the status of Clusters.
+    ``on_reach_changed(cluster)`` when a cluster is added or removed, or when its reach, its labels or its
+    allowed namespaces change. With ``read_only``, nothing is written, not even the status of Clusters.
     """
 
     def __init__(
@@ -187,9 +187,9 @@ class Fleet:
         if new.metadata.uid in self._given_up:
             return
         same = known is not None and known.cluster.metadata.uid == new.metadata.uid
-        if known is not None and same and known.cluster.spec == new.spec:
+        if known is not None and same and new.spec.connects_like(known.cluster.spec):
             self._status_changed(known, new)
-            if old is None or old.metadata.labels != new.metadata.labels:
+            if old is None or (old.metadata.labels, old.spec) != (new.metadata.labels, new.spec):
                 self._on_reach_changed(new.key)
             return
         entry = Entry(new, new.recorded_uid)

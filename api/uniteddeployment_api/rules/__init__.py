@@ -13,6 +13,8 @@ from uniteddeployment_api.rules.subsets import SUBSET_RULES
 from uniteddeployment_api.rules.template import TEMPLATE_RULES
 from uniteddeployment_api.rules.topology import SCHEDULE_RULES, SHARE_RULES
 
+_SELECTOR_VALUES: Final = next(entry for entry in TEMPLATE_RULES if entry.name == "selector-values")
+
 RULES: Final[tuple[Rule, ...]] = (
     *SIZE_RULES,
     *TEMPLATE_RULES,
@@ -39,6 +41,22 @@ RULES: Final[tuple[Rule, ...]] = (
         cel="!has(self.insecureSkipTLSVerify) || !self.insecureSkipTLSVerify || !has(self.caBundle)",
         field_path=".caBundle",
         message="caBundle has no effect with insecureSkipTLSVerify; remove one of them",
+    ),
+    Rule(
+        name="allowed-selector",
+        kind="Cluster",
+        at="spec.allowedNamespaces",
+        cel="has(self.selector) == (self.from == 'Selector')",
+        field_path=".selector",
+        message="selector is required if from is Selector, and must not be set otherwise",
+    ),
+    Rule(
+        name="selector-values",
+        kind="Cluster",
+        at="spec.allowedNamespaces.selector.matchExpressions[]",
+        cel=_SELECTOR_VALUES.cel,
+        field_path=_SELECTOR_VALUES.field_path,
+        message=_SELECTOR_VALUES.message,
     ),
 )
 

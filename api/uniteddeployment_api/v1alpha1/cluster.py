@@ -8,6 +8,7 @@ from uniteddeployment_api.v1alpha1.meta import (
     Condition,
     DnsSubdomain,
     Int32,
+    LabelSelector,
     Model,
     ObjectMeta,
     StatusModel,
@@ -30,8 +31,18 @@ class Credentials(Model):
     """Secret with the key kubeconfig, or with token, or with tls.crt and tls.key."""
 
 
+class AllowedNamespaces(Model):
+    """Namespaces of the host whose applications may use the cluster."""
+
+    from_: Annotated[Literal["Same", "All", "Selector"], Field(alias="from")] = "Same"
+    """Same: only the namespace of the Cluster. All: every namespace. Selector: also the namespaces that match the
+    selector."""
+    selector: LabelSelector | None = None
+    """Labels of the namespaces on the host. Required for Selector; must not be set otherwise."""
+
+
 class ClusterSpec(Model):
-    """How to reach the cluster."""
+    """How to reach the cluster, and who may use it."""
 
     server: Annotated[str, Field(max_length=2048, pattern=r"^https?://[^/\s]+")] | None = None
     """URL of the API server. Required unless the Secret has a kubeconfig; takes precedence over its server."""
@@ -45,6 +56,9 @@ class ClusterSpec(Model):
     """Credentials for the cluster."""
     taints: Annotated[tuple[Taint, ...], Field(max_length=64)] = ()
     """Reserved for future use. Taints have no effect yet: they neither keep subsets away nor evict pods."""
+    allowed_namespaces: AllowedNamespaces = AllowedNamespaces()
+    """Namespaces of the host whose applications may use the cluster. What already runs there stays when it is no longer
+    allowed, and is not changed."""
     suspended: StrictBool = False
     """Do not connect to the cluster and do not change anything in it."""
 

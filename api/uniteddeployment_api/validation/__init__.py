@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from uniteddeployment_api import names
 from uniteddeployment_api.errors import FieldError, InvalidObject, from_pydantic
+from uniteddeployment_api.selectors import requirement_values_fit
 from uniteddeployment_api.v1alpha1.cluster import Cluster
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
 from uniteddeployment_api.validation.candidate import Candidate, Check, violation
@@ -42,9 +43,21 @@ def parse_cluster(obj: Mapping[str, Any]) -> Cluster:
         cluster = Cluster.model_validate(dict(obj))
     except ValidationError as error:
         raise from_pydantic(error) from None
-    if cluster.spec.insecure_skip_tls_verify and cluster.spec.ca_bundle:
-        raise InvalidObject([violation("cluster-ca", "spec.caBundle")])
+    if errors := list(_cluster_errors(cluster)):
+        raise InvalidObject(errors)
     return cluster
+
+
+def _cluster_errors(cluster: Cluster) -> Iterator[FieldError]:
+    if cluster.spec.insecure_skip_tls_verify and cluster.spec.ca_bundle:
+        yield violation("cluster-ca", "spec.caBundle")
+    allowed = cluster.spec.allowed_namespaces
+    path = "spec.allowedNamespaces.selector"
+    if (allowed.selector is not None) != (allowed.from_ == "Selector"):
+        yield violation("allowed-selector", path)
+    for index, requirement in enumerate(allowed.selector.match_expressions if allowed.selector else ()):
+        if not requirement_values_fit(requirement.operator, requirement.values):
+            yield violation("selector-values", f"{path}.matchExpressions[{index}].values")
 
 
 def validate_united_deployment(ud: UnitedDeployment, old: UnitedDeployment | None = None) -> tuple[FieldError, ...]:

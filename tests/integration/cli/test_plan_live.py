@@ -124,6 +124,12 @@ async def test_a_namespace_that_a_member_does_not_have_is_no_trouble(tmp_path: P
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
             dict[str, Any],
         )
+        refused = (await troubles(made, document)).values()
+        assert all("spec.allowedNamespaces" in message for message in refused)
+        assert refused
+        labels = {"from": "Selector", "selector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}}
+        allowed = {"spec": {"allowedNamespaces": labels}}
+        await made.host.merge_patch(CLUSTERS, "member-1", allowed, dict[str, Any], namespace=NAMESPACE)
         assert (await planned(made, document))["troubles"] == []
 
 

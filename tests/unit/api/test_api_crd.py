@@ -146,6 +146,30 @@ def test_a_cluster_with_an_authority_that_has_no_effect_is_rejected() -> None:
     assert [error.path for error in caught.value.errors] == ["spec.caBundle"]
 
 
+@pytest.mark.parametrize(
+    ("allowed", "field"),
+    [
+        ({"from": "Selector"}, "selector"),
+        ({"from": "All", "selector": {}}, "selector"),
+        ({"selector": {}}, "selector"),
+        (
+            {"from": "Selector", "selector": {"matchExpressions": [{"key": "a", "operator": "NotIn"}]}},
+            "selector.matchExpressions[0].values",
+        ),
+    ],
+)
+def test_allowed_namespaces_that_contradict_themselves_are_rejected(allowed: dict[str, Any], field: str) -> None:
+    """Bad input is rejected with the path of the field (I11), by the API server and by us."""
+    cluster = yaml.safe_load((CONFIG / "samples" / "cluster.yaml").read_text())
+    assert Host().causes(cluster) == []
+    cluster["spec"]["allowedNamespaces"] = allowed
+    with pytest.raises(InvalidObject) as caught:
+        parse_cluster(cluster)
+    path = f"spec.allowedNamespaces.{field}"
+    assert [error.path for error in caught.value.errors] == [path]
+    assert [cause["field"] for cause in Host().causes(cluster)] == [path]
+
+
 def test_a_status_that_a_newer_version_wrote_can_be_read() -> None:
     raw = yaml.safe_load((CONFIG / "samples" / "web.yaml").read_text())
     raw["status"] = {"replicas": 8, "shiny": 1, "subsetStatuses": [{"name": "member-1", "gloss": 2}]}

@@ -12,7 +12,7 @@ from tests.support import planning as make
 from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.fleet.cache import AppKey, MemberCache
-from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
+from uniteddeployment.fleet.clusters import AllowedNamespaces, ClusterMetadata, ClusterObject, ClusterSpec
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import MemberView, Reach, Refusal, Workload, WorkloadRef
 from uniteddeployment.planning.plan import plan
@@ -207,6 +207,33 @@ def test_a_cluster_that_the_registry_query_takes_in_is_as_it_is(rule: dict[str, 
     clusters = Clusters(make.view("member-1"), labels={CLUSTER: {"tier": "gold"}})
     view = observer(clusters).observe(make.subject(make.application(document))).members[CLUSTER]
     assert view.reach is Reach.READY
+
+
+class Selecting(Clusters):
+    """Clusters that only the namespaces with tier=gold may use."""
+
+    def cluster(self, cluster: str) -> ClusterObject | None:
+        allowed = AllowedNamespaces("Selector", {"matchLabels": {"tier": "gold"}})
+        return ClusterObject(ClusterMetadata(cluster, "fleet"), ClusterSpec(allowed_namespaces=allowed))
+
+
+@pytest.mark.parametrize(
+    ("labels", "reach", "undecided"),
+    [({"tier": "gold"}, Reach.READY, False), ({}, Reach.UNKNOWN, False), (None, Reach.UNKNOWN, True)],
+)
+def test_a_cluster_that_the_namespace_may_not_use_is_seen_and_not_written_to(
+    labels: dict[str, str] | None, reach: Reach, undecided: bool
+) -> None:
+    """I15; I8: as long as the labels are not known, nothing is reported."""
+    clusters = Selecting(make.view("member-1", found()))
+    seen = Observer(
+        Revisions(),  # type: ignore[arg-type]  # a stand-in
+        clusters,  # type: ignore[arg-type]  # a stand-in
+        lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        namespace_labels=lambda _: labels,
+    )
+    view = seen.observe(make.subject(APP)).members[CLUSTER]
+    assert (view.reach, view.undecided, len(view.workloads)) == (reach, undecided, 1)
 
 
 def test_a_plan_says_when_it_is_too_early_for_status() -> None:

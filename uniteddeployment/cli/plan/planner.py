@@ -1,11 +1,17 @@
 """Plans one object with the controller's own observer and planner. Nothing is written."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from uniteddeployment.cli.snapshot import Snapshot, now
 from uniteddeployment.controller.objects import Parser, Stored
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.errors import Forbidden, NotFound
+from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.resource import NAMESPACES
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.plan import Plan, plan
 
@@ -19,8 +25,18 @@ async def plan_live(snapshot: Snapshot, wanted: Stored) -> Plan:
         metadata = msgspec.structs.replace(existing.metadata, generation=generation, annotations=annotations)
         wanted = msgspec.structs.replace(wanted, metadata=metadata, status=existing.status)
     subject = Parser().subject(wanted)
-    observer = Observer(snapshot.host, snapshot.fleet, now)
+    labels = await namespace_labels(snapshot.client, wanted.metadata.namespace)
+    observer = Observer(snapshot.host, snapshot.fleet, now, namespace_labels=lambda _: labels)
     return await Planner(snapshot.client, snapshot.host, observer).plan(subject)
+
+
+async def namespace_labels(client: Client, namespace: str) -> Mapping[str, str] | None:
+    """Return the labels of a namespace of the host; None if it does not exist, or if the user may not read it."""
+    try:
+        found = await client.get(NAMESPACES, namespace, PartialObject)
+    except (Forbidden, NotFound):
+        return None
+    return found.metadata.labels or {}
 
 
 def plan_offline(wanted: Stored) -> Plan:
