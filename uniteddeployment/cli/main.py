@@ -16,6 +16,7 @@ from uniteddeployment.cli.get.command import get
 from uniteddeployment.cli.history.command import history, undo
 from uniteddeployment.cli.install.command import crds, rbac
 from uniteddeployment.cli.plan.command import plan
+from uniteddeployment.cli.rollout.command import app as rollout
 from uniteddeployment.cli.wait.command import wait
 
 app = typer.Typer(
@@ -49,6 +50,7 @@ def ud(
 for command in (get, wait, plan, history, undo, adopt, convert, demo, playground, embedded, crds, rbac):
     app.command()(command)
 app.add_typer(controller, name="controller")
+app.add_typer(rollout, name="rollout")
 
 
 @app.command("completion")

@@ -41,7 +41,7 @@ class Host:
 
     def causes(self, obj: Obj, old: Obj | None = None) -> list[Obj]:
         """Return the causes for which an object, or its change from ``old``, is rejected; empty if it is accepted."""
-        plural = names.CLUSTER_PLURAL if obj["kind"] == names.CLUSTER_KIND else names.UNITED_DEPLOYMENT_PLURAL
+        plural = f"{obj['kind'].lower()}s"
         path = f"{names.API_PATH}/namespaces/default/{plural}"
         status, answer = self.ask("POST", path, old if old is not None else obj)
         name = f"{path}/{obj['metadata']['name']}"

@@ -16,6 +16,7 @@ from uniteddeployment_api.rules import RULES
 from uniteddeployment_api.v1alpha1.cluster import Cluster
 from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
+from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 
 CONFIG = Path(__file__).parents[3] / "config"
 SCHEMAS = {model.__name__: schema_of(model) for model in (UnitedDeployment, Cluster, UnitedRollout)}
@@ -128,6 +129,8 @@ def test_the_samples_satisfy_all_rules_and_can_be_applied(path: Path) -> None:
     sample = yaml.safe_load(path.read_text())
     if sample["kind"] == "UnitedDeployment":
         assert validate_united_deployment(parse_united_deployment(sample)) == ()
+    elif sample["kind"] == "UnitedRollout":
+        assert validate_united_rollout(parse_united_rollout(sample)) == ()
     else:
         parse_cluster(sample)
     assert Host().causes(sample) == []

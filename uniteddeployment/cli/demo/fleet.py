@@ -22,6 +22,8 @@ from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.resource import CUSTOMRESOURCEDEFINITIONS, SECRETS
 from uniteddeployment_api import names
 from uniteddeployment_api.crd import custom_resource_definitions
+from uniteddeployment_rollout.loop import run as rollouts
+from uniteddeployment_rollout.loop.settings import Settings as RolloutSettings
 
 NAMESPACE = "default"
 POLL_SECONDS = 0.02
@@ -63,14 +65,21 @@ async def running(folder: Path, members: int, *, ready_after: float = 0.5) -> As
 
 @asynccontextmanager
 async def controlled(fleet: Fleet) -> AsyncIterator[asyncio.Task[None]]:
-    """Run the controller in this process during the block. The task ends earlier only with an error."""
+    """Run the controllers in this process during the block. The task ends earlier only with an error."""
     stop = asyncio.Event()
-    task = asyncio.create_task(run.serve(fleet.connection(), Settings(leader_election=False), stop))
+    task = asyncio.create_task(_control(fleet, stop))
     try:
         yield task
     finally:
         stop.set()
         await task
+
+
+async def _control(fleet: Fleet, stop: asyncio.Event) -> None:
+    """Run the controller and the rollout controller until ``stop`` is set."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(run.serve(fleet.connection(), Settings(leader_election=False), stop))
+        tasks.create_task(rollouts.serve(fleet.connection(), RolloutSettings(leader_election=False), stop))
 
 
 async def install(client: Client) -> None:

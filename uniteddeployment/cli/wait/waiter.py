@@ -27,7 +27,7 @@ def main(target: Target, names: Sequence[str], states: Sequence[str], timeout: s
     if not names:
         raise CommandError("name at least one UnitedDeployment: ud wait NAME", USAGE)
     waiter = Waiter(names, [_state(state) for state in states], quiet=output == "json")
-    limit = _seconds(timeout)
+    limit = seconds(timeout)
     logs.configure("console", "error")
     asyncio.run(_wait(target, waiter, limit, timeout))
     if output == "json":
@@ -41,7 +41,8 @@ def _state(text: str) -> State:
     raise CommandError(f"--for must be one of {', '.join(State)}, not {text!r}", USAGE)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """The seconds of a duration option. Raises CommandError."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise CommandError(f"--timeout must be a duration such as 90s, 10m or 1h, not {text!r}", USAGE)

@@ -1,0 +1,124 @@
+"""A process of the rollout controller: connection, leadership, probes. ``ud rollout controller run`` calls it."""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.clock import since_boot
+from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.election import Elector
+from uniteddeployment.kube.errors import NotFound
+from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.metrics import Metrics
+from uniteddeployment.kube.recorder import Recorder
+from uniteddeployment.kube.transport import AiohttpTransport
+from uniteddeployment_rollout.loop import probes
+from uniteddeployment_rollout.loop.controller import Controller
+from uniteddeployment_rollout.loop.metrics import RolloutMetrics
+from uniteddeployment_rollout.loop.objects import FIELD_MANAGER, UNITED_DEPLOYMENTS, UNITED_ROLLOUTS
+from uniteddeployment_rollout.loop.settings import Settings, StartError
+
+LEASE = FIELD_MANAGER
+"""The Lease that the leader holds."""
+_log = structlog.get_logger(__name__)
+
+
+async def serve(connection: Connection, settings: Settings, stop: asyncio.Event) -> None:
+    """Run until ``stop`` is set. Raises StartError, KubeError, LostLeadership."""
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    async with contextlib.AsyncExitStack() as stack:
+        unguarded = _client(connection, metrics)
+        stack.push_async_callback(unguarded.close)
+        await _check(unguarded)
+        identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
+        elector = _elector(unguarded, settings, identity) if settings.leader_election else None
+        client = _client(connection, metrics, elector.check if elector else None)
+        stack.push_async_callback(client.close)
+        queue = metrics.queue(FIELD_MANAGER)
+        controller = Controller(
+            client,
+            workers=settings.workers,
+            namespace=settings.namespace,
+            recorder=Recorder(client, FIELD_MANAGER, identity),
+            metrics=RolloutMetrics(registry),
+            queue_metrics=queue,
+        )
+        queue.follow(controller.queue)
+        if settings.port is not None:
+            try:
+                runner, port = await probes.serve(
+                    settings.host, settings.port, registry, partial(_not_ready, controller, elector)
+                )
+            except OSError as error:
+                raise StartError(f"cannot serve metrics on {settings.host}:{settings.port}: {error.strerror}") from None
+            stack.push_async_callback(runner.cleanup)
+            _log.info("listening", host=settings.host, port=port)
+        _log.info("started", identity=identity)
+        work = partial(elector.run, controller.run) if elector else controller.run
+        await _until(stop, asyncio.create_task(work()), controller, elector)
+
+
+async def _until(
+    stop: asyncio.Event, work: asyncio.Task[None], controller: Controller, elector: Elector | None
+) -> None:
+    """Wait for the stop or for the work to fail. A leader keeps its Lease until its passes are finished."""
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((stopping, work), return_when=asyncio.FIRST_COMPLETED)
+        if not work.done() and (elector is None or elector.is_leader):
+            controller.stop()
+            await work
+    finally:
+        stopping.cancel()
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+
+
+def _not_ready(controller: Controller, elector: Elector | None) -> str:
+    """Why the process cannot work. One that waits for the Lease is ready as soon as it could take over."""
+    if elector is not None and elector.problem:
+        return elector.problem
+    if (elector is None or elector.is_leader) and not controller.synced.is_set():
+        return "the caches are not in sync yet"
+    return ""
+
+
+def _elector(client: Client, settings: Settings, identity: str) -> Elector:
+    seconds = settings.lease_seconds
+    return Elector(
+        client,
+        settings.election_namespace,
+        LEASE,
+        identity,
+        lease_duration=seconds,
+        renew_deadline=seconds * 2 / 3,
+        retry_period=seconds * 2 / 15,
+        clock=since_boot,
+    )
+
+
+def _client(connection: Connection, metrics: Metrics, guard: Callable[[], None] | None = None) -> Client:
+    transport = AiohttpTransport(connection, guard=guard)
+    return Client(transport, "host", field_manager=FIELD_MANAGER, metrics=metrics.client("host"), guard=guard)
+
+
+async def _check(client: Client) -> None:
+    """Fail early when the kinds are not served. Raises StartError."""
+    for resource in (UNITED_DEPLOYMENTS, UNITED_ROLLOUTS):
+        try:
+            async for _ in client.list_pages(resource, PartialObject, limit=1):
+                break
+        except NotFound:
+            kind = f"{resource.plural}.{resource.group}"
+            raise StartError(
+                f"the API server does not know {kind}; install the CRDs first: ud crds | kubectl apply -f -"
+            ) from None

@@ -1,0 +1,1 @@
+"""``ud rollout``: rollouts of new pod templates, and their controller."""
