@@ -8,6 +8,7 @@ updated. With ``offset`` 0.5 it is the method of Sainte-Laguë; see Balinski and
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from math import ceil
 
@@ -34,8 +35,16 @@ def partitions(sizes: Mapping[str, int], updated: int, offset: Fraction = NEARES
     total = sum(sizes.values())
     if not 0 <= updated <= total:
         raise ValueError(f"{updated} of {total} pods cannot be updated")
+    return dict(_partitions(tuple(sizes.items()), updated, offset))
+
+
+@lru_cache(maxsize=256)
+def _partitions(items: tuple[tuple[str, int], ...], updated: int, offset: Fraction) -> dict[str, int]:
+    """Cached, because a rollout asks for the same division in every pass. The result must not be changed."""
+    sizes = dict(items)
     if not updated:
-        return dict(sizes)
+        return sizes
+    total = sum(sizes.values())
     taken = _surely_updated(sizes, updated, total, offset)
     index = {name: place for place, name in enumerate(sizes)}
     heap = [(_rank(taken[name], size, offset), index[name], name) for name, size in sizes.items() if taken[name] < size]
@@ -64,6 +73,8 @@ def shares(
         held = partitions(sizes, number, offset)
         return {name: max(least[name], size - held[name]) for name, size in sizes.items()}
 
+    if sum(least.values()) >= updated:
+        return least
     # Each further pod belongs to one subset, so the sum rises by one or not at all, and meets ``updated`` exactly.
     low, high = 0, updated
     best = raised(updated)

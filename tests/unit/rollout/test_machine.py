@@ -167,5 +167,5 @@ class Rollouts(RuleBasedStateMachine):
 
 TestRollouts = Rollouts.TestCase
 TestRollouts.settings = settings(
-    max_examples=int(os.environ.get("UD_ROLLOUT_EXAMPLES", "80")), stateful_step_count=30, deadline=None
+    max_examples=int(os.environ.get("UD_ROLLOUT_EXAMPLES", "40")), stateful_step_count=25, deadline=None
 )
