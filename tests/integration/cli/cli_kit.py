@@ -1,4 +1,4 @@
-"""A fleet of embedded clusters over HTTPS with the controller, and ``ud`` as its user calls it."""
+"""A fleet of embedded clusters over HTTPS with the controller, and ``ud`` as users call it."""
 
 import asyncio
 import gc
@@ -45,7 +45,7 @@ class Site:
         return next(one for one in (self.fleet.host, *self.fleet.members) if one.cluster.name == name)
 
     async def ud(self, *arguments: str, stdin: str = "", options: Sequence[str] | None = None) -> Result:
-        """``ud`` with these arguments, in a thread: it has a loop of its own. ``options`` say where it connects to."""
+        """Run ``ud`` in a thread, because it has its own event loop. ``options`` replace those that connect it."""
         place = ["--kubeconfig", str(self.fleet.kubeconfig)] if options is None else options
         place = [] if arguments[0] == "convert" else place
         with warnings.catch_warnings():
@@ -57,7 +57,7 @@ class Site:
         return result
 
     async def said(self, *arguments: str, stdin: str = "") -> str:
-        """What it prints. Raises AssertionError when it fails."""
+        """The standard output of ``ud``. Raises AssertionError if it fails."""
         result = await self.ud(*arguments, stdin=stdin)
         assert result.exit_code == 0, result.output
         return result.stdout
@@ -72,7 +72,7 @@ class Site:
         )
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
-        """Wait for something that comes with a change in a cluster."""
+        """Wait for a condition that a change in a cluster fulfills."""
         changed = asyncio.Event()
         with ExitStack() as stack:
             for one in (self.fleet.host, *self.fleet.members):
@@ -89,7 +89,7 @@ class Site:
         return self.fleet.host.cluster.access.get("uniteddeployments.uniteddeployment.io", NAMESPACE, name)
 
     def settled(self, name: str = "web") -> bool:
-        """Whether the controller has seen the object as it is and is done with it."""
+        """Return True if the controller has observed the current spec and has nothing left to do."""
         obj = self.ud_object(name) or {"metadata": {}}
         status = obj.get("status") or {}
         conditions = {one["type"]: one["status"] for one in status.get("conditions", ())}
@@ -103,7 +103,7 @@ class Site:
         await self.until(lambda: self.settled(name), f"{name} settles")
 
     def pods(self, cluster: str) -> list[Any]:
-        """Living pods, as the cluster has them."""
+        """The pods of a cluster that are not being deleted."""
         found = self.served(cluster).cluster.access.list("pods", NAMESPACE)
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
@@ -111,7 +111,7 @@ class Site:
         return {pod["metadata"]["uid"] for pod in self.pods(cluster)}
 
     async def run(self, cluster: str, resource: Resource, document: Mapping[str, Any]) -> None:
-        """Make a workload by hand, and wait until all its pods are ready and it says so."""
+        """Create a workload, and wait until its status shows all its pods as ready."""
         await self.clients[cluster].create(resource, document, dict[str, Any], namespace=NAMESPACE)
         name, wanted = document["metadata"]["name"], document["spec"]["replicas"]
 
@@ -125,7 +125,7 @@ class Site:
 
 @asynccontextmanager
 async def site(folder: Path, *, members: int = 1, control: bool = True) -> AsyncIterator[Site]:
-    """Clusters with the CRDs and registered members, until the block ends; with the controller if it is to control."""
+    """Clusters with the CRDs and registered members; with ``control`` the controller runs too."""
     async with AsyncExitStack() as stack:
         fleet = await stack.enter_async_context(fleets.running(folder, members, ready_after=0.0))
         yield await _open(stack, fleet, control=control)
@@ -133,7 +133,7 @@ async def site(folder: Path, *, members: int = 1, control: bool = True) -> Async
 
 @asynccontextmanager
 async def lone_host(folder: Path) -> AsyncIterator[Site]:
-    """One cluster of three zones with the controller: an application without members."""
+    """One cluster of three zones with the controller and without members."""
     async with AsyncExitStack() as stack:
         served = await embedded.serve(Options(name="host"))
         stack.push_async_callback(served.close)
@@ -146,7 +146,7 @@ async def lone_host(folder: Path) -> AsyncIterator[Site]:
 
 
 def _silence() -> None:
-    """What the controller logs must not mix with what a command prints, nor go where a command did."""
+    """Turn off the logs of the controller: they must not mix with the output of a command."""
     structlog.reset_defaults()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 

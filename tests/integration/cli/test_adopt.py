@@ -1,4 +1,4 @@
-"""``ud adopt``: what runs on the host or in a member, taken over without a restart."""
+"""``ud adopt``: workloads on the host or in members are taken over without a restart."""
 
 import copy
 
@@ -44,7 +44,7 @@ def workload(word, *, replicas=3, name="web", **metadata):
 
 
 async def run(here, cluster, word):
-    """Make the workload, and the class of its volumes, by hand."""
+    """Create the workload and the StorageClass of its volumes."""
     storage = {"metadata": {"name": "zonal"}, "provisioner": "embedded/zonal"}
     await here.clients[cluster].create(STORAGE_CLASSES, storage, dict)
     await here.run(cluster, RESOURCES[word], workload(word))
@@ -52,8 +52,8 @@ async def run(here, cluster, word):
 
 @pytest.mark.parametrize("word", ["sts", "deploy"])
 @pytest.mark.parametrize("place", ["host", "member-1"])
-async def test_a_workload_is_taken_over_and_rolled_out_from_then_on(tmp_path, word, place):
-    """I13: it is taken over because it was named; no pod restarts."""
+async def test_a_workload_is_taken_over_and_then_rolled_out(tmp_path, word, place):
+    """I13: no pod restarts."""
     async with site(tmp_path) as here:
         await run(here, place, word)
         before = here.uids(place)
@@ -77,7 +77,7 @@ async def test_a_workload_is_taken_over_and_rolled_out_from_then_on(tmp_path, wo
         assert len(here.pods(place)) == 3
 
 
-async def test_what_is_printed_is_what_would_be_created(tmp_path):
+async def test_the_printed_object_is_the_one_that_apply_creates(tmp_path):
     async with site(tmp_path, control=False) as here:
         await run(here, "member-1", "sts")
         printed = yaml.safe_load(await here.said("adopt", "sts/web", "--name", "shop", "--cluster", "member-1"))
@@ -97,7 +97,7 @@ async def test_what_is_printed_is_what_would_be_created(tmp_path):
         )
 
 
-async def test_what_cannot_be_taken_over_is_refused_with_the_reason(tmp_path):
+async def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(tmp_path):
     async with site(tmp_path, control=False) as here:
         above = {"metadata": {"name": "owner"}}
         made = await here.clients["host"].create(CONFIGMAPS, above, dict, namespace=NAMESPACE)
@@ -133,8 +133,8 @@ async def test_what_cannot_be_taken_over_is_refused_with_the_reason(tmp_path):
         assert (code, said) == (1, 'error: clusters.uniteddeployment.io "nowhere" not found (namespace default)\n')
 
 
-async def test_a_partition_is_taken_over_and_holds_the_next_template_back(tmp_path):
-    """I6: what was held back in the StatefulSet is held back by the UnitedDeployment."""
+async def test_the_partition_of_a_workload_is_taken_over_and_holds_the_next_template(tmp_path):
+    """I6"""
     async with site(tmp_path) as here:
         held = workload("sts")
         del held["spec"]["volumeClaimTemplates"]
@@ -162,7 +162,7 @@ async def test_a_partition_is_taken_over_and_holds_the_next_template_back(tmp_pa
 
 
 async def test_the_same_workload_of_several_members_becomes_one_application(tmp_path):
-    """I13: no pod restarts in any of them, and the total is divided as it is."""
+    """I13: no pod restarts, and each subset keeps its replicas."""
     async with site(tmp_path, members=2) as here:
         for member, replicas in (("member-1", 3), ("member-2", 1)):
             await here.run(member, DEPLOYMENTS, workload("deploy", replicas=replicas))

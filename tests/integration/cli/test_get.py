@@ -19,7 +19,7 @@ def on_the_host(name: str, *, image: str = "app:1", **labels: str) -> dict[str, 
     return document
 
 
-async def test_applications_are_chosen_by_names_and_by_labels(tmp_path: Path) -> None:
+async def test_applications_are_selected_by_names_and_by_labels(tmp_path: Path) -> None:
     async with site(tmp_path, members=0, control=False) as made:
         for name, tier in (("web", "front"), ("api", "front"), ("db", "back")):
             await made.apply(on_the_host(name, tier=tier))
@@ -53,7 +53,7 @@ async def test_applications_are_chosen_by_names_and_by_labels(tmp_path: Path) ->
         assert [item["metadata"]["name"] for item in several["items"]] == ["web", "db"]
 
 
-async def test_what_no_controller_has_seen_says_so(tmp_path: Path) -> None:
+async def test_a_spec_that_no_controller_has_observed_is_shown_as_progressing(tmp_path: Path) -> None:
     """I8"""
     async with site(tmp_path, members=0, control=False) as made:
         await made.apply(on_the_host("web"))
@@ -66,7 +66,7 @@ async def test_what_no_controller_has_seen_says_so(tmp_path: Path) -> None:
         assert lines[3].split()[-1] == "Progressing", "what is stored of subsets is as old"
 
 
-async def test_waiting_never_ends_on_the_state_of_an_older_spec(tmp_path: Path) -> None:
+async def test_waiting_does_not_accept_the_state_of_an_older_spec(tmp_path: Path) -> None:
     """I8"""
     async with site(tmp_path, members=0, control=False) as made:
         await made.apply(on_the_host("web"))
@@ -84,7 +84,7 @@ async def test_waiting_never_ends_on_the_state_of_an_older_spec(tmp_path: Path) 
         assert images == {"app:2"}
 
 
-async def test_waiting_ends_on_any_of_the_states_that_were_named(tmp_path: Path) -> None:
+async def test_waiting_accepts_any_of_several_states(tmp_path: Path) -> None:
     async with site(tmp_path, members=0, control=False) as made, controlled(made.fleet):
         await made.apply(on_the_host("web"))
         await made.wait_settled()

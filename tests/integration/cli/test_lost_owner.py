@@ -93,7 +93,7 @@ async def test_the_object_on_the_host_is_changed_in_place(tmp_path):
         assert len(spec["topology"]["subsets"]) == 2
 
 
-async def test_workloads_of_others_are_not_found_and_several_uids_have_to_be_chosen_from(tmp_path):
+async def test_workloads_of_another_namespace_are_ignored_and_the_user_chooses_among_several_uids(tmp_path):
     """I13"""
     async with site(tmp_path, members=2, control=False) as here:
         uid = await lost_host(here)
@@ -111,8 +111,8 @@ async def test_workloads_of_others_are_not_found_and_several_uids_have_to_be_cho
         assert only["spec"]["topology"]["adopt"] == {"ownerUID": uid}
 
 
-async def test_a_member_that_cannot_be_reached_is_named(tmp_path):
-    """I8: workloads there are not known, which is not the same as that there are none."""
+async def test_an_unreachable_member_is_reported(tmp_path):
+    """I8: it may run workloads that the command does not see."""
     async with site(tmp_path, members=2, control=False) as here:
         await lost_host(here)
         await here.apply(web())

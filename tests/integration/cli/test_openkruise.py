@@ -1,4 +1,4 @@
-"""docs/openkruise.md: its manifests are converted and its commands are run, on a host that has OpenKruise's kind."""
+"""docs/openkruise.md: its manifests are converted, and its commands run on a host with the kind of OpenKruise."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ def test_every_manifest_of_the_page_is_converted():
 
 
 async def old_application(here):
-    """What OpenKruise left behind: a stateful application whose workload it owns."""
+    """Create an application of OpenKruise with its StatefulSet."""
     made = await here.host.create(
         OPENKRUISE,
         {"apiVersion": "apps.kruise.io/v1alpha1", "kind": "UnitedDeployment", "metadata": {"name": "db"}},
@@ -88,8 +88,8 @@ async def old_application(here):
     await here.run("host", STATEFULSETS, workload)
 
 
-async def test_the_commands_for_moving_an_application_away_from_openkruise_work(tmp_path):
-    """I13; the manifests and commands of the page, in their order."""
+async def test_the_commands_that_migrate_an_application_work(tmp_path):
+    """I13: the manifests and commands of the page, in order."""
     async with lone_host(tmp_path) as here:
         await here.host.create(CUSTOMRESOURCEDEFINITIONS, DEFINITION, dict)
         await here.until(lambda: served(here), "OpenKruise's kind is served")

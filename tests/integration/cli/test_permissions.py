@@ -1,4 +1,4 @@
-"""The commands with the rights of an ordinary user: what works, and what the message says when a right is missing."""
+"""The commands with the rights of an ordinary user, and their messages if a right is missing."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""``ud plan`` on live clusters: what is in the way of a plan is said before anything is written (I3, I11)."""
+"""``ud plan`` on live clusters: it reports what blocks a plan, and writes nothing (I3, I11)."""
 
 import json
 from pathlib import Path
@@ -37,13 +37,13 @@ async def planned(made: Site, document: dict[str, Any], code: int = 0) -> dict[s
 
 
 async def troubles(made: Site, document: dict[str, Any]) -> dict[str, str]:
-    """Subset -> what is in the way of it."""
+    """Subset -> why it cannot be planned."""
     found = await planned(made, document, BLOCKED)
     return {one["subset"]: one["message"] for one in found["troubles"]}
 
 
 def versions(made: Site) -> dict[str, list[str]]:
-    """What is stored of workloads, namespaces and applications: planning must change nothing of it."""
+    """The resource versions of workloads, namespaces and applications, which planning must not change."""
     kinds = ("statefulsets.apps", "deployments.apps", "namespaces", "uniteddeployments.uniteddeployment.io")
     found = {}
     for cluster in made.clients:
@@ -54,7 +54,7 @@ def versions(made: Site) -> dict[str, list[str]]:
     return found
 
 
-async def test_each_trouble_is_told_with_its_subset_and_nothing_is_written(tmp_path: Path) -> None:
+async def test_each_problem_is_reported_with_its_subset_and_nothing_is_written(tmp_path: Path) -> None:
     async with site(tmp_path, members=2, control=False) as made:
         taken: dict[str, Any] = {
             "apiVersion": "apps/v1",
@@ -99,7 +99,7 @@ async def test_each_trouble_is_told_with_its_subset_and_nothing_is_written(tmp_p
         assert versions(made) == before
 
 
-async def test_a_member_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
+async def test_an_unreachable_member_is_reported(tmp_path: Path) -> None:
     """I8"""
     async with site(tmp_path, members=2, control=False) as made:
         credentials = {"data": {"token": "bm90LWEtdG9rZW4="}}
@@ -112,7 +112,7 @@ async def test_a_member_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
         assert "refuse" in found["member-2"] or "Unauthorized" in found["member-2"]
 
 
-async def test_a_namespace_that_a_member_does_not_have_is_no_trouble(tmp_path: Path) -> None:
+async def test_a_namespace_that_a_member_lacks_is_no_problem(tmp_path: Path) -> None:
     """The controller creates it together with the first workload."""
     async with site(tmp_path, members=1, control=False) as made:
         document = two_members()
@@ -133,8 +133,8 @@ async def test_a_namespace_that_a_member_does_not_have_is_no_trouble(tmp_path: P
         assert (await planned(made, document))["troubles"] == []
 
 
-async def test_a_change_is_judged_against_what_there_is(tmp_path: Path) -> None:
-    """What may not be changed is refused, and annotations of the manifest count as if they were applied."""
+async def test_a_change_is_validated_against_the_existing_object(tmp_path: Path) -> None:
+    """Changes of immutable fields are refused, and annotations of the manifest count."""
     async with site(tmp_path, members=2) as made:
         await made.apply(two_members())
         await made.wait_settled()
