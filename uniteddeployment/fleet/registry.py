@@ -231,6 +231,8 @@ class Fleet:
 
     def _member_reach_changed(self, member: Member) -> None:
         entry = self._entries.get(member.name)
+        if member is not self._local and (entry is None or entry.member is not member):
+            return  # a member of an earlier connection, which is ending
         if entry is not None:
             entry.reach, entry.detail, entry.undecided = member.reach, member.detail, member.undecided
         self._state_changed.set()
