@@ -48,10 +48,10 @@ def allocate(request: AllocationRequest) -> Allocation:
     total = _total(request)
     fixed, problem = resolve_shares(total, [subset.share for subset in subsets], [subset.current for subset in subsets])
     limits = [_limits(subset, share, total) for subset, share in zip(subsets, fixed, strict=True)]
-    division = _Division(request, total, limits)
-    ideal = division.ideal()
-    placed = division.allowed(ideal)
-    reserved = division.reserved() if request.reserve else [0] * len(subsets)
+    filling = _Filling(request, total, limits)
+    ideal = filling.ideal()
+    placed = filling.allowed(ideal)
+    reserved = filling.reserved() if request.reserve else [0] * len(subsets)
     unplaced = max(0, total - sum(placed) - sum(reserved))
     if unplaced and not problem:
         problem = unplaced_reason(total, subsets, limits)
@@ -93,7 +93,7 @@ def _limits(subset: SubsetRequest, share: int | None, total: int) -> Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Division:
+class _Filling:
     """The slots of one request, filled with and without regard to the pods that run."""
 
     request: AllocationRequest

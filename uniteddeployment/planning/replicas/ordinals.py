@@ -37,12 +37,14 @@ def ranges(subject: Subject, app: Application, observed: Observed) -> Mapping[st
     sizes = {name: _size(app, subset) for name, subset in app.subsets.items()}
     kept = _kept(subject, app, observed, sizes)
     running = list(_running(subject, app, observed))
-    starts = placed(sizes, kept, [span for _, span in running], first)
+    starts = range_starts(sizes, kept, [span for _, span in running], first)
     ends = {name: _end(name, start, sizes[name], starts, running) for name, start in starts.items()}
     return {name: _range(starts[name], ends[name], sizes[name]) for name in app.subsets}
 
 
-def placed(sizes: Mapping[str, int], kept: Mapping[str, int], running: Sequence[Span], first: int) -> dict[str, int]:
+def range_starts(
+    sizes: Mapping[str, int], kept: Mapping[str, int], running: Sequence[Span], first: int
+) -> dict[str, int]:
     """Subset -> the start of its range, of subsets whose sizes are given.
 
     Starts in ``kept`` do not change. The others are the first gaps from ``first`` on that are large enough, and free of
@@ -50,12 +52,12 @@ def placed(sizes: Mapping[str, int], kept: Mapping[str, int], running: Sequence[
 
     Two subsets of ten ordinals each keep their ranges. Two new ones are placed: the small one fits between them.
 
-    >>> placed({"a": 10, "b": 10, "large": 8, "small": 5}, {"a": 0, "b": 15}, running=[], first=0)
+    >>> range_starts({"a": 10, "b": 10, "large": 8, "small": 5}, {"a": 0, "b": 15}, running=[], first=0)
     {'a': 0, 'b': 15, 'large': 25, 'small': 10}
 
     A removed subset still runs the pods 10 to 12:
 
-    >>> placed({"a": 10, "new": 5}, {"a": 0}, running=[(0, 10), (10, 13)], first=0)
+    >>> range_starts({"a": 10, "new": 5}, {"a": 0}, running=[(0, 10), (10, 13)], first=0)
     {'a': 0, 'new': 13}
     """
     taken = sorted([*((start, start + max(sizes[name], 1)) for name, start in kept.items()), *running])
