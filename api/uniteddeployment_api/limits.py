@@ -15,6 +15,10 @@ MAX_WORKLOAD_BYTES: Final = 1 << 20
 """Maximum size of a workload as JSON. API servers store objects of up to about 1.5 MiB."""
 MAX_COPIED_BYTES: Final = 1 << 18
 """Maximum total size of what the copy operations of one subset copy."""
+MAX_IGNORED_PATHS: Final = 32
+"""Maximum number of paths in the annotation ignore-differences. Every workload is compared at each of them."""
+MAX_IGNORED_PATH_LENGTH: Final = 256
+"""Maximum length of one of these paths, in characters."""
 MAX_RENDERED_BYTES: Final = 16 << 20
 """Maximum total size of the template, multiplied by the number of subsets, and all patches and overrides: what the
 controller has to build after a change."""

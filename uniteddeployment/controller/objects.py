@@ -15,6 +15,7 @@ from uniteddeployment.planning.kinds import kind_of
 from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
 from uniteddeployment.planning.stored import read_status
 from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_deployment, validate_united_deployment
+from uniteddeployment_api.validation import ignored_paths_errors
 
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
 REVISION_SELECTOR = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}"
@@ -131,6 +132,8 @@ class Parser:
         if known is None:
             known = self._parsed[memo] = parse(stored)
         app, errors = known
+        if excess := ignored_paths_errors(meta.annotations):
+            app, errors = None, (*errors, *excess)
         document = _document(stored.status)
         return Subject(
             namespace=meta.namespace,

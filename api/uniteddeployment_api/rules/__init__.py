@@ -7,6 +7,7 @@ same messages.
 
 from typing import Final
 
+from uniteddeployment_api.limits import MAX_IGNORED_PATH_LENGTH, MAX_IGNORED_PATHS
 from uniteddeployment_api.rules.base import Rule
 from uniteddeployment_api.rules.sizes import SIZE_RULES
 from uniteddeployment_api.rules.subsets import SUBSET_RULES
@@ -33,6 +34,11 @@ RULES: Final[tuple[Rule, ...]] = (
             "must be a comma-separated list of field paths below spec, metadata.labels or metadata.annotations of a "
             "workload, such as spec.replicas"
         ),
+    ),
+    Rule(
+        name="annotation-ignore-differences-size",
+        at="metadata",
+        message=f"must not have more than {MAX_IGNORED_PATHS} paths of up to {MAX_IGNORED_PATH_LENGTH} characters each",
     ),
     Rule(
         name="cluster-ca",

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from uniteddeployment_api import names
 from uniteddeployment_api.errors import FieldError, InvalidObject, from_pydantic
+from uniteddeployment_api.limits import MAX_IGNORED_PATH_LENGTH, MAX_IGNORED_PATHS
 from uniteddeployment_api.selectors import requirement_values_fit
 from uniteddeployment_api.v1alpha1.cluster import Cluster
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
@@ -78,9 +79,27 @@ def _annotations(candidate: Candidate) -> Iterator[FieldError]:
     annotations = candidate.ud.metadata.annotations
     if annotations.get(names.ANNOTATION_RECREATE, "true") not in {"true", "false"}:
         yield violation("annotation-recreate", f"metadata.annotations[{names.ANNOTATION_RECREATE}]")
-    paths = [path.strip() for path in annotations.get(names.ANNOTATION_IGNORE_DIFFERENCES, "").split(",")]
-    if any(path and not _DIFFERENCE.fullmatch(path) for path in paths):
+    if errors := ignored_paths_errors(annotations):
+        yield from errors
+    elif not all(_DIFFERENCE.fullmatch(path) for path in _ignored_paths(annotations)):
         yield violation("annotation-ignore-differences", f"metadata.annotations[{names.ANNOTATION_IGNORE_DIFFERENCES}]")
+
+
+def ignored_paths_errors(annotations: Mapping[str, str]) -> tuple[FieldError, ...]:
+    """Return an error if the annotation ignore-differences exceeds its limits.
+
+    The controller calls this for stored objects, since annotations can be changed without a new generation.
+    """
+    paths = _ignored_paths(annotations)
+    if len(paths) <= MAX_IGNORED_PATHS and all(len(path) <= MAX_IGNORED_PATH_LENGTH for path in paths):
+        return ()
+    path = f"metadata.annotations[{names.ANNOTATION_IGNORE_DIFFERENCES}]"
+    return (violation("annotation-ignore-differences-size", path),)
+
+
+def _ignored_paths(annotations: Mapping[str, str]) -> list[str]:
+    listed = annotations.get(names.ANNOTATION_IGNORE_DIFFERENCES, "").split(",")
+    return [path.strip() for path in listed if path.strip()]
 
 
 _CHECKS: Final[tuple[Check, ...]] = (
@@ -91,4 +110,4 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _annotations,
 )
 
-__all__ = ["parse_cluster", "parse_united_deployment", "validate_united_deployment"]
+__all__ = ["ignored_paths_errors", "parse_cluster", "parse_united_deployment", "validate_united_deployment"]

@@ -391,6 +391,16 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
         f"metadata.annotations[{names.ANNOTATION_IGNORE_DIFFERENCES}]",
         annotated(names.ANNOTATION_IGNORE_DIFFERENCES, "status"),
     ),
+    (
+        "annotation-ignore-differences-size",
+        f"metadata.annotations[{names.ANNOTATION_IGNORE_DIFFERENCES}]",
+        annotated(names.ANNOTATION_IGNORE_DIFFERENCES, ",".join(f"spec.a{n}" for n in range(33))),
+    ),
+    (
+        "annotation-ignore-differences-size",
+        f"metadata.annotations[{names.ANNOTATION_IGNORE_DIFFERENCES}]",
+        annotated(names.ANNOTATION_IGNORE_DIFFERENCES, "spec." + "a" * 252),
+    ),
 ]
 
 ACCEPTED: list[dict[str, Any]] = [

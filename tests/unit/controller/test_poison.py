@@ -18,6 +18,7 @@ from uniteddeployment.planning.observed import Observed, WorkloadRef
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import DeletePod
 from uniteddeployment.planning.stored import NO_STATUS
+from uniteddeployment_api import names
 
 
 def stored(spec: bytes, status: bytes = b"{}") -> Stored:
@@ -112,3 +113,28 @@ async def test_an_error_that_is_typed_stays_what_it_is(monkeypatch: pytest.Monke
     subject = Subject("default", "web", "u", 1, app=None)
     with pytest.raises(Unreachable):
         await MemberWriter().write(subject, Member(), step, Memory())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("listed", "refused"),
+    [
+        (",".join(["spec.replicas"] * 32), False),
+        (",".join(["spec.replicas"] * 33), True),
+        ("spec." + "a" * 251, False),
+        ("spec." + "a" * 252, True),
+        ("x" * 200_000, True),
+    ],
+)
+def test_too_many_ignored_differences_become_a_condition_that_names_the_annotation(listed: str, refused: bool) -> None:
+    """I11, I16: they are compared with every workload in every pass, and no webhook need be installed."""
+    annotations = {names.ANNOTATION_IGNORE_DIFFERENCES: listed}
+    held = stored(msgspec.json.encode(manifest()["spec"]))
+    held = msgspec.structs.replace(held, metadata=msgspec.structs.replace(held.metadata, annotations=annotations))
+    subject = Parser().subject(held)
+    assert (subject.app is None) is refused
+    if refused:
+        made = plan(subject, Observed(now="2026-01-01T00:00:00Z", members={}))
+        assert made.status is not None
+        assert not made.members, "what runs is left as it is"
+        (message,) = [one.message for one in made.status.conditions or () if one.type == "Stalled"]
+        assert names.ANNOTATION_IGNORE_DIFFERENCES in message
