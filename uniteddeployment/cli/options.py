@@ -55,3 +55,18 @@ Files = Annotated[
 Recursive = Annotated[
     bool, typer.Option("--recursive", "-R", help="Read the subdirectories of directories given with -f, too.")
 ]
+
+LogFormat = Annotated[str, typer.Option(help="console or json.")]
+LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
+MetricsHost = Annotated[str, typer.Option(help="Address for metrics and probes.")]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0 for a free one.", show_default=False),
+]
+LeaderElect = Annotated[bool, typer.Option(help="Work only while this process holds the Lease.")]
+ElectionNamespace = Annotated[
+    str, typer.Option(help="Namespace of the Lease. Default: that of the pod or of the context.", show_default=False)
+]
+LeaseSeconds = Annotated[
+    float, typer.Option(min=3, help="Duration of the Lease: how long a dead leader delays the next one.")
+]

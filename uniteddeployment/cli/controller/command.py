@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Kubeconfig
+from uniteddeployment.cli.options import (
+    Context,
+    ElectionNamespace,
+    Kubeconfig,
+    LeaderElect,
+    LeaseSeconds,
+    LogFormat,
+    LogLevel,
+    MetricsHost,
+    MetricsPort,
+)
 
 app = typer.Typer(help="Run the controller.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -20,26 +30,18 @@ def run(
         str,
         typer.Option("--namespace", "-n", help="Reconcile this namespace only. Default: all.", show_default=False),
     ] = "",
-    log_format: Annotated[str, typer.Option(help="console or json.")] = "console",
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    metrics_host: Annotated[str, typer.Option(help="Address for metrics and probes.")] = "127.0.0.1",
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0 for a free one.", show_default=False),
-    ] = None,
+    log_format: LogFormat = "console",
+    log_level: LogLevel = "info",
+    metrics_host: MetricsHost = "127.0.0.1",
+    metrics_port: MetricsPort = None,
     probe_host: Annotated[str, typer.Option(help="Address for probes without metrics.")] = "127.0.0.1",
     probe_port: Annotated[
         int | None,
         typer.Option(help="Serve /healthz and /readyz on this port; 0 for a free one.", show_default=False),
     ] = None,
-    leader_elect: Annotated[bool, typer.Option(help="Reconcile only while this process holds the Lease.")] = True,
-    election_namespace: Annotated[
-        str,
-        typer.Option(help="Namespace of the Lease. Default: that of the pod or of the context.", show_default=False),
-    ] = "",
-    lease_seconds: Annotated[
-        float, typer.Option(min=3, help="Duration of the Lease: how long a dead leader delays the next one.")
-    ] = 15.0,
+    leader_elect: LeaderElect = True,
+    election_namespace: ElectionNamespace = "",
+    lease_seconds: LeaseSeconds = 15.0,
     admission: Annotated[
         bool, typer.Option("--admission/--no-admission", help="Serve the admission webhooks.")
     ] = False,

@@ -6,26 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from uniteddeployment.cli.errors import USAGE, CommandError
-from uniteddeployment.controller import logs, run
+from uniteddeployment.cli.process import configure_logs
+from uniteddeployment.controller import run
 from uniteddeployment.controller.settings import Settings
 from uniteddeployment.kube import kubeconfig as kubeconfigs
-
-LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(settings: Settings, kubeconfig: Path | None, context: str | None) -> None:
     """Run until SIGTERM."""
-    if settings.log_format not in ("console", "json"):
-        raise CommandError(f"--log-format must be console or json, not {settings.log_format!r}", USAGE)
-    if settings.log_level not in LEVELS:
-        raise CommandError(
-            f"--log-level must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {settings.log_level!r}", USAGE
-        )
+    configure_logs(settings.log_format, settings.log_level)
     connection = kubeconfigs.load(kubeconfig, context)
     own = kubeconfigs.namespace(kubeconfig, context)
     settings = replace(settings, election_namespace=settings.election_namespace or own, admission_namespace=own)
-    logs.configure(settings.log_format, settings.log_level)
     with asyncio.Runner(loop_factory=_loop_factory(settings)) as runner:
         runner.run(run.run(connection, settings))
 

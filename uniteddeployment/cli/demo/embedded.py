@@ -3,7 +3,6 @@
 import asyncio
 import json
 import secrets
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -11,6 +10,7 @@ from random import Random
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.output.documents import check_output
 from uniteddeployment.cli.output.terminal import program, say
+from uniteddeployment.cli.process import stopped
 from uniteddeployment.embedded import kubeconfig
 from uniteddeployment.embedded.apimachinery.quantity import QuantityError, parse
 from uniteddeployment.embedded.auth.audit import AuditLog
@@ -159,12 +159,3 @@ def _announce(options: Options, served: Served, output: str) -> None:
         say(f"export KUBECONFIG={options.kubeconfig}")
     elif token:
         say(f"token {served.token}")
-
-
-def stopped() -> asyncio.Event:
-    """An event that SIGTERM and SIGINT set."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop

@@ -9,10 +9,10 @@ from pathlib import Path
 from uniteddeployment.cli.connect import opened
 from uniteddeployment.cli.demo import fleet as fleets
 from uniteddeployment.cli.demo import samples
-from uniteddeployment.cli.demo.embedded import stopped
 from uniteddeployment.cli.demo.fleet import Fleet
 from uniteddeployment.cli.output.documents import check_output
 from uniteddeployment.cli.output.terminal import program, say
+from uniteddeployment.cli.process import stopped
 from uniteddeployment.controller import logs
 from uniteddeployment.kube.client import Client
 

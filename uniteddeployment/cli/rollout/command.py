@@ -5,7 +5,18 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Kubeconfig, Namespace
+from uniteddeployment.cli.options import (
+    Context,
+    ElectionNamespace,
+    Kubeconfig,
+    LeaderElect,
+    LeaseSeconds,
+    LogFormat,
+    LogLevel,
+    MetricsHost,
+    MetricsPort,
+    Namespace,
+)
 
 app = typer.Typer(help="Show and control rollouts.", no_args_is_help=True, rich_markup_mode=None)
 controller = typer.Typer(help="Run the rollout controller.", no_args_is_help=True, rich_markup_mode=None)
@@ -155,21 +166,13 @@ def run(
         str,
         typer.Option("--namespace", "-n", help="Only this namespace. Default: all.", show_default=False),
     ] = "",
-    log_format: Annotated[str, typer.Option(help="console or json.")] = "console",
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    host: Annotated[str, typer.Option(help="Address for metrics and probes.")] = "127.0.0.1",
-    port: Annotated[
-        int | None,
-        typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0 for a free one.", show_default=False),
-    ] = None,
-    leader_elect: Annotated[bool, typer.Option(help="Work only while this process holds the Lease.")] = True,
-    election_namespace: Annotated[
-        str,
-        typer.Option(help="Namespace of the Lease. Default: that of the pod or of the context.", show_default=False),
-    ] = "",
-    lease_seconds: Annotated[
-        float, typer.Option(min=3, help="Duration of the Lease: how long a dead leader delays the next one.")
-    ] = 15.0,
+    log_format: LogFormat = "console",
+    log_level: LogLevel = "info",
+    host: MetricsHost = "127.0.0.1",
+    port: MetricsPort = None,
+    leader_elect: LeaderElect = True,
+    election_namespace: ElectionNamespace = "",
+    lease_seconds: LeaseSeconds = 15.0,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
