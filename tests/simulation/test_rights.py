@@ -160,6 +160,13 @@ async def comes_to_a_new_namespace(world: World) -> None:
     made["spec"]["topology"]["subsets"][1]["targetCluster"] = {"namespace": "default", "name": "member-1"}
     world.apply(made)
     await world.until(lambda: bool(world.pods("member-1", "shop")), what="pods in the new namespace")
+    label = {"pod-security.kubernetes.io/warn": "restricted"}
+    world.request(world.host, "PATCH", "/api/v1/namespaces/shop", {"metadata": {"labels": label}}, **MERGE)
+
+    def labels() -> dict[str, str]:
+        return dict(world.clusters["member-1"].access.get("namespaces", "", "shop")["metadata"]["labels"])
+
+    await world.until(lambda: label.items() <= labels().items(), what="the label")
 
 
 async def leads_and_serves_webhooks(world: World) -> None:

@@ -10,6 +10,7 @@ from uniteddeployment.controller.failures import failure, is_final
 from uniteddeployment.controller.flights import Flight, Flights, Outcome
 from uniteddeployment.controller.host import Host
 from uniteddeployment.controller.host_writes import HostWriter
+from uniteddeployment.controller.member_namespaces import NamespaceCreator
 from uniteddeployment.controller.member_writes import MemberWriter, Written
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import immutable
@@ -27,10 +28,17 @@ from uniteddeployment.planning.steps import Apply, Delete, DeletePod, HostStep, 
 class Actor:
     """Carries out the steps of plans. ``on_late`` is called with writes that finish after their pass."""
 
-    def __init__(self, client: Client, host: Host, fleet: Fleet, on_late: Callable[[Flight], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        host: Host,
+        fleet: Fleet,
+        on_late: Callable[[Flight], None],
+        namespaces: NamespaceCreator,
+    ) -> None:
         self._fleet = fleet
         self._hosts = HostWriter(client, host)
-        self._members = MemberWriter()
+        self._members = MemberWriter(namespaces)
         self.flights = Flights(self._write_members, on_late)
 
     async def carry_out(self, subject: Subject, plan: Plan, memory: Memory) -> Outcome:

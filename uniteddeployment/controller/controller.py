@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from uniteddeployment.controller.act import Actor
 from uniteddeployment.controller.flights import Flight
 from uniteddeployment.controller.host import Host, Key
+from uniteddeployment.controller.member_namespaces import NamespaceCreator, NamespaceLabeller
 from uniteddeployment.controller.metrics import Metrics, NoMetrics
-from uniteddeployment.controller.namespaces import Namespaces
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.reconcile import Reconciler, Result
@@ -20,6 +20,7 @@ from uniteddeployment.controller.report import Reporter
 from uniteddeployment.controller.worker import Workers
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.connector import Connect
+from uniteddeployment.fleet.namespaces import Namespaces
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
@@ -63,10 +64,13 @@ class Controller:
             connect,
             on_change=self._application_changed,
             on_reach_changed=self._reach_changed,
+            on_namespace_changed=self._member_namespace_changed,
             namespace=namespace,
             now=now,
         )
-        actor = Actor(client, self.host, self.fleet, self._late_writes_answered)
+        creator = NamespaceCreator(self.fleet, self._namespaces.labels)
+        self._labeller = NamespaceLabeller(self.fleet, self._namespaces.labels)
+        actor = Actor(client, self.host, self.fleet, self._late_writes_answered, creator)
         self._flights = actor.flights
         self._observer = Observer(
             self.host,
@@ -130,7 +134,10 @@ class Controller:
     async def _run_workers(self) -> None:
         await self._wait_synced()
         self.synced.set()
-        await self._workers.run()
+        async with asyncio.TaskGroup() as tasks:
+            labeller = tasks.create_task(self._labeller.run())
+            await self._workers.run()
+            labeller.cancel()
 
     async def _wait_synced(self) -> None:
         """No work before everything on the host is known, or a second workload could be created (I9)."""
@@ -153,8 +160,12 @@ class Controller:
             self.queue.add(key)
 
     def _namespace_labels_changed(self, namespace: str) -> None:
+        self._labeller.host_changed(namespace)
         for key in self.host.in_namespace(namespace):
             self.queue.add(key)
+
+    def _member_namespace_changed(self, cluster: str, namespace: str) -> None:
+        self._labeller.member_changed(cluster, namespace)
 
     def _late_writes_answered(self, flight: Flight) -> None:
         """Writes that no pass waits for are answered: plan again from their outcome."""

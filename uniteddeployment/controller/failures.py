@@ -7,6 +7,7 @@ Stalled: a refused object stays refused until somebody acts, while a busy server
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from uniteddeployment.controller.member_namespaces import NamespaceRequired
 from uniteddeployment.controller.takeover import NotAdoptable, NotOurs, NotReplaceable
 from uniteddeployment.kube import errors
 from uniteddeployment.planning.observed import cluster_label
@@ -59,7 +60,7 @@ def failure(before: Failure | None, step: MemberStep, error: errors.KubeError, g
 
 def patience(error: errors.KubeError) -> float:
     """Seconds that writes may fail with this error before somebody has to act."""
-    if isinstance(error, NotAdoptable | NotOurs | NotReplaceable):
+    if isinstance(error, NamespaceRequired | NotAdoptable | NotOurs | NotReplaceable):
         return AT_ONCE
     if not isinstance(error, errors.ApiError) or _is_terminating(error):
         return TRANSIENT_SECONDS

@@ -8,6 +8,7 @@ import msgspec
 import structlog
 
 from uniteddeployment.controller import drift
+from uniteddeployment.controller.member_namespaces import NamespaceCreator
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import adopt, create, try_successor
 from uniteddeployment.fleet.cache import AppKey
@@ -41,6 +42,9 @@ class Written:
 
 class MemberWriter:
     """Carries out member steps. Raises KubeError."""
+
+    def __init__(self, namespaces: NamespaceCreator) -> None:
+        self._namespaces = namespaces
 
     async def write(self, subject: Subject, member: Member, step: MemberStep, memory: Memory) -> Written:
         """Carry out one step. An answer that does not have the form of an object raises Malformed."""
@@ -105,9 +109,7 @@ class MemberWriter:
             if error.details.get("kind") != NAMESPACES.plural:
                 raise
         # The application's namespace does not exist. It is created, and stays when the application is deleted.
-        body = {"metadata": {"name": subject.namespace, "labels": {names.LABEL_MANAGED_BY: names.MANAGER}}}
-        with contextlib.suppress(errors.AlreadyExists):
-            await member.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **body}, PartialObject)
+        await self._namespaces.create(member, subject.namespace)
         return await create(member, resource, subject, step)
 
     async def _apply(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:

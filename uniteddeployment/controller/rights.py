@@ -72,7 +72,10 @@ _SUBSETS: tuple[Rule, ...] = (
 MEMBER: tuple[Rule, ...] = (
     *_SUBSETS,
     _rule("Identify the cluster by the uid of this namespace.", "get", NAMESPACES, only=SYSTEM_NAMESPACE),
-    _rule("Create the namespace of an application if it does not exist.", "create", NAMESPACES),
+    _rule(
+        "Create the namespace of an application if it does not exist, and set its labels.", "create patch", NAMESPACES
+    ),
+    _rule("Keep the Pod Security labels of namespaces like those on the host.", "list watch", NAMESPACES),
 )
 """Rules for all namespaces of a member."""
 

@@ -48,10 +48,12 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
     credentials: Credentials = Credentials()
     suspended: bool = False
     allowed_namespaces: AllowedNamespaces = AllowedNamespaces()
+    namespaces: str = "Create"
 
     def connects_like(self, other: "ClusterSpec") -> bool:
         """Return True if a connection that was made for ``other`` serves this spec, too."""
-        return msgspec.structs.replace(other, allowed_namespaces=self.allowed_namespaces) == self
+        policy = {"allowed_namespaces": self.allowed_namespaces, "namespaces": self.namespaces}
+        return msgspec.structs.replace(other, **policy) == self
 
 
 class ClusterMetadata(Metadata, rename="camel", frozen=True):

@@ -18,6 +18,7 @@ import structlog
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.identity import MissingRightError, UnidentifiedError, cluster_uid
 from uniteddeployment.fleet.kinds import RESOURCES
+from uniteddeployment.fleet.member_namespaces import MemberNamespaces
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError, decode
 from uniteddeployment.kube.errors import ApiError, Forbidden, KubeError, NotFound, Unreachable
@@ -96,6 +97,7 @@ class Member:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         last_contact: str | None = None,
         uid: str = "",
+        on_namespace_changed: Callable[[str], None] | None = None,
     ) -> None:
         self.name = name
         self.uid = uid
@@ -123,6 +125,8 @@ class Member:
         self._failures = 0
         """The number of failed probes in a row."""
         self._probe_now = asyncio.Event()
+        self.namespaces = MemberNamespaces(client, on_namespace_changed) if on_namespace_changed is not None else None
+        """The namespaces that the controller created; None if nobody asks for them."""
         self._kinds = {kind: self._workloads(kind, namespace) for kind in KINDS}
         pods = Reflector(
             client,
@@ -196,6 +200,8 @@ class Member:
         async with asyncio.TaskGroup() as tasks:
             for reflector in self._reflectors:
                 tasks.create_task(reflector.run())
+            if self.namespaces is not None:
+                tasks.create_task(self.namespaces.reflector.run())
             tasks.create_task(self._probe_forever())
 
     def _note_contact(self) -> None:

@@ -38,8 +38,10 @@ class Fleet:
     """All clusters that an application can target. The host has the name ``""``.
 
     ``on_change(cluster, application)`` is called when something of an application changes in a cluster, and
-    ``on_reach_changed(cluster)`` when a cluster is added or removed, or when its reach, its labels or its
-    allowed namespaces change. With ``read_only``, nothing is written, not even the status of Clusters.
+    ``on_reach_changed(cluster)`` when a cluster is added or removed, or when its reach, its labels or its allowed
+    namespaces change. ``on_namespace_changed(cluster, namespace)`` is called for the namespaces in members that the
+    controller created; without it, they are not watched. With ``read_only``, nothing is written, not even the status of
+    Clusters.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Fleet:
         *,
         on_change: Callable[[str, AppKey], None],
         on_reach_changed: Callable[[str], None],
+        on_namespace_changed: Callable[[str, str], None] | None = None,
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         read_only: bool = False,
@@ -57,6 +60,7 @@ class Fleet:
         self._read_only = read_only
         self._on_change = on_change
         self._on_reach_changed = on_reach_changed
+        self._on_namespace_changed = on_namespace_changed
         self._namespace = namespace
         self._now = now
         self._entries: dict[str, Entry] = {}
@@ -160,6 +164,9 @@ class Fleet:
             now=self._now,
             last_contact=self._last_contacts.get(name),
             uid=uid,
+            on_namespace_changed=partial(self._on_namespace_changed, name)
+            if self._on_namespace_changed is not None and name != HOST
+            else None,
         )
 
     async def _keep_local(self) -> None:

@@ -59,6 +59,10 @@ class ClusterSpec(Model):
     allowed_namespaces: AllowedNamespaces = AllowedNamespaces()
     """Namespaces of the host whose applications may use the cluster. What already runs there stays when it is no longer
     allowed, and is not changed."""
+    namespaces: Literal["Create", "Require"] = "Create"
+    """Create: the controller creates the namespace of an application in the cluster if it does not exist, with the
+    pod-security.kubernetes.io labels of the namespace on the host, and keeps these labels up to date. Require: it
+    creates and labels none, and applications wait until their namespace exists."""
     suspended: StrictBool = False
     """Do not connect to the cluster and do not change anything in it."""
 

@@ -107,7 +107,7 @@ class Stage:
         self.writers = Writers()
         self.memory = Memory()
         self.late: list[Flight] = []
-        self.actor = Actor(None, None, self.clusters, self.late.append)  # type: ignore[arg-type]  # stand-ins
+        self.actor = Actor(None, None, self.clusters, self.late.append, None)  # type: ignore[arg-type]  # stand-ins
         self.actor._hosts = self.actor._members = self.writers  # type: ignore[assignment]  # stand-ins
 
     @contextlib.asynccontextmanager

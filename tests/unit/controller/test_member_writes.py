@@ -7,10 +7,12 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.controller.member_namespaces import LabelsUnknown, NamespaceCreator, NamespaceRequired
 from uniteddeployment.controller.member_writes import MemberWriter, Written
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import NotOurs, NotReplaceable
 from uniteddeployment.fleet.cache import MemberCache
+from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject, ClusterSpec
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.meta import ObjectMeta
 from uniteddeployment.kube.meta import Scale as Scaled
@@ -22,6 +24,7 @@ from uniteddeployment_api import names
 APP = make.application(make.manifest())
 SUBJECT = make.subject(APP)
 NAME = "web-member-1"
+HOST_LABELS = {"pod-security.kubernetes.io/enforce": "restricted"}
 REF = WorkloadRef("near", "member-1", "StatefulSet", NAME)
 NOTED = REF.key
 CONFLICT = errors.Conflict(409, "Conflict", "it has changed")
@@ -88,11 +91,17 @@ class Member:
         self.client = Client(*answers)
         self.cache = MemberCache(lambda _: None)
         self.memory = Memory(generations={NOTED: 1})
+        self.name = "default/near"
+        self.policy = "Create"
         if known is not None:
             self.cache.merge("StatefulSet", known)
 
     async def write(self, step: MemberStep) -> Written:
-        return await MemberWriter().write(SUBJECT, self, step, self.memory)  # type: ignore[arg-type]  # stands for one
+        writer = MemberWriter(NamespaceCreator(self, lambda _: HOST_LABELS))  # type: ignore[arg-type]  # stands for a fleet
+        return await writer.write(SUBJECT, self, step, self.memory)  # type: ignore[arg-type]  # stands for one
+
+    def cluster(self, _name: str) -> ClusterObject:
+        return ClusterObject(ClusterMetadata("near", "default"), ClusterSpec(namespaces=self.policy))
 
     @property
     def shown(self) -> Workload | None:
@@ -188,10 +197,27 @@ async def test_a_creation_creates() -> None:
 
 
 async def test_a_namespace_that_is_missing_is_created_once() -> None:
-    member = Member(NO_NAMESPACE, errors.AlreadyExists(409), stored(6))
+    member = Member(NO_NAMESPACE, CONFLICT, stored(6))
     await member.write(applied(create=True))
-    assert member.client.verbs == ["create", "post", "create"]
-    assert member.client.asked[1][1][0] == "namespaces"
+    assert member.client.asked == [("create", NAME), ("create", "default"), ("create", NAME)]
+
+
+async def test_a_namespace_is_not_created_where_the_cluster_requires_that_it_exists() -> None:
+    """I15; the message names the field and what to do."""
+    member = Member(NO_NAMESPACE)
+    member.policy = "Require"
+    with pytest.raises(NamespaceRequired, match=r"default .*spec.namespaces of the Cluster default/near.*create the"):
+        await member.write(applied(create=True))
+    assert member.client.verbs == ["create"]
+
+
+async def test_a_namespace_is_not_created_without_the_pod_security_labels_of_the_host() -> None:
+    """I15: as long as they are not known, the subset waits."""
+    member = Member(NO_NAMESPACE)
+    writer = MemberWriter(NamespaceCreator(member, lambda _: None))  # type: ignore[arg-type]  # stands for a fleet
+    with pytest.raises(LabelsUnknown):
+        await writer.write(SUBJECT, member, applied(create=True), Memory())  # type: ignore[arg-type]  # stands for one
+    assert member.client.verbs == ["create"]
 
 
 async def test_another_thing_that_is_missing_creates_no_namespace() -> None:

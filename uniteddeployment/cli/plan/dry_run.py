@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+from uniteddeployment.controller.member_namespaces import check_creation
 from uniteddeployment.controller.takeover import try_successor
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.fleet.registry import Fleet
@@ -59,9 +60,10 @@ async def _try(fleet: Fleet, namespace: str, step: MemberStep) -> None:
             try:
                 await client.create(RESOURCES[step.kind], step.body, PartialObject, namespace=namespace, dry_run=True)
             except errors.NotFound as error:
-                # The controller creates the namespace with the first workload.
                 if error.details.get("kind") != NAMESPACES.plural:
                     raise
+                # The controller creates the namespace with the first workload, if the Cluster allows that.
+                check_creation(fleet.cluster(step.cluster), namespace)
         case Apply(create=False):
             await client.apply(
                 RESOURCES[step.kind],
