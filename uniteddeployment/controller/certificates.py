@@ -1,4 +1,4 @@
-"""Certificates for the webhooks: how they are made, and when they are good."""
+"""Creates certificates for the webhooks, and checks whether they are valid."""
 
 import ssl
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from uniteddeployment.kube.credentials import as_file
 
 VALIDITY = timedelta(days=365)
 RENEWAL = timedelta(days=60)
-"""How long before it expires a certificate is replaced."""
+"""A certificate is replaced this long before it expires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A certificate with its key, and the authorities that clients trust while it is replaced; all PEM."""
+    """A certificate with its key, and the authorities that clients have to trust; all in PEM."""
 
     authorities: bytes
     certificate: bytes
     key: bytes = field(repr=False)
 
     def valid(self, name: str, now: datetime) -> bool:
-        """Whether it is for this name, good for a while, and one whole: key, certificate and authority."""
+        """Whether it is for this name, does not expire soon, and its key, certificate and authority belong together."""
         try:
             found = x509.load_pem_x509_certificate(self.certificate)
             names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -43,7 +43,7 @@ class Serving:
 
     @property
     def expires(self) -> datetime:
-        """Until when it is good."""
+        """The time of its expiry."""
         return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc
 
     def context(self) -> ssl.SSLContext:
@@ -70,7 +70,7 @@ def _signed(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
 
 
 def renewed(name: str, now: datetime, previous: bytes = b"") -> Serving:
-    """A new certificate, with the authorities of the previous one that are still good.
+    """A new certificate, with the authority of the previous one if it is still valid.
 
     Replicas load a new certificate one after the other, and clients have to trust both meanwhile.
     """
@@ -81,7 +81,7 @@ def renewed(name: str, now: datetime, previous: bytes = b"") -> Serving:
 
 
 def make(name: str, now: datetime) -> Serving:
-    """A new authority, and a certificate of it for a host name, with the extensions that strict clients ask for."""
+    """A new authority with a certificate for a host name, with the extensions that strict clients require."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "uniteddeployment-webhook-ca")])
     identifier = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
@@ -113,7 +113,7 @@ def make(name: str, now: datetime) -> Serving:
 
 
 def _usage(*, signs: bool) -> x509.KeyUsage:
-    """What a key is for: to sign certificates, or to prove who a server is."""
+    """The usage of a key: to sign certificates, or to authenticate a server."""
     return x509.KeyUsage(
         digital_signature=not signs,
         key_cert_sign=signs,

@@ -36,7 +36,7 @@ GARBAGE_THRESHOLD = 20_000
 
 
 class StartError(Exception):
-    """The controller cannot start; one line that says why and what to do."""
+    """The controller cannot start. The message says why and what to do, in one line."""
 
 
 async def run(connection: Connection, settings: Settings) -> None:
@@ -60,7 +60,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
         identity = _identity()
         elector = _elector(unguarded, settings, identity)
         guard = elector.check if settings.leader_election else None
-        # The Lease and the webhooks' certificate are for those who do not lead, too; their writes name a version.
+        # Replicas that do not lead also write the Lease and the webhooks' certificate, so those writes name a version.
         client = _client(connection, metrics, "host", guard)
         stack.push_async_callback(client.close)
         recorder = Recorder(client, names.MANAGER, identity)
@@ -77,7 +77,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
         health = Health(controller, elector if settings.leader_election else None, expects_webhooks=settings.admission)
         await stack.enter_async_context(_web(settings, health, registry))
         if settings.admission:
-            from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf costs 30 MB; only who asks pays
+            from uniteddeployment.controller import shell  # noqa: PLC0415  # kopf takes 30 MB, and is only needed for webhooks
 
             health.webhooks = await stack.enter_async_context(shell.admission(connection, unguarded, settings))
         _log.info("started", identity=identity)
@@ -86,7 +86,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
 
 
 def _tune_collector() -> None:
-    """What is imported stays for good, and most of what is decoded has no cycles: look for garbage seldom."""
+    """Collect garbage rarely: imported modules stay for ever, and most decoded objects have no cycles."""
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD, 50, 100)
 
@@ -94,9 +94,9 @@ def _tune_collector() -> None:
 async def _until(
     stop: asyncio.Event, work: asyncio.Task[None], controller: Controller, elector: Elector | None
 ) -> None:
-    """Wait for the signal or for the work to fail; then let it finish what it is doing.
+    """Wait for the signal or for a failure; then finish the work in progress.
 
-    A leader keeps its Lease until that is finished, so that nobody else begins before (I1).
+    A leader keeps its Lease until that is done, so that no other process begins before (I1).
     """
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -112,7 +112,7 @@ async def _until(
 
 
 def _identity() -> str:
-    """A name that no other process has: containers share host names and process ids."""
+    """A unique name for this process. Host names and process ids are not unique among containers."""
     return f"{socket.gethostname()}_{secrets.token_hex(8)}"
 
 
@@ -132,7 +132,7 @@ def _elector(client: Client, settings: Settings, identity: str) -> Elector:
 
 @contextlib.asynccontextmanager
 async def _web(settings: Settings, health: Health, registry: CollectorRegistry) -> AsyncIterator[None]:
-    """Serve metrics, and probes alone, where the settings say so."""
+    """Serve the metrics, and the probes alone, as the settings say."""
     async with contextlib.AsyncExitStack() as stack:
         for what, host, port, shown in (
             ("metrics", settings.metrics_host, settings.metrics_port, registry),

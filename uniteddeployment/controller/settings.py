@@ -1,4 +1,4 @@
-"""How a controller process is told to run."""
+"""The settings of a controller process."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Settings:
 
     workers: int = 128
     namespace: str | None = None
-    """Only this namespace; all of them if None."""
+    """The only namespace to work in; all namespaces if None."""
     log_format: str = "console"
     log_level: str = "info"
     metrics_host: str = "127.0.0.1"
@@ -27,11 +27,11 @@ class Settings:
     election_namespace: str = "default"
     """The namespace of the Lease."""
     lease_seconds: float = 15.0
-    """How long a Lease that is not renewed keeps others waiting; the holder gives up after two thirds of it."""
+    """The duration of the Lease. A holder that cannot renew it gives up after two thirds of it."""
     admission: bool = False
     """Whether to serve the admission webhooks."""
     admission_host: str = ""
-    """All addresses if empty: API servers call from wherever they are."""
+    """All addresses if empty, since API servers may call from anywhere."""
     admission_port: int = 9443
     admission_namespace: str = "uniteddeployment-system"
     """The namespace of the webhooks' Service and of the Secret with their certificate."""

@@ -1,7 +1,7 @@
-"""kopf as the operator's shell: login, start-up, clean-up and admission webhooks, in a thread and loop of its own.
+"""Admission webhooks with kopf, in a thread and an event loop of their own.
 
-kopf cancels every task of its loop when it ends, and copies each object that it watches; so it gets neither our loop
-nor a watch. What it is asked here is what it is good at: to answer the API server about what users write.
+kopf cancels every task of its loop when it ends, and copies each object that it watches. So it gets neither our loop
+nor a watch: it only answers AdmissionReviews.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ START_SECONDS = 15.0
 
 
 class Webhooks:
-    """The webhooks of this process. ``problem`` says why they are not served; it is empty while they are."""
+    """The webhooks of this process. ``problem`` says why they are not served; it is empty while they are served."""
 
     def __init__(self, port: int, certificate: WebhookCertificate, operator: "_Operator") -> None:
         self.port = port
@@ -46,7 +46,7 @@ class Webhooks:
 
     @property
     def ended(self) -> str:
-        """Why they are not served any more and will not be again."""
+        """Why they have ended permanently; empty while they are served."""
         return self._operator.ended
 
     @property
@@ -63,7 +63,7 @@ async def admission(
     now: Callable[[], datetime] = utc_now,
     check_seconds: float = CHECK_SECONDS,
 ) -> AsyncIterator[Webhooks]:
-    """Serve the webhooks while the block runs, and keep their certificate good. Raises WebhookError."""
+    """Serve the webhooks while the block runs, and renew their certificate. Raises WebhookError."""
     certificate = WebhookCertificate(client, settings.admission_namespace, now=now, check_seconds=check_seconds)
     await certificate.refresh()
     try:
@@ -92,7 +92,7 @@ class _Operator:
         self._stop = threading.Event()
         self._serving = threading.Event()
         self.ended = ""
-        """Why it has ended, once it has."""
+        """Why it has ended; empty before."""
         self._registry = registry(connection)
         self._settings = _settings(WebhookServer(listener, context, self._serving.set))
         self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
@@ -101,7 +101,7 @@ class _Operator:
         self._thread.start()
 
     def wait_ready(self) -> None:
-        """Returns when reviews are answered; raises WebhookError if that does not come."""
+        """Wait until reviews are answered. Raises WebhookError if that fails or takes too long."""
         if not self._serving.wait(START_SECONDS):
             raise WebhookError(f"the webhook server was not ready within {START_SECONDS:g} s")
         if self.ended:
@@ -123,7 +123,7 @@ class _Operator:
                     stop_flag=self._stop,
                 )
             )
-        except BaseException as error:  # noqa: BLE001  # the probes tell of it
+        except BaseException as error:  # noqa: BLE001  # the probes report it
             why = str(error) or type(error).__name__
             _log.error("the webhook server ended", error=why)
         finally:
@@ -136,14 +136,14 @@ def _settings(server: WebhookServer) -> kopf.OperatorSettings:
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.process.ultimate_exiting_timeout = None
-    # It removes finalizers that it takes for its own; with this name there are none.
+    # kopf removes finalizers with this name, so it gets one that no object has.
     settings.persistence.finalizer = f"{names.GROUP}/never"
     settings.admission.server = server
     return settings
 
 
 def registry(connection: Connection) -> kopf.OperatorRegistry:
-    """The handlers: who we are, what is refused, what is filled in."""
+    """The handlers for login, validation and mutation."""
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=handlers)
@@ -157,7 +157,7 @@ def registry(connection: Connection) -> kopf.OperatorRegistry:
             private_key_data=connection.client_key,
         )
 
-    # One path for both kinds, as the webhook configuration has it: kopf finds handlers by id and by kind.
+    # Both kinds have the same path in the webhook configuration; kopf finds handlers by id and kind.
     @kopf.on.validate(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, id="validate", registry=handlers)
     @kopf.on.validate(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, id="validate", registry=handlers)
     def validate(body: kopf.Body, old: Any = None, **_: Any) -> None:
@@ -174,9 +174,9 @@ def registry(connection: Connection) -> kopf.OperatorRegistry:
 
 
 def refuse_united_deployment(obj: dict[str, Any], old: dict[str, Any] | None) -> None:
-    """Raises AdmissionError with every field that is wrong (I11)."""
+    """Raises AdmissionError with all invalid fields (I11)."""
     if obj.get("metadata", {}).get("deletionTimestamp"):
-        return  # whatever is wrong with it, it must be able to go
+        return  # errors must not prevent its deletion
     try:
         errors = validate_united_deployment(parse_united_deployment(_without_status(obj)), _readable(old))
     except InvalidObject as error:
@@ -186,7 +186,7 @@ def refuse_united_deployment(obj: dict[str, Any], old: dict[str, Any] | None) ->
 
 
 def _readable(old: dict[str, Any] | None) -> UnitedDeployment | None:
-    """The object as it was; None for one that cannot be read, which must not keep anybody from mending it."""
+    """The old object; None if it is not valid, which must not prevent its correction."""
     if old is None:
         return None
     try:
@@ -200,7 +200,7 @@ def _without_status(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_cluster(obj: dict[str, Any]) -> None:
-    """Raises AdmissionError with every field that is wrong."""
+    """Raises AdmissionError with all invalid fields."""
     try:
         parse_cluster(_without_status(obj))
     except InvalidObject as error:
@@ -208,7 +208,7 @@ def refuse_cluster(obj: dict[str, Any]) -> None:
 
 
 def guard(body: kopf.Body, patch: MutableMapping[str, Any]) -> None:
-    """Put our finalizer on before the object exists: the first pass then need not write it."""
+    """Add our finalizer on creation, so that the first pass need not write it."""
     finalizers = list(body.get("metadata", {}).get("finalizers") or ())
     if names.FINALIZER not in finalizers and not body.get("metadata", {}).get("deletionTimestamp"):
         patch.setdefault("metadata", {})["finalizers"] = [*finalizers, names.FINALIZER]

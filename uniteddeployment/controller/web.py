@@ -1,4 +1,4 @@
-"""/metrics, /healthz and /readyz over HTTP, for Prometheus and for kubelets."""
+"""Serves /metrics, /healthz and /readyz over HTTP, for Prometheus and kubelets."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,7 +12,7 @@ from uniteddeployment.controller.health import Health
 async def serve(host: str, port: int, health: Health, registry: CollectorRegistry | None) -> tuple[web.AppRunner, int]:
     """Start serving the probes, and the metrics of ``registry`` if it is given.
 
-    Gives what ends it (``cleanup``) and the port. Raises OSError when the port is in use.
+    Return the runner, whose ``cleanup`` ends it, and the port. Raises OSError if the port is in use.
     """
     app = web.Application()
     app.add_routes([web.get("/healthz", _probe(health.dead)), web.get("/readyz", _probe(health.not_ready))])

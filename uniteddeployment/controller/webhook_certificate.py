@@ -1,8 +1,8 @@
-"""The certificate of the webhooks in a cluster: shared by all replicas through a Secret, trusted by API servers.
+"""The certificate of the webhooks, which all replicas share through a Secret and API servers trust.
 
-Any replica makes it when there is none, and replaces it before it expires; each write names the version that was read,
-so of two replicas one takes the other's. Before a replica serves with a certificate, its authority is in the webhook
-configurations, beside the one that other replicas may still serve with.
+Any replica creates it if it is missing, and replaces it before it expires. Each write names the version that was read,
+so of two replicas one takes the certificate of the other. Before a replica serves with a certificate, its authority is
+in the webhook configurations, together with the one that other replicas may still use.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from uniteddeployment.kube.resource import SECRETS, Resource
 from uniteddeployment_api import names
 
 CHECK_SECONDS = 600.0
-"""How often the certificate and the configurations are looked at."""
+"""The interval at which the certificate and the configurations are checked."""
 CONFIGURATIONS = tuple(
     Resource("admissionregistration.k8s.io", "v1", plural, kind, namespaced=False)
     for plural, kind in (
@@ -39,7 +39,7 @@ _log = structlog.get_logger(__name__)
 
 
 class WebhookError(Exception):
-    """The webhooks cannot be served; one line that says why."""
+    """The webhooks cannot be served. The message says why, in one line."""
 
 
 class _Secret(msgspec.Struct):
@@ -50,7 +50,7 @@ class _Secret(msgspec.Struct):
         return f"Secret({self.metadata.name})"
 
     def serving(self) -> Serving:
-        """What it holds; empty parts for what is missing or unreadable."""
+        """The certificate in the Secret; missing and unreadable parts are empty."""
         try:
             data = {key: base64.b64decode(value, validate=True) for key, value in self.data.items()}
         except binascii.Error:
@@ -68,7 +68,7 @@ class _Configuration(msgspec.Struct):
 
 
 class WebhookCertificate:
-    """The certificate that this replica serves with. ``run`` keeps it good."""
+    """The certificate with which this replica serves. ``run`` renews it."""
 
     def __init__(
         self,
@@ -88,18 +88,15 @@ class WebhookCertificate:
 
     @property
     def problem(self) -> str:
-        """Why API servers do not accept it, empty if they do."""
+        """Why API servers do not accept it; empty if they do."""
         if self._serving is not None and self._serving.expires <= self._now():
             return f"the certificate of the webhooks expired at {self._serving.expires:%Y-%m-%dT%H:%M:%SZ}"
         return ""
 
     def context(self) -> ssl.SSLContext:
-        """TLS settings for a server; each handshake takes the certificate that is the newest then.
-
-        To be called after :meth:`refresh`.
-        """
+        """TLS settings for a server. Each handshake uses the newest certificate. Call :meth:`refresh` first."""
         if self._serving is None:
-            raise WebhookError("there is no certificate yet")
+            raise WebhookError("the certificate was not loaded yet")
         outer = self._serving.context()
 
         def newest(handshake: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
@@ -110,7 +107,7 @@ class WebhookCertificate:
         return outer
 
     async def run(self) -> None:
-        """Look at it again and again, until cancelled."""
+        """Check it at intervals, until cancelled."""
         while True:
             await asyncio.sleep(self._check_seconds)
             try:
@@ -119,9 +116,9 @@ class WebhookCertificate:
                 _log.warning("the webhooks' certificate could not be checked", error=str(error))
 
     async def refresh(self) -> None:
-        """Take the certificate of the Secret, or replace it there, and let API servers trust it.
+        """Take the certificate from the Secret, or replace it there, and publish its authority.
 
-        Raises WebhookError when the Secret cannot be had. A missing configuration is somebody's choice.
+        Raises WebhookError if the Secret cannot be read or written. A missing webhook configuration is no error.
         """
         try:
             serving = await self._shared()
@@ -150,7 +147,7 @@ class WebhookCertificate:
             try:
                 await self._client.merge_patch(SECRETS, WEBHOOK, patch, _Secret, namespace=self._namespace)
             except Conflict:
-                continue  # another replica was faster: take its certificate
+                continue  # another replica wrote first: take its certificate
             return fresh
         raise WebhookError(f"Secret {self._namespace}/{WEBHOOK} changes too often")
 

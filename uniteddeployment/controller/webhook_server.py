@@ -1,7 +1,7 @@
-"""The HTTPS server of the webhooks: takes AdmissionReviews of any size that an API server sends, and answers them.
+"""The HTTPS server of the webhooks. It accepts AdmissionReviews of every size that API servers send.
 
-It takes the place of kopf's own server, which refuses what has more than 1 MiB and loads a new certificate by closing
-the port for a moment.
+It replaces kopf's own server, which refuses reviews of more than 1 MiB, and closes the port for a moment to load a new
+certificate.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from aiohttp import web
 
 MIB = 1 << 20
 REVIEW_BYTES = 8 * MIB
-"""The largest AdmissionReview. API servers take objects of up to 3 MiB, and a review has the old and the new one."""
+"""The largest AdmissionReview. API servers accept objects of up to 3 MiB, and a review has the old and the new one."""
 LARGE_BYTES = MIB
-"""Reviews from this size on are worked on one at a time, since each takes many times its size in memory."""
+"""Reviews of this size or more are processed one at a time, since each takes many times its size in memory."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that is ready for connections; on all addresses without ``host``. Raises OSError."""
+    """A listening socket; on all addresses if ``host`` is empty. Raises OSError."""
     if host:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
@@ -33,7 +33,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class WebhookServer:
-    """Serves on a socket, in the event loop of kopf's thread. ``serving`` is called when it does."""
+    """Serves on a socket, in the event loop of kopf's thread. ``serving`` is called once it accepts connections."""
 
     def __init__(self, listener: socket.socket, context: ssl.SSLContext, serving: Callable[[], None]) -> None:
         self._listener = listener
@@ -42,7 +42,7 @@ class WebhookServer:
         self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, review: kopf.WebhookFn) -> AsyncIterator[kopf.WebhookClientConfig]:
-        """What kopf runs. ``review`` answers one AdmissionReview."""
+        """kopf's interface for servers. ``review`` answers one AdmissionReview."""
 
         async def post(request: web.Request) -> web.Response:
             return await self._answer(review, request)
@@ -72,7 +72,7 @@ class WebhookServer:
                 )
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                 return web.Response(status=400, text="the body is not an AdmissionReview in JSON")
-            _forget_uids(asked)
+            _remove_uids(asked)
             try:
                 answer = await review(asked, webhook=request.match_info["id"], headers=dict(request.headers))
             except Exception as error:  # noqa: BLE001  # kopf's own errors are not public; each is a bad request
@@ -80,8 +80,8 @@ class WebhookServer:
         return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
-def _forget_uids(review: dict[str, Any]) -> None:
-    """kopf keeps something for every uid that it sees, for ever."""
+def _remove_uids(review: dict[str, Any]) -> None:
+    """Remove the uids of the objects, since kopf keeps state for every uid that it has seen."""
     request = review.get("request")
     if not isinstance(request, dict):
         return
