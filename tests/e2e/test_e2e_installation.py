@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -101,12 +101,14 @@ class Installation:
         self.sh(f"kubectl apply -f {file}")
 
     @contextmanager
-    def pod(self, kustomization: str = "config") -> Iterator[Pod]:
-        """A pod of the Deployment, with the rights that are installed."""
+    def pod(
+        self, kustomization: str = "config", name: str = "uniteddeployment", free_ports: Sequence[str] = pods.FREE_PORTS
+    ) -> Iterator[Pod]:
+        """A pod of a Deployment, with the rights that are installed."""
         documents = yaml.safe_load_all(self.sh(f"kubectl kustomize {kustomization}"))
-        (deployment,) = (one for one in documents if one["kind"] == "Deployment")
+        (deployment,) = (one for one in documents if one["kind"] == "Deployment" and one["metadata"]["name"] == name)
         folder = self.folder / f"pod-{next(self._pods)}"
-        with pods.pod(self.fleet.host, deployment, folder, self.kubeconfig) as made:
+        with pods.pod(self.fleet.host, deployment, folder, self.kubeconfig, free_ports) as made:
             yield made
 
 
@@ -180,6 +182,31 @@ def test_the_documented_installation_works_with_the_rights_that_are_shipped(host
         assert requests
         assert {right for right, _ in requests} <= allowed
         assert not {right for right, refused in requests if refused}
+
+
+def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Installation) -> None:
+    """RBAC is enforced, and nothing that it asks for is refused; an approver needs the right to the status alone."""
+    host.installed()
+    with host.pod(), host.pod(name="uniteddeployment-rollout", free_ports=["--metrics-port=0"]) as rollouts:
+        host.apply(application())
+        host.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
+        host.sh("kubectl apply -f config/samples/rollout.yaml")
+        host.sh("kubectl wait --for=condition=Ready uro/web --timeout=60s")
+        image = "/spec/template/statefulSetTemplate/spec/template/spec/containers/0/image"
+        patch = json.dumps([{"op": "replace", "path": image, "value": "app:2"}])
+        host.sh(f"kubectl patch ud web --type=json -p '{patch}'")
+        host.sh("kubectl wait --for=jsonpath='{.status.phase}'=Paused uro/web --timeout=60s")
+        may = "kubectl auth can-i patch unitedrollouts --as ann"
+        host.sh("kubectl create clusterrolebinding ann --clusterrole uniteddeployment-rollout-commands --user ann")
+        host.sh(f"{may} --subresource=status; ! {may}")
+        host.sh("kubectl delete clusterrolebinding ann; kubectl delete uro web")
+        assert rollouts.get("/readyz", "metrics") == (200, "ok\n")
+        assert "uniteddeployment_rollout_runs_total" in rollouts.get("/metrics", "metrics")[1]
+        assert rollouts.process.stop() == 0
+        assert "Traceback" not in rollouts.process.log.read_text()
+    requests = asked(host.fleet.host, "uniteddeployment-rollout")
+    assert requests
+    assert not {right for right, refused in requests if refused}
 
 
 def test_metrics_are_at_the_address_of_the_pod_when_that_is_asked_for(host: Installation) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +60,13 @@ class Pod:
 
 
 @contextmanager
-def pod(plane: ControlPlane, deployment: Mapping[str, Any], folder: Path, kubeconfig: Path) -> Iterator[Pod]:
+def pod(
+    plane: ControlPlane,
+    deployment: Mapping[str, Any],
+    folder: Path,
+    kubeconfig: Path,
+    free_ports: Sequence[str] = FREE_PORTS,
+) -> Iterator[Pod]:
     """Run the first container of a Deployment in its cluster, until the block ends."""
     folder.mkdir()
     namespace = deployment["metadata"]["namespace"]
@@ -83,7 +89,7 @@ def pod(plane: ControlPlane, deployment: Mapping[str, Any], folder: Path, kubeco
     log = folder / "log"
     with log.open("wb") as out:
         popen = subprocess.Popen(
-            [sys.executable, "-c", _UD, str(account), *arguments, *FREE_PORTS],
+            [sys.executable, "-c", _UD, str(account), *arguments, *free_ports],
             stdout=out,
             stderr=subprocess.STDOUT,
             env=environment,

@@ -60,7 +60,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
             except OSError as error:
                 raise StartError(f"cannot serve metrics on {settings.host}:{settings.port}: {error.strerror}") from None
             stack.push_async_callback(runner.cleanup)
-            _log.info("listening", host=settings.host, port=port)
+            _log.info("listening", what="metrics", host=settings.host, port=port)
         _log.info("started", identity=identity)
         work = partial(elector.run, controller.run) if elector else controller.run
         await _until(stop, asyncio.create_task(work()), controller, elector)

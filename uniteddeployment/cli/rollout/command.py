@@ -168,8 +168,8 @@ def run(
     ] = "",
     log_format: LogFormat = "console",
     log_level: LogLevel = "info",
-    host: MetricsHost = "127.0.0.1",
-    port: MetricsPort = None,
+    metrics_host: MetricsHost = "127.0.0.1",
+    metrics_port: MetricsPort = None,
     leader_elect: LeaderElect = True,
     election_namespace: ElectionNamespace = "",
     lease_seconds: LeaseSeconds = 15.0,
@@ -181,7 +181,7 @@ def run(
     \b
     Examples:
       ud rollout controller run
-      ud rollout controller run --no-leader-elect --port 8082
+      ud rollout controller run --no-leader-elect --metrics-port 8082
     """
     from uniteddeployment.cli.rollout import serve  # noqa: PLC0415
     from uniteddeployment_rollout.loop.settings import Settings  # noqa: PLC0415
@@ -189,8 +189,8 @@ def run(
     settings = Settings(
         workers=workers,
         namespace=namespace or None,
-        host=host,
-        port=port,
+        host=metrics_host,
+        port=metrics_port,
         leader_election=leader_elect,
         election_namespace=election_namespace,
         lease_seconds=lease_seconds,
