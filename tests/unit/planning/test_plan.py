@@ -285,3 +285,15 @@ def test_the_finalizer_comes_back_also_when_the_spec_cannot_be_read():
     assert plan(unreadable, make.observed()).before == (AddFinalizer(),)
     assert plan(replace(unreadable, status=NO_STATUS), make.observed()).before == ()
     assert plan(replace(guarded, app=None), make.observed()).before == ()
+
+
+def test_replicas_that_are_left_to_others_are_those_of_our_own_workload():
+    """A workload of a namesake has the same labels; its size is nobody's wish for this application (I13)."""
+    app, views, seen, status = settled()
+    foreign = make.stateful_set(replace(app, uid="uid-of-a-namesake"), "member-1", replicas=7)
+    view = replace(views["member-1"], workloads=(foreign,))
+    subject = replace(
+        make.subject(app, status=status), annotations={names.ANNOTATION_IGNORE_DIFFERENCES: "spec.replicas"}
+    )
+    result = plan(subject, replace(seen, members={**seen.members, "default/member-1": view}))
+    assert [row.replicas for row in result.results] == [4, 2, 2]
