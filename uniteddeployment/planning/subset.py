@@ -115,7 +115,9 @@ def _replicas(inputs: PlanContext, subset: Subset, view: MemberView) -> tuple[in
     """The number of pods of a subset, and why: its part of the division, or the number that others have set."""
     if "spec.replicas" in inputs.subject.ignored:
         same = (inputs.app.kind, subset.name)
-        mine = [workload for workload in view.workloads if (workload.kind, workload.subset) == same]
+        owns = inputs.app.owner.owns
+        ours = [workload for workload in view.workloads if owns(workload.metadata.annotations)]
+        mine = [workload for workload in ours if (workload.kind, workload.subset) == same]
         sizes = [workload.spec.replicas for workload in mine if workload.spec.replicas]
         if mine:
             # While replicas move between revisions nobody has set their sum, so the last number counts.
