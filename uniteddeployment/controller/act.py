@@ -38,7 +38,7 @@ class Actor:
     ) -> None:
         self._fleet = fleet
         self._hosts = HostWriter(client, host)
-        self._members = MemberWriter(namespaces)
+        self._members = MemberWriter(fleet, namespaces)
         self.flights = Flights(self._write_members, on_late)
 
     async def carry_out(self, subject: Subject, plan: Plan, memory: Memory) -> Outcome:

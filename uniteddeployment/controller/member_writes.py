@@ -8,13 +8,16 @@ import msgspec
 import structlog
 
 from uniteddeployment.controller import drift
+from uniteddeployment.controller.impersonation import acting, explained
 from uniteddeployment.controller.member_namespaces import NamespaceCreator
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import adopt, create, try_successor
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.fleet.member import Member
+from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube import errors
+from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.requests import Propagation
 from uniteddeployment.kube.resource import NAMESPACES, PODS, Resource
@@ -43,13 +46,15 @@ class Written:
 class MemberWriter:
     """Carries out member steps. Raises KubeError."""
 
-    def __init__(self, namespaces: NamespaceCreator) -> None:
+    def __init__(self, fleet: Fleet, namespaces: NamespaceCreator) -> None:
+        self._fleet = fleet
         self._namespaces = namespaces
 
     async def write(self, subject: Subject, member: Member, step: MemberStep, memory: Memory) -> Written:
         """Carry out one step. An answer that does not have the form of an object raises Malformed."""
         try:
-            return await self._write(subject, member, step, memory)
+            with explained(self._fleet.cluster(member.name), subject.namespace, step):
+                return await self._write(subject, member, step, memory)
         except errors.KubeError:
             raise
         except Exception as error:
@@ -64,7 +69,7 @@ class MemberWriter:
         resource = RESOURCES[step.kind]
         match step:
             case Apply(adopt=True):
-                _store(member, step, await adopt(member, resource, subject, step), memory)
+                _store(member, step, await adopt(self._client(subject, member), resource, subject, step), memory)
             case Apply(create=True):
                 created = await self._create(subject, member, resource, step)
                 # A workload that existed may have been changed since we created it, so the next plan inspects it (I9).
@@ -85,10 +90,14 @@ class MemberWriter:
                 await self._reclaim(subject, member, resource, step)
         return Written()
 
+    def _client(self, subject: Subject, member: Member) -> Client:
+        """The client for an application: it writes as the ServiceAccount that the Cluster names, if it names any."""
+        return acting(member.client, self._fleet.cluster(member.name), subject.namespace)
+
     async def _inspect(self, subject: Subject, member: Member, step: Apply, memory: Memory) -> Written:
         """Compare the live workload with the wanted one. Apply only if a field of ours differs, and report which."""
         resource = RESOURCES[step.kind]
-        live = await member.client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
+        live = await self._client(subject, member).get(resource, step.name, dict[str, Any], namespace=subject.namespace)
         body = drift.keeping(step.body, live, step.keep)
         changed = drift.differences(body, live, ours=names.FIELD_MANAGER)
         if changed:
@@ -104,17 +113,17 @@ class MemberWriter:
 
     async def _create(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
         try:
-            return await create(member, resource, subject, step)
+            return await create(self._client(subject, member), resource, subject, step)
         except errors.NotFound as error:
             if error.details.get("kind") != NAMESPACES.plural:
                 raise
         # The application's namespace does not exist. It is created, and stays when the application is deleted.
         await self._namespaces.create(member, subject.namespace)
-        return await create(member, resource, subject, step)
+        return await create(self._client(subject, member), resource, subject, step)
 
     async def _apply(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
         """Correct a workload. The uid in the body makes the write fail if another object has the name by now."""
-        return await member.client.apply(
+        return await self._client(subject, member).apply(
             resource,
             step.name,
             step.body,
@@ -137,11 +146,13 @@ class MemberWriter:
                 break
             version = known.metadata.resource_version
             try:
-                answer = await member.client.scale(
+                answer = await self._client(subject, member).scale(
                     resource, step.name, step.replicas, namespace=subject.namespace, resource_version=version
                 )
             except errors.Conflict:
-                live = await member.client.get(resource, step.name, Workload, namespace=subject.namespace)
+                live = await self._client(subject, member).get(
+                    resource, step.name, Workload, namespace=subject.namespace
+                )
                 member.cache.merge(step.kind, live)
                 known = live if live.metadata.uid == known.metadata.uid else None
             else:
@@ -149,9 +160,9 @@ class MemberWriter:
         raise errors.Conflict(409, "Conflict", f"{step.kind} {step.name} has changed since it was planned for")
 
     async def _delete(self, subject: Subject, member: Member, resource: Resource, step: Delete) -> None:
-        await try_successor(member, resource, subject.namespace, step)
+        await try_successor(self._client(subject, member), resource, subject.namespace, step)
         try:
-            await member.client.delete(
+            await self._client(subject, member).delete(
                 resource,
                 step.name,
                 namespace=subject.namespace,
@@ -165,7 +176,7 @@ class MemberWriter:
 
     async def _delete_pod(self, subject: Subject, member: Member, step: DeletePod) -> None:
         with contextlib.suppress(errors.NotFound, errors.Conflict):
-            await member.client.delete(PODS, step.name, namespace=subject.namespace, uid=step.uid)
+            await self._client(subject, member).delete(PODS, step.name, namespace=subject.namespace, uid=step.uid)
 
     async def _release(self, subject: Subject, member: Member, resource: Resource, step: Release) -> None:
         """Remove our labels and annotations. Without the labels, the watch reports the workload as deleted."""
@@ -183,14 +194,18 @@ class MemberWriter:
         }
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             patch = {"metadata": metadata}
-            await member.client.merge_patch(resource, step.name, patch, PartialObject, namespace=subject.namespace)
+            await self._client(subject, member).merge_patch(
+                resource, step.name, patch, PartialObject, namespace=subject.namespace
+            )
 
     async def _reclaim(self, subject: Subject, member: Member, resource: Resource, step: Reclaim) -> None:
         """Change only the metadata, since a change of the template could restart pods."""
         patch = {"metadata": {"uid": step.uid, "annotations": {names.ANNOTATION_OWNER_UID: subject.uid}}}
         # If the object is gone, or another one has its name, the watch shows that, and the next plan starts from it.
         with contextlib.suppress(errors.NotFound, errors.Conflict):
-            stored = await member.client.merge_patch(resource, step.name, patch, Workload, namespace=subject.namespace)
+            stored = await self._client(subject, member).merge_patch(
+                resource, step.name, patch, Workload, namespace=subject.namespace
+            )
             member.cache.merge(step.kind, stored)
 
 

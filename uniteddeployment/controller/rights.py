@@ -79,6 +79,13 @@ MEMBER: tuple[Rule, ...] = (
 )
 """Rules for all namespaces of a member."""
 
+
+def impersonation(service_account: str) -> Rule:
+    """Return the rule that a member needs in addition if its Cluster has ``spec.impersonate``."""
+    why = "Write the workloads of applications as this ServiceAccount of their namespaces."
+    return Rule(why, "", ("serviceaccounts",), ("impersonate",), (service_account,))
+
+
 HOST: tuple[Rule, ...] = (
     _rule("Read applications, and set the finalizer and annotations.", "get list watch patch", UNITED_DEPLOYMENTS),
     _rule("Read the members.", "list watch", CLUSTERS),

@@ -7,8 +7,8 @@ restart a pod, and a workload must not be deleted for a successor that the API s
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from uniteddeployment.fleet.member import Member
 from uniteddeployment.kube import errors
+from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.resource import Resource
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.changes import adoption, recreate
@@ -37,10 +37,10 @@ class NotReplaceable(errors.KubeError):
     """The workload to recreate has pods that its successor could not take over."""
 
 
-async def adopt(member: Member, resource: Resource, subject: Subject, step: Apply) -> Workload:
+async def adopt(client: Client, resource: Resource, subject: Subject, step: Apply) -> Workload:
     """Make an existing workload ours without touching its pods. Raises NotAdoptable."""
     try:
-        found = await member.client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
+        found = await client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
     except errors.NotFound:
         raise NotAdoptable("there is none to adopt; remove adopt, and it is created") from None
     problem = adoption.stranger(subject.owner, found)
@@ -51,22 +51,22 @@ async def adopt(member: Member, resource: Resource, subject: Subject, step: Appl
     problem = adoption.misfit(body, found, found)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
-    tried = await _apply(member, resource, subject.namespace, body, dict[str, Any], dry_run=True)
+    tried = await _apply(client, resource, subject.namespace, body, dict[str, Any], dry_run=True)
     problem = adoption.misfit(body, found, tried)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
-    return await _apply(member, resource, subject.namespace, body, Workload)
+    return await _apply(client, resource, subject.namespace, body, Workload)
 
 
-async def create(member: Member, resource: Resource, subject: Subject, step: Apply) -> Workload:
+async def create(client: Client, resource: Resource, subject: Subject, step: Apply) -> Workload:
     """Create a workload, or return the one that we created before. Raises NotOurs if its name is taken (I13)."""
     try:
-        return await member.client.apply_new(
+        return await client.apply_new(
             resource, step.name, step.body, Workload, namespace=subject.namespace, field_manager=names.FIELD_MANAGER
         )
     except errors.Conflict:
         # Raises NotFound if it was deleted meanwhile; the next plan then creates it.
-        found = await member.client.get(resource, step.name, Workload, namespace=subject.namespace)
+        found = await client.get(resource, step.name, Workload, namespace=subject.namespace)
     annotations = found.metadata.annotations
     if not subject.owner.owns(annotations):
         other = subject.owner.other(annotations)
@@ -75,27 +75,27 @@ async def create(member: Member, resource: Resource, subject: Subject, step: App
         return found
     # It is ours, and no watch shows it, since somebody removed its labels.
     body = {**step.body, "metadata": {**step.body["metadata"], "uid": found.metadata.uid}}
-    return await _apply(member, resource, subject.namespace, body, Workload)
+    return await _apply(client, resource, subject.namespace, body, Workload)
 
 
-async def try_successor(member: Member, resource: Resource, namespace: str, step: Delete) -> None:
+async def try_successor(client: Client, resource: Resource, namespace: str, step: Delete) -> None:
     """Check by a dry run that the API server would accept the successor of a workload, and that its pods fit.
 
     Raises KubeError if not. A quota without room for both at once also counts as a refusal.
     """
     if step.successor is None:
         return
-    live = await member.client.get(resource, step.name, dict[str, Any], namespace=namespace)
+    live = await client.get(resource, step.name, dict[str, Any], namespace=namespace)
     problem = recreate.unmountable(step.successor, live)
     if problem:
         raise NotReplaceable(problem)
     metadata = {key: value for key, value in step.successor["metadata"].items() if key != "name"}
     body = {**step.successor, "metadata": {**metadata, "generateName": "successor-"}}
-    await member.client.create(resource, body, dict[str, Any], namespace=namespace, dry_run=True)
+    await client.create(resource, body, dict[str, Any], namespace=namespace, dry_run=True)
 
 
 async def _apply(
-    member: Member,
+    client: Client,
     resource: Resource,
     namespace: str,
     body: Mapping[str, Any],
@@ -103,7 +103,7 @@ async def _apply(
     *,
     dry_run: bool = False,
 ) -> T:
-    return await member.client.apply(
+    return await client.apply(
         resource,
         body["metadata"]["name"],
         body,

@@ -39,6 +39,12 @@ class AllowedNamespaces(Struct, frozen=True):
     selector: dict[str, Any] | None = None
 
 
+class Impersonate(Struct, rename="camel", frozen=True):
+    """``impersonate``"""
+
+    service_account: str = ""
+
+
 class ClusterSpec(Struct, rename="camel", frozen=True):
     """The used part of a Cluster's spec."""
 
@@ -49,11 +55,19 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
     suspended: bool = False
     allowed_namespaces: AllowedNamespaces = AllowedNamespaces()
     namespaces: str = "Create"
+    impersonate: Impersonate | None = None
 
     def connects_like(self, other: "ClusterSpec") -> bool:
         """Return True if a connection that was made for ``other`` serves this spec, too."""
-        policy = {"allowed_namespaces": self.allowed_namespaces, "namespaces": self.namespaces}
-        return msgspec.structs.replace(other, **policy) == self
+        return (
+            msgspec.structs.replace(
+                other,
+                allowed_namespaces=self.allowed_namespaces,
+                namespaces=self.namespaces,
+                impersonate=self.impersonate,
+            )
+            == self
+        )
 
 
 class ClusterMetadata(Metadata, rename="camel", frozen=True):

@@ -7,9 +7,10 @@ which counts and paces them.
 
 import asyncio
 import contextlib
+import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from uniteddeployment.kube import errors, requests
@@ -30,6 +31,7 @@ _LONGEST_WAIT = 5.0
 _NO_VERSION = "1"
 """A resourceVersion that no object has, since it is that of the empty store. An API server compares it with that of an
 existing object, and ignores it when it creates one."""
+_IMPERSONATE_USER = "impersonate-user"
 _READING = frozenset({"get", "list", "watch"})
 
 
@@ -96,6 +98,13 @@ class Client:
         self._field_manager = field_manager
         self._metrics = metrics
         self._guard = guard
+        self._user = ""
+
+    def acting_as(self, user: str) -> "Client":
+        """Return a client whose writes are made as another user. It shares everything else, and reads as before."""
+        acting = copy.copy(self)
+        acting._user = user  # noqa: SLF001  # a copy of this client
+        return acting
 
     async def close(self) -> None:
         """Close the transport."""
@@ -369,6 +378,8 @@ class Client:
         timeout: float | None = None,  # noqa: ASYNC109  # handed to the transport
     ) -> Answer:
         """Send a request and return its answer. Raises the typed error unless it is a success."""
+        if self._user and not request.reads:
+            request = replace(request, headers={**request.headers, _IMPERSONATE_USER: self._user})
         await self.limiter.acquire(priority)
         try:
             return await self._until_not_busy(request, timeout or self._timeout)

@@ -41,6 +41,13 @@ class AllowedNamespaces(Model):
     """Labels of the namespaces on the host. Required for Selector; must not be set otherwise."""
 
 
+class Impersonate(Model):
+    """Identity of the writes for applications."""
+
+    service_account: DnsSubdomain
+    """Name of a ServiceAccount in the namespace of each application in the cluster."""
+
+
 class ClusterSpec(Model):
     """How to reach the cluster, and who may use it."""
 
@@ -63,6 +70,9 @@ class ClusterSpec(Model):
     """Create: the controller creates the namespace of an application in the cluster if it does not exist, with the
     pod-security.kubernetes.io labels of the namespace on the host, and keeps these labels up to date. Require: it
     creates and labels none, and applications wait until their namespace exists."""
+    impersonate: Impersonate | None = None
+    """Write the workloads of an application as this ServiceAccount of its namespace, so that the RBAC of the cluster
+    bounds each namespace. Reads keep the identity of the credentials."""
     suspended: StrictBool = False
     """Do not connect to the cluster and do not change anything in it."""
 

@@ -77,6 +77,9 @@ class Clusters:
     def member(self, cluster: str) -> Member | None:
         return self.known.get(cluster)
 
+    def cluster(self, _name: str) -> None:
+        return None
+
 
 class Writers:
     """Stands for both writers: notes what is written in which order, and fails or takes long where it is told to."""

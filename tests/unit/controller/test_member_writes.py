@@ -97,7 +97,7 @@ class Member:
             self.cache.merge("StatefulSet", known)
 
     async def write(self, step: MemberStep) -> Written:
-        writer = MemberWriter(NamespaceCreator(self, lambda _: HOST_LABELS))  # type: ignore[arg-type]  # stands for a fleet
+        writer = MemberWriter(self, NamespaceCreator(self, lambda _: HOST_LABELS))  # type: ignore[arg-type]  # stands for a fleet
         return await writer.write(SUBJECT, self, step, self.memory)  # type: ignore[arg-type]  # stands for one
 
     def cluster(self, _name: str) -> ClusterObject:
@@ -214,7 +214,7 @@ async def test_a_namespace_is_not_created_where_the_cluster_requires_that_it_exi
 async def test_a_namespace_is_not_created_without_the_pod_security_labels_of_the_host() -> None:
     """I15: as long as they are not known, the subset waits."""
     member = Member(NO_NAMESPACE)
-    writer = MemberWriter(NamespaceCreator(member, lambda _: None))  # type: ignore[arg-type]  # stands for a fleet
+    writer = MemberWriter(member, NamespaceCreator(member, lambda _: None))  # type: ignore[arg-type]  # stands for a fleet
     with pytest.raises(LabelsUnknown):
         await writer.write(SUBJECT, member, applied(create=True), Memory())  # type: ignore[arg-type]  # stands for one
     assert member.client.verbs == ["create"]

@@ -85,6 +85,13 @@ class Member:
     name = "default/member-1"
 
 
+class Clusters:
+    """A fleet without Cluster objects."""
+
+    def cluster(self, _name: str) -> None:
+        return None
+
+
 @pytest.mark.parametrize("error", [KeyError("metadata"), RecursionError(), AttributeError("x")])
 async def test_an_answer_that_cannot_be_worked_with_is_an_error_of_the_step(
     error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -101,7 +108,7 @@ async def test_an_answer_that_cannot_be_worked_with_is_an_error_of_the_step(
         structlog.testing.capture_logs(),
         pytest.raises(Malformed, match=f"could not be processed \\({type(error).__name__}\\)"),
     ):
-        await MemberWriter(None).write(subject, Member(), step, Memory())  # type: ignore[arg-type]
+        await MemberWriter(Clusters(), None).write(subject, Member(), step, Memory())  # type: ignore[arg-type]
 
 
 async def test_an_error_that_is_typed_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +119,7 @@ async def test_an_error_that_is_typed_stays_what_it_is(monkeypatch: pytest.Monke
     step = DeletePod(WorkloadRef("default/member-1", "a", "StatefulSet", "web"), "web-0", "u", "it is stuck")
     subject = Subject("default", "web", "u", 1, app=None)
     with pytest.raises(Unreachable):
-        await MemberWriter(None).write(subject, Member(), step, Memory())  # type: ignore[arg-type]
+        await MemberWriter(Clusters(), None).write(subject, Member(), step, Memory())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

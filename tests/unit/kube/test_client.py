@@ -29,6 +29,19 @@ def unreachable(_: Request) -> Answer:
     raise errors.Unreachable("test", "refused")
 
 
+async def test_a_client_that_acts_as_another_user_does_so_for_writes_alone() -> None:
+    """I15: it shares limits and counters with the client that it was made of, which stays as it is."""
+    own, transport = client(lambda _: json_answer(thing("a", 3)))
+    acting = own.acting_as("system:serviceaccount:ns:tenant")
+    for made in (acting, own):
+        await made.get(PODS, "a", PartialObject, namespace="ns")
+        await made.create(PODS, {"metadata": {"name": "a"}}, PartialObject, namespace="ns")
+        await made.delete(PODS, "a", namespace="ns")
+    users = [request.headers.get("impersonate-user") for request in transport.requests]
+    assert users == [None, *["system:serviceaccount:ns:tenant"] * 2, None, None, None]
+    assert own.stats.total == 6
+
+
 async def test_every_verb_decodes_into_the_type_that_is_asked_for() -> None:
     one, transport = client(lambda _: json_answer(thing("a", 3)), field_manager="me")
     place: dict[str, Any] = {"namespace": "ns"}

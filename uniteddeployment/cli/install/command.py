@@ -25,6 +25,9 @@ def crds(
 @reports_errors
 def rbac(
     where: Annotated[str, typer.Argument(metavar="host|member", help="For the host or for members.")],
+    impersonate: Annotated[
+        str | None, typer.Option(metavar="NAME", help="ServiceAccount of spec.impersonate of a Cluster.")
+    ] = None,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
 ) -> None:
     """Print the roles that the controller needs.
@@ -38,4 +41,4 @@ def rbac(
     """
     from uniteddeployment.cli.install import rbac as command  # noqa: PLC0415
 
-    command.main(where, output)
+    command.main(where, impersonate, output)

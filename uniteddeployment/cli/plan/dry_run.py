@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+from uniteddeployment.controller.impersonation import acting, explained
 from uniteddeployment.controller.member_namespaces import check_creation
 from uniteddeployment.controller.takeover import try_successor
 from uniteddeployment.fleet.kinds import RESOURCES
@@ -38,7 +39,8 @@ async def _cluster(
             continue
         try:
             async with asyncio.timeout(SECONDS):
-                await _try(fleet, namespace, step)
+                with explained(fleet.cluster(cluster), namespace, step):
+                    await _try(fleet, namespace, step)
         except errors.AlreadyExists:
             refused[step.subset] = (
                 f"{step.kind} {step.name} exists in {cluster_label(cluster)} and does not belong to this application"
@@ -54,7 +56,8 @@ async def _try(fleet: Fleet, namespace: str, step: MemberStep) -> None:
     member = fleet.member(step.cluster)
     if member is None:
         return
-    client = member.client
+    cluster = fleet.cluster(step.cluster)
+    client = acting(member.client, cluster, namespace)
     match step:
         case Apply(create=True, adopt=False):
             try:
@@ -63,7 +66,7 @@ async def _try(fleet: Fleet, namespace: str, step: MemberStep) -> None:
                 if error.details.get("kind") != NAMESPACES.plural:
                     raise
                 # The controller creates the namespace with the first workload, if the Cluster allows that.
-                check_creation(fleet.cluster(step.cluster), namespace)
+                check_creation(cluster, namespace)
         case Apply(create=False):
             await client.apply(
                 RESOURCES[step.kind],
@@ -76,4 +79,4 @@ async def _try(fleet: Fleet, namespace: str, step: MemberStep) -> None:
                 dry_run=True,
             )
         case Delete():
-            await try_successor(member, RESOURCES[step.kind], namespace, step)
+            await try_successor(client, RESOURCES[step.kind], namespace, step)
