@@ -49,16 +49,11 @@ def advance(rollout: UnitedRollout, target: Target | None, now: datetime, *, riv
     """Decide what comes next. ``rival`` is an older rollout of the same target, which has it alone."""
     draft = Draft(rollout.status, now)
     spec, generation = rollout.spec, rollout.metadata.generation
-    if rival:
-        report.refuse(draft, generation, "TargetTaken", f"UnitedRollout {rival} has the target {spec.target_ref.name}")
-        return Decision(draft.status)
-    if errors := validate_united_rollout(rollout):
-        report.refuse(draft, generation, "InvalidSpec", "; ".join(str(error) for error in errors))
-        return Decision(draft.status)
-    if target is None:
-        message = f"there is no UnitedDeployment {spec.target_ref.name} in the namespace"
-        report.refuse(draft, generation, "TargetNotFound", message)
-        return Decision(draft.status)
+    reason, message = _refusal(rollout, target, rival)
+    if target is None or reason:
+        commands.carry_out(draft, spec, refusal=message)
+        report.refuse(draft, generation, reason, message)
+        return Decision(draft.status, events=tuple(draft.events))
     if not target.observed:
         # What its status says is about an older spec. The next status comes soon, and with it the next decision.
         commands.carry_out(draft, spec)
@@ -67,6 +62,18 @@ def advance(rollout: UnitedRollout, target: Target | None, now: datetime, *, riv
     commands.carry_out(draft, spec)
     write, requeue_after = _decide(draft, rollout, target)
     return Decision(draft.status, write, tuple(draft.events), requeue_after)
+
+
+def _refusal(rollout: UnitedRollout, target: Target | None, rival: str) -> tuple[str, str]:
+    """Why the rollout cannot work, as a word and a sentence; empty if it can."""
+    name = rollout.spec.target_ref.name
+    if rival:
+        return "TargetTaken", f"UnitedRollout {rival} has the target {name}"
+    if errors := validate_united_rollout(rollout):
+        return "InvalidSpec", "; ".join(str(error) for error in errors)
+    if target is None:
+        return "TargetNotFound", f"there is no UnitedDeployment {name} in the namespace"
+    return "", ""
 
 
 def _decide(draft: Draft, rollout: UnitedRollout, target: Target) -> tuple[TargetWrite | None, float | None]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from uniteddeployment_api.v1alpha1.rollout import MAX_ANSWERS, RolloutAnswer, RolloutCommand, UnitedRolloutSpec
 from uniteddeployment_rollout.runs import ROLLED_BACK_BEFORE, to_last_step
-from uniteddeployment_rollout.status import Draft
+from uniteddeployment_rollout.status import Draft, shortened
 
 _OF_A_RUN = frozenset({"approve", "skip", "promote", "abort", "retry"})
 _OF_A_STEP = frozenset({"approve", "skip"})
@@ -24,24 +24,27 @@ class Refused(Exception):  # noqa: N818  # the outcome that the answer reports
     """A command that does not fit the present state; the text says why."""
 
 
-def carry_out(draft: Draft, spec: UnitedRolloutSpec) -> None:
-    """Carry out all commands in the order of their ids, and remove them. A known id is not carried out again."""
+def carry_out(draft: Draft, spec: UnitedRolloutSpec, *, refusal: str = "") -> None:
+    """Carry out all commands in the order of their ids, and remove them. A known id is not carried out again.
+
+    With a ``refusal``, which says why the rollout cannot work, all of them are refused.
+    """
     commands = draft.status.commands
     answered = {answer.id for answer in draft.status.answers}
     for id_ in sorted(commands):
         if id_ not in answered:
-            _answer(draft, spec, id_, commands[id_])
+            _answer(draft, spec, id_, commands[id_], refusal)
     if commands:
         draft.set(commands={})
 
 
-def _answer(draft: Draft, spec: UnitedRolloutSpec, id_: str, command: RolloutCommand) -> None:
+def _answer(draft: Draft, spec: UnitedRolloutSpec, id_: str, command: RolloutCommand, refusal: str) -> None:
     step = draft.status.step
     try:
-        _fits(draft, command)
+        _fits(draft, command, refusal)
         _VERBS[command.verb](draft, spec, command)
     except Refused as error:
-        message = str(error)
+        message = shortened(str(error))
         draft.event("CommandRefused", f"{command.verb}{_by(command)}: {message}", "Warning")
     else:
         message = ""
@@ -62,9 +65,11 @@ def _by(command: RolloutCommand) -> str:
     return f" by {command.by}" if command.by else ""
 
 
-def _fits(draft: Draft, command: RolloutCommand) -> None:
-    """Raises Refused for a command about another run or step than the present one."""
+def _fits(draft: Draft, command: RolloutCommand, refusal: str) -> None:
+    """Raises Refused for a command that cannot be carried out, or is about another run or step than the present one."""
     status = draft.status
+    if refusal:
+        raise Refused(refusal)
     if command.verb in _OF_A_RUN:
         if not status.run_id:
             raise Refused("there is no run")

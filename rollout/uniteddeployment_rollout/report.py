@@ -11,11 +11,10 @@ from uniteddeployment_api.v1alpha1.meta import Condition
 from uniteddeployment_api.v1alpha1.rollout import Phase, RolloutSubsetStatus
 from uniteddeployment_rollout.holds import Hold
 from uniteddeployment_rollout.pace import Waiting
-from uniteddeployment_rollout.status import Draft
+from uniteddeployment_rollout.status import Draft, shortened
 from uniteddeployment_rollout.steps import Goal
 from uniteddeployment_rollout.target import Target
 
-_LONGEST = 1024
 _SHOWN_SUBSETS = 3
 
 
@@ -114,7 +113,7 @@ def _rows(draft: Draft, target: Target, wanted: Goal | None) -> None:
             target_replicas=wanted.updated[subset.name] if wanted else 0,
             partition=draft.status.partitions.get(subset.name, subset.replicas),
             state=subset.state,
-            reason=subset.reason[:_LONGEST],
+            reason=shortened(subset.reason),
         )
         for subset in target.subsets
     )
@@ -132,7 +131,7 @@ def _conclude(
     busy: bool = False,
     stalled: bool = False,
 ) -> None:
-    message = message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}..."
+    message = shortened(message)
     conditions = (
         _condition(draft, generation, "Ready", reason, message, holds=ready),
         _condition(draft, generation, "Reconciling", reason, message if busy else "", holds=busy),

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from uniteddeployment_api.v1alpha1.rollout import RolloutFailure, UnitedRolloutStatus
 
+_LONGEST = 1024
 EventType = Literal["Normal", "Warning"]
 
 
@@ -47,7 +48,13 @@ class Draft:
         return (self.now - from_text(moment)).total_seconds()
 
     def failure(self, reason: str, message: str, by: str = "") -> RolloutFailure:
-        return RolloutFailure(reason=reason, message=message, by=by, time=self.time)
+        """Something that stops a run, noticed now."""
+        return RolloutFailure(reason=reason, message=shortened(message), by=shortened(by), time=self.time)
+
+
+def shortened(text: str) -> str:
+    """The text, cut to the length that the schema takes: a status with a longer one is refused as a whole."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def to_text(moment: datetime) -> str:

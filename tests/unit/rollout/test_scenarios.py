@@ -554,12 +554,15 @@ def test_a_target_that_is_not_there_stalls_the_rollout_until_it_is():
     assert (stalled.status, stalled.reason) == ("True", "TargetNotFound")
 
 
-def test_the_younger_of_two_rollouts_of_a_target_writes_nothing():
+def test_the_younger_of_two_rollouts_of_a_target_writes_nothing_and_refuses_commands():
     fleet, controller = canary()
     fleet.release(V2)
+    controller.give("1", "promote")
     decision = advance(controller.rollout, fleet.target(), controller.now, rival="older")
     assert decision.write is None
     assert "UnitedRollout older has the target" in decision.status.message
+    assert decision.status.answers[0].message == decision.status.message
+    assert not decision.status.commands
 
 
 def test_a_rollout_that_is_created_in_mid_canary_lowers_nothing_beyond_its_first_step():
@@ -690,3 +693,14 @@ def test_the_deadline_is_measured_from_the_last_pod_that_became_ready():
     assert controller.status.phase == "Progressing"
     controller.wait(100)
     assert controller.status.phase == "Degraded"
+
+
+def test_a_failure_of_very_many_words_is_cut_and_does_not_stop_the_rollout():
+    """The API server refuses a status with a text that is too long."""
+    fleet, controller = canary({f"member-{i}": 1 for i in range(200)}, steps=[{"replicas": "100%"}], maxUnavailable=200)
+    fleet.bad.add(V2)
+    fleet.release(V2)
+    controller.settle()
+    controller.wait(600)
+    assert controller.status.phase == "Degraded"
+    assert len(controller.status.failure.message) == 1024
