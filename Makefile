@@ -39,6 +39,14 @@ types: setup
 unit: setup
 	$(BIN)/pytest -n 2 --dist loadgroup
 
+# The first seed of a soak, how many seeds it plays, and in how many processes.
+FIRST ?= 1000
+SEEDS ?= 4000
+WORKERS ?= 2
+
+soak: setup  ## Play SEEDS random histories in WORKERS processes, and shrink those that break an invariant.
+	$(BIN)/python -m tests.simulation.histories.soak --first $(FIRST) --seeds $(SEEDS) --workers $(WORKERS)
+
 e2e: setup  ## Run only the end-to-end tests.
 	$(BIN)/pytest tests/e2e
 

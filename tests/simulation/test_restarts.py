@@ -125,3 +125,19 @@ async def test_a_stop_at_any_moment_after_the_start_is_no_error(world: World) ->
                 await asyncio.sleep(0)
             await world.stop_controller()
         assert [log for log in logs if log["log_level"] in ("warning", "error")] == []
+
+
+@pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate", *KRUISE_KINDS])
+async def test_the_revision_that_is_not_stable_any_more_goes_when_the_rollout_ends(world: World, kind: str) -> None:
+    """Nothing is left for a later start to do (I3): with a history of 0, one template is kept."""
+    for member in world.members.values():
+        member.faults.set(slow_watch=0.5)  # so that one pass sees the whole end of the rollout
+    for image in ("app:1", "app:2"):
+        world.apply(manifest(kind=kind, revisionHistoryLimit=0, image=image))
+        await world.until(world.settled, what=image)
+    await asyncio.sleep(60)
+    revisions = [one["metadata"]["name"] for one in world.host.access.list("controllerrevisions.apps", "default")]
+    assert revisions == [world.status()["currentRevision"]]
+    await restarted(world, Random(1), 0.0)
+    await asyncio.sleep(30)
+    assert sent(world) == []

@@ -25,6 +25,8 @@ class Life:
         """How many writes it has begun, Events left out."""
         self.writing = False
         """Whether a server handles a request of it at this instant: what is committed now is its doing."""
+        self.on_death: Callable[[], None] = lambda: None
+        """Called when it is killed."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._last: tuple[int, bool] | None = None
 
@@ -47,6 +49,7 @@ class Life:
     def kill(self) -> None:
         """Cut its connections, then end its tasks."""
         self.dead = True
+        self.on_death()
         for task in tuple(self._tasks):
             task.cancel()
 

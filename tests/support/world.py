@@ -28,6 +28,8 @@ from uniteddeployment_api.crd import custom_resource_definitions
 
 TOKEN = "admin-token"
 ADMIN = Identity("admin", ("system:masters",))
+WORKERS = 16
+"""Enough for the few applications of a test, and a tenth of the cost of as many workers as a real fleet needs."""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 UDS = f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}"
 
@@ -136,6 +138,7 @@ class World:
         self.life = Life()
         client = self.client(self.host)
         recorder = Recorder(client, names.MANAGER, "test", wall=self.clock.now)
+        options.setdefault("workers", WORKERS)
         self.controller = Controller(client, connect, recorder=recorder, now=self.clock.now, **options)
         self._running[self.life] = self.life.begin(self.controller.run())
 

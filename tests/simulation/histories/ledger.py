@@ -1,0 +1,186 @@
+"""The state of a fleet, counted at every commit: pods and workloads of the members, the application on the host."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.simulation.histories.objects import Place, Pod, Workload, read_pod, read_workload
+from tests.simulation.histories.requested import Generation, read_generation
+from tests.support.kruise import KRUISE_KINDS, RESOURCES
+from tests.support.world import UDS, World
+from uniteddeployment.embedded.access import Change
+
+OnPod = Callable[[Pod | None, Pod | None, bool], None]
+OnWorkload = Callable[[Workload | None, Workload | None, bool], None]
+OnStatus = Callable[[Mapping[str, Any], bool], None]
+
+
+class Ledger:
+    """Counts a world. Listeners are called with (old, new, whether the controller wrote it), after it is counted."""
+
+    def __init__(self, world: World, kind: str) -> None:
+        self.world = world
+        self.per_revision = kind == "deploymentTemplate"
+        """Whether a subset has a workload for each revision."""
+        self.resource = RESOURCES[kind]
+        self.pods: dict[tuple[str, str], Pod] = {}
+        self.living: dict[Place, Counter[str]] = {}
+        """Living pods by image."""
+        self.ready: dict[Place, Counter[str]] = {}
+        self.workloads: dict[tuple[str, str, str], Workload] = {}
+        """(member, resource, name) -> a workload of the application or of somebody else."""
+        self.generations: list[Generation] = []
+        """Every generation of the application, the newest last; empty when there is none."""
+        self.uid = ""
+        self.known: set[str] = set()
+        """The uids of all applications that there were."""
+        self.deleting = self.orphaning = False
+        self.status: Mapping[str, Any] = {}
+        self.images: dict[str, str] = {}
+        """Revision -> image."""
+        self.changed = 0.0
+        """The time at which a pod or a workload changed last."""
+        self._ready_counts: deque[tuple[float, int]] = deque([(0.0, 0)])
+        """(since when, ready pods of all places)"""
+        self.on_pod: list[OnPod] = []
+        self.on_workload: list[OnWorkload] = []
+        self.on_status: list[OnStatus] = []
+        self.on_revision_deleted: list[Callable[[str], None]] = []
+        """Called with the image of each revision that the controller deletes."""
+        self._subscribe(kind)
+
+    def _subscribe(self, kind: str) -> None:
+        kinds = [resource for name, resource in RESOURCES.items() if (name in KRUISE_KINDS) <= (kind in KRUISE_KINDS)]
+        for name, member in self.world.members.items():
+            member.access.subscribe("pods", lambda change, name=name: self._pod(name, change))
+            for resource in kinds:
+                member.access.subscribe(resource, lambda change, name=name: self._workload(name, change))
+        self.world.host.access.subscribe(UDS, self._application)
+        self.world.host.access.subscribe("controllerrevisions.apps", self._revision)
+
+    @property
+    def by_controller(self) -> bool:
+        """Whether the controller makes the present commit."""
+        return self.world.life is not None and self.world.life.writing
+
+    @property
+    def observed(self) -> int:
+        """``status.observedGeneration``: no write is planned on an earlier generation any more."""
+        generation: int = self.status.get("observedGeneration", 0)
+        return generation
+
+    @property
+    def stable(self) -> str:
+        """The image of the stable revision in status; empty before there is one."""
+        return self.images.get(self.status.get("currentRevision") or "", "")
+
+    @property
+    def newest(self) -> Generation:
+        return self.generations[-1]
+
+    def planned(self) -> list[Generation]:
+        """The generations that a write of this moment may have been planned on."""
+        return [generation for generation in self.generations if generation.number >= self.observed]
+
+    def at(self, place: Place) -> list[Workload]:
+        """The application's workloads of a subset in a member."""
+        return [found for found in self.workloads.values() if found.place == place and found.owner in self.known]
+
+    def pods_at(self, place: Place) -> Counter[str]:
+        """Image -> living pods of a place."""
+        return +self.living.get(place, Counter())
+
+    def ready_at(self, place: Place) -> Counter[str]:
+        """Image -> ready pods of a place."""
+        return +self.ready.get(place, Counter())
+
+    def most_ready(self, seconds: float) -> int:
+        """The most ready pods that there were at once within the last seconds."""
+        now = self.world.loop.time()
+        while len(self._ready_counts) > 1 and self._ready_counts[1][0] <= now - seconds:
+            self._ready_counts.popleft()
+        return max(count for _, count in self._ready_counts)
+
+    def has_template(self, image: str) -> bool:
+        """Whether the host has the ControllerRevision of an image."""
+        access = self.world.host.access
+        revisions = [name for name, of in self.images.items() if of == image]
+        return any(access.get("controllerrevisions.apps", "default", name) is not None for name in revisions)
+
+    def summary(self) -> str:
+        """The pods that run, by place and image."""
+        return str({place: dict(+counts) for place, counts in self.living.items() if +counts})
+
+    def reasons(self) -> str:
+        """The messages of the application's conditions."""
+        return "; ".join(entry["message"] for entry in self.status.get("conditions", ()) if entry["message"])
+
+    # Changes
+
+    def _revision(self, change: Change) -> None:
+        if change.type == "DELETED" and self.by_controller:
+            image = self.images.get(change.obj["metadata"]["name"], "")
+            for listener in self.on_revision_deleted:
+                listener(image)
+
+    def _pod(self, member: str, change: Change) -> None:
+        key = member, change.obj["metadata"]["name"]
+        old = self.pods.pop(key, None)
+        new = None if change.type == "DELETED" else read_pod(member, change.obj)
+        if new is not None:
+            self.pods[key] = new
+        if old == new:
+            return
+        for pod, sign in ((old, -1), (new, 1)):
+            if pod is not None and pod.living:
+                self.living.setdefault(pod.place, Counter())[pod.image] += sign
+                if pod.ready:
+                    self.ready.setdefault(pod.place, Counter())[pod.image] += sign
+        self.changed = self.world.loop.time()
+        self._ready_counts.append((self.changed, sum(sum(counts.values()) for counts in self.ready.values())))
+        for listener in self.on_pod:
+            listener(old, new, self.by_controller)
+
+    def _workload(self, member: str, change: Change) -> None:
+        new = None if change.type == "DELETED" else read_workload(member, change.resource, change.obj)
+        old = None if change.old is None else read_workload(member, change.resource, change.old)
+        if old == new:
+            return
+        key = member, change.resource, change.obj["metadata"]["name"]
+        if new is None:
+            self.workloads.pop(key, None)
+        else:
+            self.workloads[key] = new
+        self.changed = self.world.loop.time()
+        for listener in self.on_workload:
+            listener(old, new, self.by_controller)
+
+    def _application(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._forget("")
+            return
+        meta = change.obj["metadata"]
+        if meta["uid"] != self.uid:
+            self._forget(meta["uid"])
+            self.known.add(meta["uid"])
+        self.deleting = "deletionTimestamp" in meta
+        self.orphaning |= self.deleting and "orphan" in meta.get("finalizers", ())
+        if not self.generations or self.newest.number != meta["generation"]:
+            self.generations.append(read_generation(change.obj, self._replicas_before()))
+            self.images[self.newest.revision] = self.newest.image
+        status = change.obj.get("status") or {}
+        if status != self.status:
+            before, self.status = self.status, status
+            for listener in self.on_status:
+                listener(before, self.by_controller)
+
+    def _forget(self, uid: str) -> None:
+        self.generations, self.uid, self.status = [], uid, {}
+        self.deleting = self.orphaning = False
+
+    def _replicas_before(self) -> list[dict[str, int]]:
+        entries = self.status.get("subsetStatuses", ())
+        before = [{entry["name"]: entry["replicas"] for entry in entries}]
+        return before + [
+            {name: subset.low for name, subset in generation.subsets.items()} for generation in self.generations[-2:]
+        ]

@@ -1,0 +1,75 @@
+"""Pods and workloads as the rules see them: the few properties that count."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from uniteddeployment_api import names
+
+Place = tuple[str, str]
+"""(member, subset)"""
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod. ``living`` pods are not being deleted and have not ended."""
+
+    place: Place
+    image: str
+    living: bool
+    ready: bool
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload, of the application or of somebody else. ``owner`` is the uid that its annotation names."""
+
+    place: Place
+    resource: str
+    name: str
+    uid: str
+    owner: str
+    image: str
+    replicas: int
+    held: int
+    """Its partition in pods."""
+    deleting: bool
+    orphaning: bool
+
+    @property
+    def updatable(self) -> int:
+        """How many pods of its own version it asks for."""
+        return max(0, self.replicas - self.held)
+
+
+def read_pod(member: str, obj: Any) -> Pod:
+    meta, status = obj["metadata"], obj.get("status") or {}
+    living = "deletionTimestamp" not in meta and status.get("phase") not in ("Failed", "Succeeded")
+    conditions = status.get("conditions") or ()
+    ready = living and any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
+    place = member, (meta.get("labels") or {}).get(names.LABEL_SUBSET, "")
+    return Pod(place, obj["spec"]["containers"][0]["image"], living, ready)
+
+
+def read_workload(member: str, resource: str, obj: Any) -> Workload:
+    meta, spec = obj["metadata"], obj["spec"]
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    return Workload(
+        place=(member, labels.get(names.LABEL_SUBSET, "")),
+        resource=resource,
+        name=meta["name"],
+        uid=meta["uid"],
+        owner=annotations.get(names.ANNOTATION_OWNER_UID, ""),
+        image=spec["template"]["spec"]["containers"][0]["image"],
+        replicas=spec.get("replicas", 1),
+        held=_held(spec),
+        deleting="deletionTimestamp" in meta,
+        orphaning="orphan" in meta.get("finalizers", ()),
+    )
+
+
+def _held(spec: Any) -> int:
+    strategy = spec.get("updateStrategy") or {}
+    partition = strategy.get("partition", (strategy.get("rollingUpdate") or {}).get("partition", 0))
+    if isinstance(partition, str):
+        return -(-int(partition.removesuffix("%")) * spec.get("replicas", 1) // 100)
+    return partition or 0

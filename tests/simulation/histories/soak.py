@@ -1,0 +1,47 @@
+"""``make soak``: thousands of random histories. What breaks an invariant is shrunk and printed as a story.
+
+The seed alone gives the long story again: ``make soak FIRST=SEED SEEDS=1``.
+"""
+
+import argparse
+import sys
+import time
+from functools import partial
+from multiprocessing import get_context
+
+from tests.simulation.histories.verdict import judge
+
+SHRINK_SECONDS = 300.0
+PROGRESS_SECONDS = 10.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=1000, help="the first seed (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=4000, help="how many (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=2, help="how many processes (default: %(default)s)")
+    options = parser.parse_args()
+    return soak(range(options.first, options.first + options.seeds), options.workers)
+
+
+def soak(seeds: range, workers: int) -> int:
+    """Play the stories of seeds and print each breach and the progress. Return 1 if there was a breach, else 0."""
+    started = shown = time.monotonic()
+    breaches = 0
+    with get_context("spawn").Pool(workers) as pool:
+        judged = pool.imap_unordered(partial(judge, shrink_seconds=SHRINK_SECONDS), seeds)
+        for count, verdict in enumerate(judged, start=1):
+            if verdict.rule:
+                breaches += 1
+                sys.stdout.write(f"\n{verdict}\n\n")
+            now = time.monotonic()
+            if now - shown > PROGRESS_SECONDS or count == len(seeds):
+                shown = now
+                rate = count / (now - started)
+                sys.stdout.write(f"{count} of {len(seeds)} histories, {breaches} broken, {rate:.1f} a second\n")
+            sys.stdout.flush()
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

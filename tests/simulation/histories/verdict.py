@@ -1,0 +1,43 @@
+"""The outcome of one seed: the breach that its story ends in, and the shortest story that ends in the same."""
+
+import traceback
+from dataclasses import dataclass
+
+from tests.simulation.histories.generator import story
+from tests.simulation.histories.player import play
+from tests.simulation.histories.shrink import shrunk
+from tests.simulation.histories.story import Story
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``rule`` is empty when every invariant held; an error of the story is a breach of a rule with its name."""
+
+    seed: int
+    rule: str = ""
+    why: str = ""
+    shortest: Story | None = None
+
+    def __str__(self) -> str:
+        return f"seed {self.seed} breaks {self.rule}: {self.why}\n{self.shortest}"
+
+
+def judge(seed: int, *, shrink_seconds: float) -> Verdict:
+    """Play the story of a seed. If it breaks an invariant, look for the shortest story that breaks the same one."""
+    told = story(seed)
+    rule, why = outcome(told)
+    if not rule:
+        return Verdict(seed)
+    shortest = shrunk(told, lambda simpler: outcome(simpler)[0] == rule, seconds=shrink_seconds)
+    if shortest != told:
+        rule, why = outcome(shortest)
+    return Verdict(seed, rule, why, shortest)
+
+
+def outcome(told: Story) -> tuple[str, str]:
+    """The rule that a story breaks, and how. An error is a breach, too: it is what histories look for."""
+    try:
+        breach = play(told)
+    except Exception as error:  # noqa: BLE001  # whatever it is
+        return type(error).__name__, traceback.format_exc(limit=-5)
+    return (breach.rule, breach.why) if breach else ("", "")

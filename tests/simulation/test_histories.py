@@ -1,0 +1,39 @@
+"""Random histories: whatever happens, in whatever order, the invariants hold at every write.
+
+``make soak`` plays thousands. A story that it prints can be pasted into ``FOUND``.
+"""
+
+import pytest
+
+from tests.simulation.histories.player import play
+from tests.simulation.histories.story import Edit, Image, Step, Story, Total
+from tests.simulation.histories.verdict import judge
+
+SEEDS = range(24)
+SHRINK_SECONDS = 60.0
+
+FOUND = {
+    "the revision that was stable before was kept until something else changed": Story(
+        "deploymentTemplate",
+        (Step(Edit(Total(0))), Step(Edit(Image("app:2"))), Step(Edit(Total(5)))),
+        history=0,
+    ),
+}
+"""Stories that once broke an invariant, each as short as it can be."""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_random_history_breaks_an_invariant(seed: int) -> None:
+    """At every write I3 to I10 and I13 hold, and in the end everything is as requested.
+
+    A failure shows the shortest story that breaks the same invariant.
+    """
+    verdict = judge(seed, shrink_seconds=SHRINK_SECONDS)
+    assert not verdict.rule, str(verdict)
+
+
+@pytest.mark.parametrize("story", FOUND.values(), ids=FOUND)
+def test_a_history_that_once_broke_an_invariant_breaks_none(story: Story) -> None:
+    """What a soak has found does not come back."""
+    assert play(story) is None
