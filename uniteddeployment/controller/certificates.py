@@ -29,16 +29,16 @@ class Serving:
     def valid(self, name: str, now: datetime) -> bool:
         """Whether it is for this name, does not expire soon, and its key, certificate and authority belong together."""
         try:
-            found = x509.load_pem_x509_certificate(self.certificate)
-            names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+            certificate = x509.load_pem_x509_certificate(self.certificate)
+            names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
             key = serialization.load_pem_private_key(self.key, None)
         except (ValueError, TypeError, x509.ExtensionNotFound):
             return False
         return (
             name in names.get_values_for_type(x509.DNSName)
-            and found.not_valid_after_utc - now > RENEWAL
-            and key.public_key() == found.public_key()
-            and any(_signed(found, authority) for authority in _certificates(self.authorities))
+            and certificate.not_valid_after_utc - now > RENEWAL
+            and key.public_key() == certificate.public_key()
+            and any(_signed(certificate, authority) for authority in _certificates(self.authorities))
         )
 
     @property
@@ -75,8 +75,8 @@ def renewed(name: str, now: datetime, previous: bytes = b"") -> Serving:
     Replicas load a new certificate one after the other, and clients have to trust both meanwhile.
     """
     fresh = make(name, now)
-    kept = [one for one in _certificates(previous) if one.not_valid_after_utc > now][:1]
-    older = b"".join(one.public_bytes(serialization.Encoding.PEM) for one in kept)
+    kept = [authority for authority in _certificates(previous) if authority.not_valid_after_utc > now][:1]
+    older = b"".join(authority.public_bytes(serialization.Encoding.PEM) for authority in kept)
     return Serving(fresh.authorities + older, fresh.certificate, fresh.key)
 
 

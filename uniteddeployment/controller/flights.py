@@ -143,7 +143,7 @@ class Flights:
     async def drain(self) -> None:
         """Wait until all flights are finished."""
         while self._flights:
-            flights = [flight for found in self._flights.values() for flight in found.values()]
+            flights = [flight for by_cluster in self._flights.values() for flight in by_cluster.values()]
             await _all_finished(flights, None)
 
     def _start(self, subject: Subject, memory: Memory, cluster: str, steps: Sequence[MemberStep]) -> Flight:

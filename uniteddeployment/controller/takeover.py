@@ -40,19 +40,19 @@ class NotReplaceable(errors.KubeError):
 async def adopt(client: Client, resource: Resource, subject: Subject, step: Apply) -> Workload:
     """Make an existing workload ours without touching its pods. Raises NotAdoptable."""
     try:
-        found = await client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
+        live = await client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
     except errors.NotFound:
         raise NotAdoptable("there is none to adopt; remove adopt, and it is created") from None
-    problem = adoption.stranger(subject.owner, found)
+    problem = adoption.stranger(subject.owner, live)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
     # The uid makes the write fail if another object has the name by now.
-    body = {**step.body, "metadata": {**step.body["metadata"], "uid": found["metadata"]["uid"]}}
-    problem = adoption.misfit(body, found, found)
+    body = {**step.body, "metadata": {**step.body["metadata"], "uid": live["metadata"]["uid"]}}
+    problem = adoption.misfit(body, live, live)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
     tried = await _apply(client, resource, subject.namespace, body, dict[str, Any], dry_run=True)
-    problem = adoption.misfit(body, found, tried)
+    problem = adoption.misfit(body, live, tried)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
     return await _apply(client, resource, subject.namespace, body, Workload)
@@ -66,15 +66,15 @@ async def create(client: Client, resource: Resource, subject: Subject, step: App
         )
     except errors.Conflict:
         # Raises NotFound if it was deleted meanwhile; the next plan then creates it.
-        found = await client.get(resource, step.name, Workload, namespace=subject.namespace)
-    annotations = found.metadata.annotations
+        live = await client.get(resource, step.name, Workload, namespace=subject.namespace)
+    annotations = live.metadata.annotations
     if not subject.owner.owns(annotations):
         other = subject.owner.other(annotations)
         raise NotOurs(f"it belongs to {other}" if other else "it is not of this UnitedDeployment")
-    if names.LABEL_NAME in found.metadata.labels:
-        return found
+    if names.LABEL_NAME in live.metadata.labels:
+        return live
     # It is ours, and no watch shows it, since somebody removed its labels.
-    body = {**step.body, "metadata": {**step.body["metadata"], "uid": found.metadata.uid}}
+    body = {**step.body, "metadata": {**step.body["metadata"], "uid": live.metadata.uid}}
     return await _apply(client, resource, subject.namespace, body, Workload)
 
 

@@ -36,7 +36,7 @@ def _probe(problem: Callable[[], str]) -> Callable[[web.Request], Awaitable[web.
     """200 while there is no problem, else 503 with the reason."""
 
     async def answer(_: web.Request) -> web.Response:
-        found = problem()
-        return web.Response(text=f"{found or 'ok'}\n", status=503 if found else 200)
+        reason = problem()
+        return web.Response(text=f"{reason or 'ok'}\n", status=503 if reason else 200)
 
     return answer

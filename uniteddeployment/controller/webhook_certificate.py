@@ -155,16 +155,18 @@ class WebhookCertificate:
         bundle = base64.b64encode(authorities).decode()
         for _ in range(_TRIES):
             try:
-                found = await self._client.get(resource, names.MANAGER, _Configuration)
+                configuration = await self._client.get(resource, names.MANAGER, _Configuration)
             except NotFound:
                 return
-            stale = [i for i, webhook in enumerate(found.webhooks) if webhook.client_config.get("caBundle") != bundle]
+            bundles = [webhook.client_config.get("caBundle") for webhook in configuration.webhooks]
+            stale = [index for index, present in enumerate(bundles) if present != bundle]
             if not stale:
                 return
-            version = {"op": "replace", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version}
+            version = configuration.metadata.resource_version
+            at_version = {"op": "replace", "path": "/metadata/resourceVersion", "value": version}
             operations = [{"op": "add", "path": f"/webhooks/{i}/clientConfig/caBundle", "value": bundle} for i in stale]
             try:
-                await self._client.json_patch(resource, names.MANAGER, [version, *operations], _Configuration)
+                await self._client.json_patch(resource, names.MANAGER, [at_version, *operations], _Configuration)
             except Conflict:
                 continue
             return

@@ -56,8 +56,8 @@ class MemberCache:
 
     def workload(self, application: AppKey, kind: str, name: str) -> Workload | None:
         """The workload of an application with this kind and name."""
-        found = self.workload_caches[kind].get((application[0], name))
-        return found if found is not None and _application(found) == application else None
+        workload = self.workload_caches[kind].get((application[0], name))
+        return workload if workload is not None and _application(workload) == application else None
 
     def pods(self, application: AppKey) -> Mapping[str, PodTally]:
         """Subset -> its pods, counted; only subsets that have changed since the last call are counted again."""

@@ -133,7 +133,7 @@ def build(
     """
     time = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {Reach.READY: "True", Reach.OFFLINE: "Unknown"}.get(reach, "False")
-    before = {one.get("type"): one for one in stored.get("conditions") or ()}.get("Ready") or {}
+    before = {condition.get("type"): condition for condition in stored.get("conditions") or ()}.get("Ready") or {}
     since = before.get("lastTransitionTime") if before.get("status") == ready else time
     status: dict[str, Any] = {name: stored[name] for name in ("kubernetesVersion", "nodes") if name in stored}
     status |= {

@@ -130,10 +130,10 @@ def _from_secret(cluster: ClusterObject, secret: Secret, where: str) -> Connecti
 
 def _connection(cluster: ClusterObject, data: Mapping[str, bytes], ca: bytes | None) -> Connection:
     if "kubeconfig" in data:
-        found = credentials.from_kubeconfig_bytes(data["kubeconfig"], name=cluster.key)
+        given = credentials.from_kubeconfig_bytes(data["kubeconfig"], name=cluster.key)
         # The Cluster takes precedence over its kubeconfig. A caBundle always asks for verification.
-        insecure = cluster.spec.insecure or (found.insecure and ca is None)
-        return replace(found, server=cluster.spec.server or found.server, ca=ca or found.ca, insecure=insecure)
+        insecure = cluster.spec.insecure or (given.insecure and ca is None)
+        return replace(given, server=cluster.spec.server or given.server, ca=ca or given.ca, insecure=insecure)
     token, cert, key = data.get("token"), data.get("tls.crt"), data.get("tls.key")
     if not token and not (cert and key):
         raise CredentialsError("it has no kubeconfig, no token, and no tls.crt with tls.key")

@@ -325,10 +325,10 @@ class Member:
     async def _identify(self) -> None:
         """Raises UnidentifiedError if another cluster answers, and KubeError if none answers."""
         try:
-            found = await cluster_uid(self.client, timeout=PROBE_SECONDS)
+            uid = await cluster_uid(self.client, timeout=PROBE_SECONDS)
         except MissingRightError:
             return  # it accepts the credentials, and it was identified when it was connected
-        if self.uid and found != self.uid:
+        if self.uid and uid != self.uid:
             self.replaced.set()
             raise UnidentifiedError("another cluster answers at its address")
 

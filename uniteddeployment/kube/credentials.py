@@ -205,10 +205,10 @@ def _named(document: Mapping[str, Any], section: str, name: str, key: str, what:
         raise CredentialsError(f"{section!r} of {what} is not a list")
     for entry in entries:
         if isinstance(entry, dict) and entry.get("name") == name:
-            found = entry.get(key) or {}
-            if not isinstance(found, dict):
+            value = entry.get(key) or {}
+            if not isinstance(value, dict):
                 raise CredentialsError(f"the {key} {_quoted(name)} of {what} is not an object")
-            return found
+            return value
     raise CredentialsError(f"{what} has no {key} {_quoted(name)}")
 
 

@@ -27,10 +27,10 @@ class DecodingError(ValueError):
 
 def decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
     """The decoder of a type. It is kept, since building one takes longer than using it, and there are few types."""
-    found = _DECODERS.get(type_)
-    if found is None:
-        found = _DECODERS[type_] = msgspec.json.Decoder(type_)
-    return found
+    known = _DECODERS.get(type_)
+    if known is None:
+        known = _DECODERS[type_] = msgspec.json.Decoder(type_)
+    return known
 
 
 def decode(data: bytes | msgspec.Raw, type_: type[T]) -> T:

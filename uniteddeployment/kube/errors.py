@@ -74,12 +74,12 @@ class ApiError(KubeError):
     @property
     def causes(self) -> tuple[Cause, ...]:
         """The errors by field; empty if the server names none."""
-        found = self.details.get("causes")
-        if not isinstance(found, list):
+        causes = self.details.get("causes")
+        if not isinstance(causes, list):
             return ()
         return tuple(
             Cause(str(item.get("reason", "")), str(item.get("message", "")), str(item.get("field", "")))
-            for item in found
+            for item in causes
         )
 
     @property
@@ -164,11 +164,11 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 def from_status(status: int, reason: str = "", message: str = "", details: Mapping[str, Any] | None = None) -> ApiError:
     """The error for a refusal, typed by its code and reason."""
-    found = _BY_STATUS.get(status)
-    if found is None:
-        found = ServerError if status >= 500 else ApiError
+    type_ = _BY_STATUS.get(status)
+    if type_ is None:
+        type_ = ServerError if status >= 500 else ApiError
     if reason == "AlreadyExists":
-        found = AlreadyExists
+        type_ = AlreadyExists
     elif reason == "Expired":
-        found = Gone
-    return found(status, reason, message, details)
+        type_ = Gone
+    return type_(status, reason, message, details)

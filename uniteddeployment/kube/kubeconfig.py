@@ -253,10 +253,10 @@ def _files(path: str | Path | None) -> list[Path]:
         return [named]
     listed = [Path(part).expanduser() for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     if listed:
-        found = [file for file in listed if file.is_file()]
-        if not found:
+        existing = [file for file in listed if file.is_file()]
+        if not existing:
             raise CredentialsError(f"no such kubeconfig: {listed[0]} (from $KUBECONFIG)")
-        return found
+        return existing
     try:
         usual = Path("~/.kube/config").expanduser()
     except RuntimeError:

@@ -87,12 +87,12 @@ class _Loose(msgspec.Struct):
 def identity(raw: msgspec.Raw) -> ObjectMeta:
     """The identity of an undecodable object, as far as it is readable, cut to the length of names."""
     try:
-        found = decode(raw, _Loose).metadata
+        loose = decode(raw, _Loose).metadata
     except DecodingError:
         return ObjectMeta()
     name, namespace, version = (
         shortened(part, NAME_LENGTH) if isinstance(part, str) else ""
-        for part in (found.name, found.namespace, found.resource_version)
+        for part in (loose.name, loose.namespace, loose.resource_version)
     )
     return ObjectMeta(name=name, namespace=namespace, resource_version=version)
 

@@ -284,8 +284,8 @@ def read_page(status: int, headers: Mapping[str, str], body: bytes, type_: type[
 
 
 def _skipped(raw: msgspec.Raw, why: str) -> Skipped:
-    found = identity(raw)
-    return Skipped(found.namespace, found.name, why)
+    known = identity(raw)
+    return Skipped(known.namespace, known.name, why)
 
 
 def _query(**options: str | int | None) -> Query:

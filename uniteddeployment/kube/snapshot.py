@@ -25,12 +25,12 @@ class Snapshot(Generic[T]):
     most: int | None = None
     """How many objects it may have; any number if None."""
 
-    def put(self, found: T) -> None:
+    def put(self, item: T) -> None:
         """Add an object."""
-        meta = found.metadata
+        meta = item.metadata
         key = (meta.namespace, meta.name)
         self.undecodable.pop(key, None)
-        self.objects[key] = found
+        self.objects[key] = item
         check_size(len(self.objects), self.most)
 
     def take(self, event: Change[T]) -> None:

@@ -104,8 +104,8 @@ class WatchDecoder(Generic[T]):
             # Joined once per complete line, not once per piece of it.
             block = bytes(self._rest) + block
             self._rest.clear()
-        found = self._decoded(block)
-        return found + self._keep(chunk[cut:]) if cut < len(chunk) else found
+        items = self._decoded(block)
+        return items + self._keep(chunk[cut:]) if cut < len(chunk) else items
 
     def _keep(self, piece: bytes) -> list[Found[T]]:
         self._rest += piece
@@ -126,7 +126,7 @@ class WatchDecoder(Generic[T]):
         return [Changes(events)]
 
     def _line_by_line(self, block: bytes) -> list[Found[T]]:
-        found: list[Found[T]] = []
+        items: list[Found[T]] = []
         run: list[Change[T]] = []
         for line in block.split(b"\n"):
             if not line.strip():
@@ -134,12 +134,12 @@ class WatchDecoder(Generic[T]):
             event = self._event(line)
             if isinstance(event, Change):
                 if not run:
-                    found.append(Changes(run))
+                    items.append(Changes(run))
                 run.append(event)
             else:
-                found.append(event)
+                items.append(event)
                 run = []
-        return found
+        return items
 
     def _event(self, line: bytes) -> Change[T] | Bookmark | Undecodable | Failure:
         try:
