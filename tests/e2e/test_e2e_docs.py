@@ -30,7 +30,7 @@ ELSEWHERE = {
     r"ud get -w": "test_get_shows_the_tree_and_plan_what_would_be_done",
     r"ud (convert|adopt) .*|ud plan -f web.yaml|kubectl apply -f (web|db-zone-a).yaml|"
     r"kubectl (wait|delete) .*uniteddeployments\.(uniteddeployment|apps\.kruise)\.io/.*": (
-        "test_the_commands_for_moving_an_application_away_from_openkruise_work"
+        "test_the_commands_that_migrate_an_application_work"
     ),
     r"ud controller run.*": "test_probes_and_metrics_tell_how_it_is_and_sigterm_ends_it_well",
 }

@@ -7,6 +7,7 @@ import yaml
 
 from tests.simulation.test_permission import MERGE, ask, pods, stalled
 from tests.support.world import World
+from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.install import rbac
 from uniteddeployment_api import names
 
@@ -107,3 +108,12 @@ def test_the_role_for_impersonation_is_limited_to_one_name() -> None:
         "resourceNames": ["tenant"],
         "verbs": ["impersonate"],
     }
+
+
+@pytest.mark.parametrize(
+    ("where", "name"), [("host", "tenant"), ("member", "a\nb"), ("member", "Tenant"), ("member", "")]
+)
+def test_a_role_that_makes_no_sense_is_not_printed(where: str, name: str) -> None:
+    """I11: the name goes into the YAML of a role as it is."""
+    with pytest.raises(CommandError, match="--impersonate"):
+        rbac.roles(where, name)

@@ -205,11 +205,11 @@ async def test_what_is_no_review_is_refused_and_the_next_one_is_answered(body):
 def test_kopf_learns_no_uids():
     """It keeps something for each of them, for ever."""
     review = asked(large(1), large(1))
-    webhook_server._forget_uids(review)
+    webhook_server._remove_uids(review)
     assert "uid" not in review["request"]["object"]["metadata"]
     assert "uid" not in review["request"]["oldObject"]["metadata"]
     for odd in ({}, {"request": None}, {"request": {"object": None, "oldObject": {"metadata": "x"}}}):
-        webhook_server._forget_uids(odd)
+        webhook_server._remove_uids(odd)
 
 
 class Clock:
