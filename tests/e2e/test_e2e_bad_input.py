@@ -71,7 +71,7 @@ def test_the_api_server_refuses_it_with_the_path_of_the_field(shared_site: Site,
 
 
 def test_what_only_the_controller_can_know_is_said_while_everything_keeps_running(site: Site) -> None:
-    """I7, I11: each becomes Stalled or is refused; the pods stay as they are."""
+    """Each becomes Stalled or is refused; the pods stay as they are (I7, I11)."""
     site.fleet.needs_pods()
     with site.controller("--no-leader-elect"):
         site.apply(application())
@@ -137,7 +137,7 @@ def changed(site: Site, file: Path, section: str, change: dict[str, str]) -> str
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_refused_token_is_one_line(shared_site: Site, tmp_path: Path, command: tuple[str, ...]) -> None:
-    """I12: and the token is not in it."""
+    """And the token is not in it (I12)."""
     file = changed(shared_site, tmp_path / "refused", "user", {"token": "not-a-token"})
     said = complains(shared_site, *command, "--kubeconfig", file)
     assert "Unauthorized" in said

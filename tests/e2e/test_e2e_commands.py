@@ -56,7 +56,7 @@ def test_shells_and_kubectl_complete_the_names_of_applications(bare_site: Site, 
 
 
 def test_get_shows_the_tree_and_plan_what_would_be_done(site: Site) -> None:
-    """I3: planning writes nothing."""
+    """Planning writes nothing (I3)."""
     site.fleet.needs_pods()
     file = site.folder / "web.yaml"
     file.write_text(yaml.safe_dump({**application(), "metadata": {"name": "web", "namespace": site.namespace}}))

@@ -51,7 +51,7 @@ def test_probes_and_metrics_tell_how_it_is_and_sigterm_ends_it_well(site: Site) 
 
 
 def test_sigterm_waits_for_the_write_that_is_under_way(site: Site) -> None:
-    """I9: what was begun is finished."""
+    """What was begun is finished (I9)."""
     site.fleet.needs_processes()
     with site.controller() as controller:
         site.wait("jsonpath={.status.phase}=Running", *[f"udc/{member}" for member in site.fleet.members])
@@ -68,7 +68,7 @@ def test_sigterm_waits_for_the_write_that_is_under_way(site: Site) -> None:
 
 
 def test_one_of_two_works_and_the_other_takes_over_when_it_is_killed(site: Site) -> None:
-    """I1: one process at a time."""
+    """One process at a time (I1)."""
     with site.controller("--lease-seconds", "3") as first, site.controller("--lease-seconds", "3") as second:
 
         def holder() -> str:
@@ -86,7 +86,7 @@ def test_one_of_two_works_and_the_other_takes_over_when_it_is_killed(site: Site)
 
 
 def test_nothing_to_do_means_no_requests(site: Site) -> None:
-    """I3: a settled application costs nothing, however often it is looked at."""
+    """A settled application costs nothing, however often it is looked at (I3)."""
     site.fleet.needs_pods()
     with site.controller("--no-leader-elect") as controller:
         site.apply(application())
@@ -99,7 +99,7 @@ def test_nothing_to_do_means_no_requests(site: Site) -> None:
 
 @pytest.mark.parametrize("kind", [STATEFUL_SET, DEPLOYMENT])
 def test_killed_in_mid_rollout_and_started_again_it_goes_on(site: Site, kind: str) -> None:
-    """I6, I9: no pod too many is updated, no second workload is made, and the rollout comes to its end."""
+    """No pod too many is updated, no second workload is made, and the rollout comes to its end (I6, I9)."""
     site.fleet.needs_pods()
     with site.controller("--no-leader-elect") as controller:
         site.apply(application(kind))

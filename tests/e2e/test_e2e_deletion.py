@@ -27,7 +27,7 @@ def check_released(site: Site, kind: str, before: dict[str, list[str]]) -> None:
 
 @pytest.mark.parametrize(("kind", "down"), [(STATEFUL_SET, False), (DEPLOYMENT, True)], ids=["running", "down"])
 def test_cascade_orphan_leaves_every_pod(site: Site, kind: str, *, down: bool) -> None:
-    """I7, I9: the garbage collector removes its finalizer within milliseconds; the controller runs, or is down."""
+    """The garbage collector removes its finalizer within milliseconds; the controller runs, or is down (I7, I9)."""
     site.fleet.needs_pods()
     with site.controller("--no-leader-elect"):
         site.apply(application(kind))
@@ -46,7 +46,7 @@ def test_cascade_orphan_leaves_every_pod(site: Site, kind: str, *, down: bool) -
 
 
 def test_the_deletion_policy_leaves_every_pod(site: Site) -> None:
-    """I7: an ordinary deletion, of an application that says that its workloads stay."""
+    """An ordinary deletion, of an application that says that its workloads stay (I7)."""
     site.fleet.needs_pods()
     document = application()
     document["spec"]["deletionPolicy"] = "Orphan"

@@ -16,7 +16,7 @@ def rows(table: str) -> list[list[str]]:
 
 
 def test_kubectl_tells_the_whole_life_of_an_application(site: Site) -> None:
-    """I4, I6: from apply to delete, with nothing but kubectl."""
+    """From apply to delete, with nothing but kubectl (I4, I6)."""
     site.fleet.needs_pods()
     with site.controller():
         for member in site.fleet.members:
@@ -79,7 +79,7 @@ def test_kubectl_tells_the_whole_life_of_an_application(site: Site) -> None:
 
 
 def test_kubectl_and_ud_show_the_same_state_and_never_that_of_an_older_spec(site: Site) -> None:
-    """I8: what no controller has looked at is not shown as ready."""
+    """What no controller has looked at is not shown as ready (I8)."""
     site.fleet.needs_pods()
 
     def kubectl_shows() -> list[str]:

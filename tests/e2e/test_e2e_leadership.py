@@ -66,7 +66,7 @@ def at_rest(site: Site, first: Controller) -> dict[str, str]:
 
 
 def test_a_leader_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on(site: Site) -> None:
-    """I1: what it was about to write belongs to an old version by now."""
+    """What it was about to write belongs to an old version by now (I1)."""
     site.fleet.needs_pods()
     with site.controller("--lease-seconds", "3") as first, site.controller("--lease-seconds", "3") as second:
         site.kubectl("apply", "-f", "-", stdin=manifests("app:1"))

@@ -30,7 +30,7 @@ def wire(site: Site) -> Iterator[Forwarder]:
 def test_a_member_that_is_cut_off_delays_no_other_and_follows_when_it_is_back(
     site: Site, wire: Forwarder, kind: str
 ) -> None:
-    """I7, I8, I10: what it last said is shown with its age, and nothing of it is taken for done."""
+    """What it last said is shown with its age, and nothing of it is taken for done (I7, I8, I10)."""
     with site.controller("--no-leader-elect"):
         site.apply(application(kind))
         site.wait_settled()
@@ -55,7 +55,7 @@ def test_a_member_that_is_cut_off_delays_no_other_and_follows_when_it_is_back(
 
 
 def test_a_member_that_swallows_everything_delays_no_other(site: Site) -> None:
-    """I10: writes that get no answer hold nobody up; when it answers again it has what it should."""
+    """A frozen member holds nobody up, status says so, and it has what it should when it goes on (I8, I10)."""
     site.fleet.needs_pods()
     site.fleet.needs_processes()
     silent = site.fleet.members["member-3"]
@@ -67,7 +67,9 @@ def test_a_member_that_swallows_everything_delays_no_other(site: Site) -> None:
             site.apply(application(image="app:2"))
             full = {"member-1": {"app:2": 4}, "member-2": {"app:2": 2}}
             site.until(lambda: {member: site.images(member) for member in OTHERS} == full, "the others are done")
+            site.until(lambda: site.get("udc", "member-3")["status"]["phase"] == "Offline", "member-3 is Offline")
         finally:
             silent.answer_again()
         site.wait_settled()
+        site.until(lambda: site.get("udc", "member-3")["status"]["phase"] == "Running", "member-3 is Running")
         assert site.images("member-3") == {"app:2": 2}

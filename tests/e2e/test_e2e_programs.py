@@ -60,7 +60,7 @@ def _without_times(text: str) -> str:
 def test_the_demo_gives_programs_the_state_after_each_phase(
     demos: tuple[subprocess.CompletedProcess[str], ...],
 ) -> None:
-    """I4, I6"""
+    """The demo's phases have the replicas and updated pods that their specs ask for (I4, I6)."""
     done = demos[1]
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
@@ -132,7 +132,7 @@ def test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left(tmp
 def test_a_token_need_not_be_in_the_list_of_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """I12"""
+    """A token can come from a file or the environment, so no other user sees it (I12)."""
     arguments = []
     if way == "file":
         (tmp_path / "token").write_text("my-token\n")

@@ -198,7 +198,7 @@ class Guard:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("writes", range(1, 5))
 async def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(world, kind, writes):
-    """I9, I7: that a subset is unschedulable is stored before anything is done about it."""
+    """That a subset is unschedulable is stored before anything is done about it (I9, I7)."""
     scene = Scene(world, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive(10, 60))
     scene.cordon("b")
     scene.ask(5)
@@ -221,7 +221,7 @@ async def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(world, kin
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_last(world, kind):
-    """I8: neither is it marked, nor does its mark end."""
+    """Neither is it marked, nor does its mark end (I8)."""
     scene = Scene(world, kind, {"a": {"maxReplicas": 2}, "b": {}}, strategy=adaptive(60, 300))
     scene.cordon("a")
     scene.ask(3)
@@ -239,7 +239,7 @@ async def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_las
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(nodes=1, cpu="2")
 async def test_where_no_member_has_room_what_runs_goes_on_and_the_rest_waits(world, kind):
-    """I4, I7: the pods that are too many are tried here and there, a few times in five minutes."""
+    """The pods that are too many are tried here and there, a few times in five minutes (I4, I7)."""
     scene = Scene(world, kind, {"a": {"maxReplicas": 6}, "b": {}}, strategy=adaptive(30, 300))
     scene.workload = {"template": with_requests(scene, "1")}
     scene.ask(4)
@@ -290,7 +290,7 @@ async def trouble(scene, guard, seed):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 async def test_whatever_nodes_do_no_ready_pod_goes_for_another_that_has_no_node(kind, seed):
-    """I4, I7, I9"""
+    """No ready pod is removed in favor of one without a node, whatever nodes do (I4, I7, I9)."""
     async with world_for(kind, seed) as world:
         scene = Scene(
             world, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=adaptive(5, 20)
@@ -308,7 +308,7 @@ async def test_whatever_nodes_do_no_ready_pod_goes_for_another_that_has_no_node(
 @pytest.mark.parametrize("kind", UNORDERED)
 @pytest.mark.parametrize("seed", range(2))
 async def test_whatever_nodes_do_stand_ins_go_only_when_the_others_are_ready(kind, seed):
-    """I4, I7, I9"""
+    """A stand-in is removed only when the pods that it stands in for are ready (I4, I7, I9)."""
     strategy = adaptive(5, 20, reserveUnschedulablePods=True)
     async with world_for(kind, seed) as world:
         scene = Scene(world, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=strategy)

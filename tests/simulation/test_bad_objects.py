@@ -135,7 +135,7 @@ async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(worl
 
 
 async def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on(world):
-    """I11: an API server takes ten thousand levels."""
+    """An API server takes ten thousand levels (I11)."""
     document = manifest()
     document["spec"]["template"]["statefulSetTemplate"]["spec"]["x"] = nested(65)
     world.apply(document)

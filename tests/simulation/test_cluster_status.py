@@ -29,7 +29,7 @@ async def running(world: World) -> None:
 
 
 async def test_a_change_that_is_taken_back_before_its_watch_event_comes_is_written_back(world: World) -> None:
-    """I9: what is stored is told by the answer to the last write, not by an event that is still on its way."""
+    """What is stored is told by the answer to the last write, not by an event that is still on its way (I9)."""
     await running(world)
     world.host.faults.set(slow_watch=120.0)
     world.members["member-1"].faults.set(cut_off=True)
@@ -39,7 +39,7 @@ async def test_a_change_that_is_taken_back_before_its_watch_event_comes_is_writt
 
 
 async def test_a_write_that_failed_is_tried_again(world: World) -> None:
-    """I8: no further change of state has to come for that."""
+    """No further change of state has to come for that (I8)."""
     await running(world)
     failed = []
 
@@ -56,7 +56,7 @@ async def test_a_write_that_failed_is_tried_again(world: World) -> None:
 
 @pytest.mark.fleet(seed=5)
 async def test_late_answers_do_not_leave_an_old_status(world: World) -> None:
-    """I9: two writes at once could be answered in the wrong order, so there is one at a time."""
+    """Two writes at once could be answered in the wrong order, so there is one at a time (I9)."""
     await running(world)
     member = world.members["member-1"]
     world.host.faults.set(latency=0.1, jitter=6.0)
@@ -72,7 +72,7 @@ async def test_late_answers_do_not_leave_an_old_status(world: World) -> None:
 
 
 async def test_a_status_that_somebody_removed_is_written_again(world: World) -> None:
-    """I8: without waiting for the cluster to change its state."""
+    """Without waiting for the cluster to change its state (I8)."""
     await running(world)
     path = f"{names.API_PATH}/namespaces/default/clusters/member-2/status"
     stored = world.host.access.get(CLUSTERS, "default", "member-2")

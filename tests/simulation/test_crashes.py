@@ -140,7 +140,7 @@ class Story:
 @pytest.mark.parametrize("reached", [False, True], ids=["before-the-server-has-it", "before-the-answer"])
 @pytest.mark.fleet(openkruise=True, members=2)
 async def test_a_kill_at_any_write_of_any_step_ends_in_the_same_state(world, kind, write, reached):
-    """I9, I6: no second workload, nothing left over, and never more updated pods than the partitions allow."""
+    """No second workload, nothing left over, and never more updated pods than the partitions allow (I9, I6)."""
     await Story(world, kind, write, reached=reached).tell()
 
 
@@ -157,7 +157,7 @@ async def test_there_is_a_kill_for_every_write_of_every_step(world, kind):
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "stopped"])
 @pytest.mark.fleet(openkruise=True, members=2)
 async def test_a_killed_controller_writes_nothing_more_and_a_stopped_one_finishes_its_pass(world, kind, killed):
-    """I9: a stop does not stand for a crash, for it leaves nothing half done."""
+    """A stop does not stand for a crash, for it leaves nothing half done (I9)."""
     await world.controller.synced.wait()
     for member in world.members.values():
         member.faults.set(latency=0.5)

@@ -43,7 +43,7 @@ def one_workload(world, kind="statefulSetTemplate", member="member-1"):
 
 @pytest.mark.fleet(members=1)
 async def test_a_foreign_workload_that_was_applied_with_our_field_manager_is_left_alone(world):
-    """I13: another host uses the same field manager, so the API server sees no conflict."""
+    """Another host uses the same field manager, so the API server sees no conflict (I13)."""
     theirs = foreign(
         "web-member-1",
         annotations={names.ANNOTATION_OWNER: "default/web", names.ANNOTATION_OWNER_UID: "their-uid"},
@@ -63,7 +63,7 @@ async def test_a_foreign_workload_that_was_applied_with_our_field_manager_is_lef
 
 @pytest.mark.fleet(members=1, controller=False)
 async def test_a_foreign_workload_that_is_just_what_we_would_apply_is_left_alone(world):
-    """I13: where nothing differs, server-side apply sees no conflict with any manager."""
+    """Where nothing differs, server-side apply sees no conflict with any manager (I13)."""
     world.start_controller()
     await done(world, document())
     made = one_workload(world)
@@ -80,7 +80,7 @@ async def test_a_foreign_workload_that_is_just_what_we_would_apply_is_left_alone
 
 @pytest.mark.fleet(members=1)
 async def test_two_applications_whose_workloads_would_have_one_name_do_not_share_it(world):
-    """I13: one host, one field manager: `web` with the subset `a-b` and `web-a` with the subset `b`."""
+    """One host, one field manager: `web` with the subset `a-b` and `web-a` with the subset `b` (I13)."""
     first, second = (
         manifest(shares={"a-b": 2}, replicas=2),
         manifest(shares={"b": 1}, replicas=1, image="app:2"),
@@ -99,7 +99,7 @@ async def test_two_applications_whose_workloads_would_have_one_name_do_not_share
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
 async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_other_names_it(kind):
-    """I13: neither has seen the other's when it writes."""
+    """Neither has seen the other's when it writes (I13)."""
     async with running_world(members=1) as first, second_host(first) as second:
         first.members["member-1"].faults.set(latency=0.2)
         owners = set()
@@ -132,7 +132,7 @@ async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_othe
 
 @pytest.mark.fleet(members=1)
 async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(world):
-    """I9: the write succeeded and the answer was lost; nobody is told of a stranger, and there is one workload."""
+    """The write succeeded and the answer was lost; nobody is told of a stranger, and there is one workload (I9)."""
     await world.until(lambda: "member-1" in world.transports, what="the member")
     transport = world.transports["member-1"]
     sent, lost = transport.send, []
@@ -160,7 +160,7 @@ async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(
 
 @pytest.mark.fleet(members=1)
 async def test_a_workload_that_lost_our_labels_gets_them_back(world):
-    """I9: no watch shows it any more, and its name is taken, but its owner annotation says that it is ours."""
+    """No watch shows it any more, and its name is taken, but its owner annotation says that it is ours (I9)."""
     await done(world, document())
     made = one_workload(world)
     path = f"{STATEFUL_SETS}/web-member-1"

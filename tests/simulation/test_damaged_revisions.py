@@ -60,7 +60,7 @@ async def canary(world, kind):
     ("kind", "data"), [*(("statefulSetTemplate", one) for one in DATA), ("deploymentTemplate", "another template")]
 )
 async def test_a_stable_template_that_was_damaged_is_never_used_and_stalls_what_needs_it(world, kind, data):
-    """I6, I16: the message names the revision and the way out, and that works."""
+    """The message names the revision and the way out, and that works (I6, I16)."""
     stable = await canary(world, kind)
     damage(world, stable, data=DATA[data])
     await asyncio.sleep(60)
@@ -91,7 +91,7 @@ ANNOTATIONS = ["{", '["a"]', '{"member-1": 5}', "[" * 5000, '{"member-1": "garba
 @pytest.mark.parametrize("annotation", ANNOTATIONS)
 @pytest.mark.parametrize("of", ["currentRevision", "updatedRevision"])
 async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(world, annotation, of):
-    """I3, I16: the revision of the template as it is is written anew; the other one is not used."""
+    """The revision of the template as it is is written anew; the other one is not used (I3, I16)."""
     await canary(world, "statefulSetTemplate")
     before = {pod["metadata"]["uid"] for member in world.members for pod in world.pods(member)}
     name = world.status()[of]

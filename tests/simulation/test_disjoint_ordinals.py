@@ -35,7 +35,7 @@ async def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go(wo
 
 @pytest.mark.fleet(members=2)
 async def test_the_partition_counts_from_the_first_ordinal(world):
-    """I6"""
+    """A partition holds pods of the subset's own ordinals (I6)."""
     shares = ("member-1", 2), ("member-2", 3)
     await done(world, disjoint(*shares, total=5))
     await applied(world, disjoint(*shares, total=5, image="app:2", partitions={"member-1": 1, "member-2": 1}))
@@ -50,7 +50,7 @@ async def test_the_partition_counts_from_the_first_ordinal(world):
 
 @pytest.mark.fleet(members=2)
 async def test_more_pods_than_ordinals_find_no_place_and_the_reason_is_told(world):
-    """I4"""
+    """Status counts the pods that have no ordinal and gives the reason (I4)."""
     doc = disjoint(("member-1", {"weight": 1}), ("member-2", {"weight": 1}), total=4, block=2)
     await done(world, doc)
     doc["spec"]["replicas"] = 6

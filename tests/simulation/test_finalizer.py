@@ -27,7 +27,7 @@ def guarded(world):
 @pytest.mark.parametrize("paused", [False, True])
 @pytest.mark.fleet(members=1)
 async def test_a_finalizer_that_somebody_removes_is_put_back_at_once(world, paused):
-    """I9: with the event that shows it missing, not with the next write; a pause does not concern it."""
+    """With the event that shows it missing, not with the next write; a pause does not concern it (I9)."""
     await done(world, document())
     if paused:
         world.apply(document(paused=True))
@@ -44,7 +44,7 @@ async def test_a_finalizer_that_somebody_removes_is_put_back_at_once(world, paus
 
 @pytest.mark.fleet(members=1)
 async def test_a_finalizer_that_was_removed_while_the_controller_was_down_is_put_back(world):
-    """I9: it is looked at with each plan, also when nothing else is to be done."""
+    """It is looked at with each plan, also when nothing else is to be done (I9)."""
     await done(world, document())
     await world.stop_controller()
     take_away(world)
@@ -54,7 +54,7 @@ async def test_a_finalizer_that_was_removed_while_the_controller_was_down_is_put
 
 @pytest.mark.fleet(members=1)
 async def test_an_application_without_workloads_needs_no_finalizer(world):
-    """I3: nothing is written for an application that has nothing anywhere."""
+    """Nothing is written for an application that has nothing anywhere (I3)."""
     document_ = document()
     document_["spec"]["topology"]["subsets"] = []
     document_["spec"]["replicas"] = 0

@@ -117,7 +117,7 @@ async def test_on_delete_is_kept_and_gets_no_partition(world, kind):
 @pytest.mark.parametrize(("before", "after"), list(itertools.permutations(ALL_KINDS, 2)))
 @pytest.mark.fleet(openkruise=True, members=2)
 async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(world, before, after):
-    """I7: with no pod to spare, the old go when the new are ready, and then all of them do."""
+    """With no pod to spare, the old go when the new are ready, and then all of them do (I7)."""
     shares = {"member-1": 3, "member-2": None}
     document = on(before, shares, replicas=5)
     document["spec"]["topology"]["maxUnavailable"] = 0
@@ -144,7 +144,7 @@ async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(wo
 @pytest.mark.parametrize("after", [kind for kind in ALL_KINDS if kind != "statefulSetTemplate"])
 @pytest.mark.fleet(openkruise=True, members=1)
 async def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(world, after):
-    """I6: the new kind runs no more updated pods than the partition lets it, at no moment."""
+    """The new kind runs no more updated pods than the partition lets it, at no moment (I6)."""
     one = {"member-1": None}
     held = {"member-1": 3}
     await applied(world, on("statefulSetTemplate", one, replicas=4), "creation")
@@ -160,7 +160,7 @@ async def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(worl
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
 @pytest.mark.fleet(without=["member-1", "member-2", "member-3"])
 async def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(world, kind):
-    """I7: its member does not serve it."""
+    """Its member does not serve it (I7)."""
     await applied(world, manifest(), "creation")
     world.apply(manifest(kind=kind))
     await world.until(lambda: world.condition("Stalled") == "True", what="the condition")
@@ -171,7 +171,7 @@ async def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(world
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
 @pytest.mark.fleet(without=["member-2"])
 async def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_others_go_on(world, kind):
-    """I10, I3: nothing is asked of it but the watch, every few minutes; once it serves the kind, the subset comes."""
+    """Nothing is asked of it but the watch, every few minutes; once it serves the kind, the subset comes (I10, I3)."""
     world.apply(manifest(kind=kind))
     await world.until(lambda: world.condition("Stalled") == "True", what="the condition")
     await world.until(lambda: sizes(world, "member-1", "member-3") == [4, 2], what="the others")
@@ -200,7 +200,7 @@ async def test_a_member_without_openkruise_runs_everything_else(world):
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
 @pytest.mark.fleet(openkruise=True)
 async def test_openkruise_that_is_removed_is_said_and_comes_back(world, kind):
-    """I8, I10"""
+    """A kind that a member stops serving is a condition of its subset, and the other subsets go on (I8, I10)."""
     await applied(world, manifest(kind=kind), "creation")
     member = world.members["member-2"]
     world.request(member, "DELETE", f"{DEFINITIONS}/{RESOURCES[kind]}")
@@ -227,7 +227,7 @@ class Denying(InProcessTransport):
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
 @pytest.mark.fleet(openkruise=True, controller=False)
 async def test_credentials_without_the_right_to_openkruise_do_for_everything_else(world, kind):
-    """I8, I10: whether it is there cannot be told, and only those that want it wait."""
+    """Whether it is there cannot be told, and only those that want it wait (I8, I10)."""
 
     def client(cluster, token=TOKEN):
         transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)

@@ -85,7 +85,7 @@ async def test_an_edit_that_the_answer_of_our_own_write_shows_first_is_worked_on
 
 @pytest.mark.fleet(**QUIET)
 async def test_a_deletion_that_the_answer_of_a_status_write_shows_first_is_carried_out(world: World) -> None:
-    """I9: not only generations: everything that a plan reads."""
+    """Not only generations: everything that a plan reads (I9)."""
     await started(world)
     seen = once_before(world, "host", is_status_write, lambda: world.request(world.host, "DELETE", PATH))
     world.apply(manifest())
@@ -94,7 +94,7 @@ async def test_a_deletion_that_the_answer_of_a_status_write_shows_first_is_carri
 
 @pytest.mark.fleet(**QUIET)
 async def test_an_annotation_that_the_answer_of_a_status_write_shows_first_is_heeded(world: World) -> None:
-    """I9: annotations change no generation."""
+    """Annotations change no generation (I9)."""
     await started(world)
     cause = {"metadata": {"annotations": {names.ANNOTATION_CHANGE_CAUSE: "for the test"}}}
     seen = once_before(
@@ -112,7 +112,7 @@ async def test_an_annotation_that_the_answer_of_a_status_write_shows_first_is_he
 
 @pytest.mark.fleet(**QUIET)
 async def test_a_change_between_our_look_and_our_scaling_is_put_back(world: World) -> None:
-    """I9: the answer of the scale subresource does not show what else was changed before it."""
+    """The answer of the scale subresource does not show what else was changed before it (I9)."""
     await started(world)
     world.apply(manifest(kind="deploymentTemplate"))
     await asyncio.sleep(10)
@@ -142,7 +142,7 @@ async def test_a_change_between_our_look_and_our_scaling_is_put_back(world: Worl
 
 @pytest.mark.fleet(**QUIET)
 async def test_scaling_writes_to_no_namesake_that_came_in_between(world: World) -> None:
-    """I13: somebody replaces the workload by one of their own just before our write."""
+    """Somebody replaces the workload by one of their own just before our write (I13)."""
     await started(world)
     world.apply(manifest(kind="deploymentTemplate"))
     await asyncio.sleep(10)
@@ -171,7 +171,7 @@ async def test_scaling_writes_to_no_namesake_that_came_in_between(world: World) 
 
 
 async def test_a_workload_whose_label_was_removed_is_taken_care_of_again_without_writing_for_ever(world: World) -> None:
-    """I9: without the label the watch says that it is gone, and with it that the same object is there again."""
+    """Without the label the watch says that it is gone, and with it that the same object is there again (I9)."""
     world.apply(manifest())
     await world.until(world.settled, what="creation")
     await asyncio.sleep(5)

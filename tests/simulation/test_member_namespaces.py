@@ -63,7 +63,7 @@ async def test_labels_that_somebody_set_in_the_member_stay(world: World) -> None
 async def test_labels_that_changed_while_the_controller_was_away_are_applied_and_nothing_is_written_twice(
     world: World,
 ) -> None:
-    """I3, I9"""
+    """A start applies the labels that changed meanwhile, once (I3, I9)."""
     await begin(world, enforce="baseline")
     await world.until(lambda: pods(world) == 2, what="pods")
     await asyncio.sleep(30)
@@ -80,7 +80,7 @@ async def test_labels_that_changed_while_the_controller_was_away_are_applied_and
 
 @pytest.mark.fleet(members=1)
 async def test_a_namespace_that_the_controller_did_not_create_is_left_alone(world: World) -> None:
-    """I13"""
+    """A namespace of somebody else keeps its labels (I13)."""
     world.request(world.clusters["member-1"], "POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
     await begin(world, enforce="baseline")
     await world.until(lambda: pods(world) == 2, what="pods")

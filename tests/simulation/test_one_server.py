@@ -87,7 +87,7 @@ class Pods:
 @pytest.mark.parametrize(("name", "namespace"), [("again", "default"), ("aaa", "default"), ("member-1", "other")])
 @pytest.mark.fleet(members=2)
 async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(world, kind, name, namespace):
-    """I7, I14: nothing is deleted and created for ever; what the first one runs is left alone."""
+    """Nothing is deleted and created for ever; what the first one runs is left alone (I7, I14)."""
     await done(world, document(kind))
     assert cluster(world, "member-1")["status"]["clusterUID"] == server_uid(world.members["member-1"])
     pods = Pods(world)
@@ -108,7 +108,7 @@ async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(worl
 
 @pytest.mark.fleet(members=1)
 async def test_a_cluster_object_for_the_host_is_refused(world):
-    """I14: the host runs subsets without a target cluster."""
+    """The host runs subsets without a target cluster (I14)."""
     doc = document(clusters=("member-1", "member-1"))
     for subset in doc["spec"]["topology"]["subsets"]:
         del subset["targetCluster"]
@@ -129,7 +129,7 @@ async def test_a_cluster_object_for_the_host_is_refused(world):
 @pytest.mark.parametrize(("first", "second"), [("z", "a"), ("a", "z")])
 @pytest.mark.fleet(members=1, controller=False)
 async def test_of_two_new_clusters_the_older_is_used(world, first, second):
-    """I14: also when the controller was down and finds both, and when the older answers last."""
+    """Also when the controller was down and finds both, and when the older answers last (I14)."""
     unregister(world, "member-1")
     register(world, first, "member-1")
     await asyncio.sleep(2)
@@ -141,7 +141,7 @@ async def test_of_two_new_clusters_the_older_is_used(world, first, second):
 
 @pytest.mark.fleet(members=1, controller=False)
 async def test_of_two_clusters_that_are_as_old_the_first_by_name_is_used(world):
-    """I2, I14: the outcome does not depend on who answers first."""
+    """The outcome does not depend on who answers first (I2, I14)."""
     unregister(world, "member-1")
     for name in ("b", "a", "c"):
         register(world, name, "member-1")
@@ -154,7 +154,7 @@ async def test_of_two_clusters_that_are_as_old_the_first_by_name_is_used(world):
 
 @pytest.mark.fleet(members=2)
 async def test_the_one_that_is_used_stays_so_while_its_server_does_not_answer(world):
-    """I8, I14: its status has the uid, so an older or reachable Cluster does not take its place."""
+    """Its status has the uid, so an older or reachable Cluster does not take its place (I8, I14)."""
     await done(world, document())
     world.members["member-1"].faults.set(cut_off=True)
     await world.stop_controller()
@@ -170,7 +170,7 @@ async def test_the_one_that_is_used_stays_so_while_its_server_does_not_answer(wo
 
 @pytest.mark.fleet(members=2)
 async def test_a_suspended_cluster_keeps_its_place(world):
-    """I14: nothing in it is changed, through another Cluster neither."""
+    """Nothing in it is changed, through another Cluster neither (I14)."""
     await done(world, document())
     patch = {"spec": {"suspended": True}}
     path = f"{names.API_PATH}/namespaces/default/clusters/member-1"
@@ -184,7 +184,7 @@ async def test_a_suspended_cluster_keeps_its_place(world):
 @pytest.mark.parametrize("renamed", [False, True], ids=["same subset", "renamed subset"])
 @pytest.mark.fleet(members=2)
 async def test_a_renamed_cluster_takes_over_without_losing_a_pod(world, kind, order, renamed):
-    """I7, I14: without a restart of the controller; the pods of a subset that keeps its name are not touched."""
+    """Without a restart of the controller; the pods of a subset that keeps its name are not touched (I7, I14)."""
     await done(world, document(kind))
     before, pods = uids(world), Pods(world)
     lowest = [4]
@@ -229,7 +229,7 @@ def is_ready(pod):
 
 @pytest.mark.fleet(members=2)
 async def test_an_application_in_a_refused_cluster_is_stalled_and_can_be_deleted(world):
-    """I11: what to do is said, and the deletion waits for nothing that cannot be there."""
+    """What to do is said, and the deletion waits for nothing that cannot be there (I11)."""
     await world.until(lambda: ready(world, "member-1")[0] == "Running", what="the first")
     register(world, "again", "member-1")
     await world.until(refused(world, "again", "DuplicateCluster"), what="the refusal")
@@ -242,7 +242,7 @@ async def test_an_application_in_a_refused_cluster_is_stalled_and_can_be_deleted
 
 @pytest.mark.fleet(members=2)
 async def test_the_deletion_of_an_application_in_a_refused_cluster_waits_for_the_one_that_is_used(world):
-    """I8: its workloads are there, whatever the Cluster was called when they were applied."""
+    """Its workloads are there, whatever the Cluster was called when they were applied (I8)."""
     await done(world, document())
     register(world, "north", "member-1")
     unregister(world, "member-1")
@@ -264,7 +264,7 @@ async def test_the_deletion_of_an_application_in_a_refused_cluster_waits_for_the
 
 @pytest.mark.fleet(members=2, controller=False)
 async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place(world):
-    """I14: an earlier user of the same clusters is on the way out, and its Cluster objects are the last to go."""
+    """An earlier user of the same clusters is on the way out, and its Cluster objects are the last to go (I14)."""
     for name in world.members:
         unregister(world, name)
         register(world, name, name, "earlier")
@@ -294,7 +294,7 @@ async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place
 
 @pytest.mark.fleet(members=2)
 async def test_a_cluster_that_is_being_deleted_gives_up_its_place(world):
-    """I14: a finalizer may keep the object for long."""
+    """A finalizer may keep the object for long (I14)."""
     await done(world, document())
     before = uids(world)
     held = cluster(world, "member-1")
@@ -334,7 +334,7 @@ def replace_server(world, name, seed=99):
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.fleet(members=2)
 async def test_another_cluster_under_the_same_address_is_not_taken_for_one_in_which_all_was_deleted(world, restart):
-    """I7, I14: nothing is written to it, and what ran before is unknown and not gone."""
+    """Nothing is written to it, and what ran before is unknown and not gone (I7, I14)."""
     await done(world, document())
     if restart:
         await world.stop_controller()
@@ -360,7 +360,7 @@ async def test_another_cluster_under_the_same_address_is_not_taken_for_one_in_wh
 
 @pytest.mark.fleet(members=2)
 async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_which_one_answers(world):
-    """I14: the lists come at once, and what identifies the cluster comes late."""
+    """The lists come at once, and what identifies the cluster comes late (I14)."""
     await done(world, document())
     transport = world.transports["member-1"]
     send = transport.send
@@ -379,7 +379,7 @@ async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_whic
 
 @pytest.mark.fleet(members=2)
 async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world):
-    """I14: the way out that the condition names."""
+    """The way out that the condition names (I14)."""
     await done(world, document())
     replace_server(world, "member-1")
     await world.until(refused(world, "member-1", "ClusterReplaced"), seconds=60, what="the reason")
@@ -391,7 +391,7 @@ async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world):
 
 @pytest.mark.fleet(members=3)
 async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(world):
-    """I14: an edit of the address does not move what was applied; both Clusters keep what they have."""
+    """An edit of the address does not move what was applied; both Clusters keep what they have (I14)."""
     await done(world, document())
     before = uids(world)
     for server in ("member-3", "member-2"):
@@ -405,7 +405,7 @@ async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(wo
 
 @pytest.mark.fleet(members=2, controller=False)
 async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused_with_the_right(world):
-    """I11: the reason says what to grant; with it, the member is used without a restart."""
+    """The reason says what to grant; with it, the member is used without a restart (I11)."""
     member = world.members["member-2"]
     role = member.access.get(ROLES, "", rbac.MEMBER_ROLE)
     kept = [rule for rule in role["rules"] if "namespaces" not in rule["resources"]]
@@ -421,7 +421,7 @@ async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused
 
 @pytest.mark.fleet(members=1, controller=False)
 async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(world):
-    """I9, I14: a process that starts after a crash decides in the same way; other news about the Cluster can wait."""
+    """A process that starts after a crash decides in the same way; other news about the Cluster can wait (I9, I14)."""
     held = []
 
     def note(change):
@@ -447,7 +447,7 @@ async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(wo
 @pytest.mark.parametrize("writes", range(1, 8))
 @pytest.mark.fleet(members=1, controller=False)
 async def test_a_crash_while_two_clusters_are_sorted_out_uses_only_one(world, writes):
-    """I9, I14: which one is used is in its status before anything is applied through it."""
+    """Which one is used is in its status before anything is applied through it (I9, I14)."""
     unregister(world, "member-1")
     register(world, "b", "member-1")
     register(world, "a", "member-1")

@@ -67,7 +67,7 @@ async def left_alone(world, before, kind="statefulSetTemplate"):
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.fleet(members=2)
 async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acted(world, kind):
-    """I7, I9: both events come in one piece, and only the last state is planned for."""
+    """Both events come in one piece, and only the last state is planned for (I7, I9)."""
     await done(world, document(kind))
     before = uids(world)
     world.host.faults.set(slow_watch=3.0)
@@ -78,7 +78,7 @@ async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acte
 
 @pytest.mark.fleet(members=2, history=HistoryLimits(events=50))
 async def test_workloads_stay_when_a_list_shows_the_last_state_only(world):
-    """I7, I9: the watch was broken, its place is forgotten, and the object is listed as it was left."""
+    """The watch was broken, its place is forgotten, and the object is listed as it was left (I7, I9)."""
     await done(world, document())
     before = uids(world)
     world.host.faults.set(cut_off=True)
@@ -97,7 +97,7 @@ async def test_workloads_stay_when_a_list_shows_the_last_state_only(world):
 @pytest.mark.parametrize("limit", [0, 10])
 @pytest.mark.fleet(members=2)
 async def test_workloads_stay_when_the_controller_was_down(world, limit):
-    """I7, I9: the revisions on the host have lost their owner, which only ``--cascade=orphan`` does."""
+    """The revisions on the host have lost their owner, which only ``--cascade=orphan`` does (I7, I9)."""
     await done(world, document(revisionHistoryLimit=limit))
     before = uids(world)
     await world.stop_controller()
@@ -112,7 +112,7 @@ async def test_workloads_stay_when_the_controller_was_down(world, limit):
 @pytest.mark.parametrize("writes", range(1, 7))
 @pytest.mark.fleet(members=2)
 async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes):
-    """I9: it dies after its n-th write since the deletion, and another one takes over."""
+    """It dies after its n-th write since the deletion, and another one takes over (I9)."""
     doc = document()
     if policy:
         doc["spec"]["deletionPolicy"] = "Orphan"
@@ -134,7 +134,7 @@ async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes
 
 @pytest.mark.fleet(members=2)
 async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world):
-    """I7: one member is not reached by then; the second deletion says that its workloads stay."""
+    """One member is not reached by then; the second deletion says that its workloads stay (I7)."""
     await done(world, document())
     before = uids(world, "member-2")
     world.members["member-2"].faults.set(cut_off=True)
@@ -152,7 +152,7 @@ async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world):
 @pytest.mark.parametrize("when", ["before", "while deleting"])
 @pytest.mark.fleet(members=2)
 async def test_the_deletion_policy_keeps_workloads_with_the_controller_down(world, when):
-    """I7: spec.deletionPolicy is for certainty; it can still be set while a deletion waits."""
+    """Spec.deletionPolicy is for certainty; it can still be set while a deletion waits (I7)."""
     doc = document()
     if when == "before":
         doc["spec"]["deletionPolicy"] = "Orphan"
@@ -207,7 +207,7 @@ async def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_de
 
 @pytest.mark.fleet(members=2, controller=False)
 async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_not_get_it_back(world):
-    """I9: the watch of the revisions may be ahead of that of the UnitedDeployments."""
+    """The watch of the revisions may be ahead of that of the UnitedDeployments (I9)."""
     world.start_controller()
     gate = held_back(world.transports["host"], "uniteddeployments")
     await done(world, document())

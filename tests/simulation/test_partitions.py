@@ -72,7 +72,7 @@ def canary(world, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_pods_held_when_a_subset_leaves_zero_are_stable_ones_and_not_those_of_an_abandoned_canary(canary, world):
-    """I6: the workload has seen nothing but the abandoned revision since it had no pods."""
+    """The workload has seen nothing but the abandoned revision since it had no pods (I6)."""
     await canary.apply("creation", size=3)
     canary.write(image="fail:2", held=2)
     await world.until(lambda: canary.images.get("fail:2"), what="the canary")
@@ -89,7 +89,7 @@ async def test_pods_held_when_a_subset_leaves_zero_are_stable_ones_and_not_those
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_zero_and_back_while_pods_still_go_away_keeps_to_the_partition(canary, world):
-    """I6: its controller forgets the stable revision at any moment from then on."""
+    """Its controller forgets the stable revision at any moment from then on (I6)."""
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=3)
     canary.write(size=0)
@@ -128,7 +128,7 @@ async def test_pods_that_scaling_up_adds_to_an_updated_subset_are_stable_when_it
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_subset_that_was_held_again_goes_on_with_the_update_step_by_step(canary, world):
-    """I6: from there the partition is lowered, pods are lost, and it ends with all of them updated."""
+    """From there the partition is lowered, pods are lost, and it ends with all of them updated (I6)."""
     await canary.apply("creation", size=2)
     await canary.apply("the update", image="app:2")
     await canary.apply("scaling up", size=6, held="100%")
@@ -149,7 +149,7 @@ async def test_a_subset_that_was_held_again_goes_on_with_the_update_step_by_step
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_third_version_finds_an_updated_subset_that_was_forgotten_at_the_stable_one_when_it_grows(canary):
-    """I6: pods that are added are stable, although the subset itself has completed another revision since."""
+    """Pods that are added are stable, although the subset itself has completed another revision since (I6)."""
     await canary.apply("creation", size=2)
     await canary.apply("the update", image="app:2")
     await canary.apply("a third version", image="app:3", held="100%")
@@ -168,7 +168,7 @@ async def test_a_third_version_finds_an_updated_subset_that_was_forgotten_at_the
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_update_that_is_held_again_can_be_taken_back(canary):
-    """I6: undo needs no partition."""
+    """Undo needs no partition (I6)."""
     await canary.apply("creation", size=2)
     await canary.apply("the update", image="app:2")
     await canary.apply("scaling up", size=4, held="100%")
@@ -195,7 +195,7 @@ async def test_raising_a_partition_takes_nothing_back(canary, held, allowed):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_scaling_up_above_the_cap_creates_stable_pods_until_the_cap_is_met_again(canary):
-    """I6"""
+    """New pods are stable while more are updated than the raised partition allows (I6)."""
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=1)
     dog = Watchdog(canary.world)
@@ -212,7 +212,7 @@ async def test_scaling_up_above_the_cap_creates_stable_pods_until_the_cap_is_met
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_scaling_down_above_the_cap_removes_updated_pods_first(canary):
-    """I6"""
+    """Scaling down brings a subset back under the cap of its raised partition (I6)."""
     await canary.apply("creation", size=6)
     await canary.apply("the canary", image="app:2", held=2)
     await canary.apply("the raised partition", held="100%")
@@ -272,7 +272,7 @@ async def test_a_canary_whose_stable_revision_was_deleted_is_ready_as_long_as_no
 async def test_a_member_that_is_emptied_when_the_stable_revision_was_deleted_waits_and_says_so(
     canary, world, kind, emptied
 ):
-    """I6, I7: no pod more than allowed is created at the new revision, and the message tells the way out."""
+    """No pod more than allowed is created at the new revision, and the message tells the way out (I6, I7)."""
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=3)
     dog = Watchdog(world)
@@ -304,7 +304,7 @@ async def test_a_member_that_is_emptied_when_the_stable_revision_was_deleted_wai
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_revision_label_that_somebody_changes_is_put_back_once(canary, world, kind):
-    """I3: a label costs neither a second workload nor a write every minute."""
+    """A label costs neither a second workload nor a write every minute (I3)."""
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=2)
     pods = canary.pods
@@ -346,7 +346,7 @@ class Writes:
 @pytest.mark.parametrize("kind", PARTITIONED)
 @pytest.mark.fleet(ready_after=30.0)
 async def test_each_edit_of_a_partition_in_the_middle_of_an_update_is_one_write(canary, world, kind):
-    """I3: only one pod is being updated when the partition is raised, so there is nothing to be careful about."""
+    """Only one pod is being updated when the partition is raised, so there is nothing to be careful about (I3)."""
     await canary.apply("creation")
     canary.write(image="app:2", held=1)
     await asyncio.sleep(0.7)
@@ -412,6 +412,6 @@ async def keeps_to_the_rule(kind, asked):
 @settings(max_examples=5, derandomize=True, deadline=None)
 @given(edits)
 def test_whatever_partition_and_size_are_asked_for_the_rule_holds(kind, asked):
-    """I6: as many pods are updated as the partition allows, and those beyond that were updated before and stayed."""
+    """As many pods are updated as the partition allows, and those beyond that were updated before and stayed (I6)."""
 
     simulate(lambda: keeps_to_the_rule(kind, asked))

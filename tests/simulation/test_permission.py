@@ -70,7 +70,7 @@ async def test_labels_of_the_namespace_decide_if_the_cluster_selects_by_them(wor
 @pytest.mark.fleet(members=1)
 @pytest.mark.parametrize("how", ["labels", "field"])
 async def test_what_runs_stays_as_it_is_when_the_permission_is_withdrawn(world: World, how: str) -> None:
-    """I7: nothing is deleted or changed; deleting the application still removes it."""
+    """Nothing is deleted or changed; deleting the application still removes it (I7)."""
     world.request(world.host, "POST", "/api/v1/namespaces", {"metadata": {"name": "shop", "labels": {"tier": "gold"}}})
     allow(world, SELECTOR)
     ask(world)
@@ -93,7 +93,7 @@ async def test_what_runs_stays_as_it_is_when_the_permission_is_withdrawn(world: 
 
 @pytest.mark.fleet(members=1)
 async def test_a_restart_does_not_report_a_refusal_before_it_knows_the_labels(world: World) -> None:
-    """I3: a restart writes nothing."""
+    """A restart writes nothing (I3)."""
     world.request(world.host, "POST", "/api/v1/namespaces", {"metadata": {"name": "shop", "labels": {"tier": "gold"}}})
     allow(world, SELECTOR)
     ask(world)

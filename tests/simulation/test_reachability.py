@@ -68,7 +68,7 @@ async def test_an_idle_member_that_freezes_is_offline_within_30_seconds(world, a
 
 
 async def test_one_slow_probe_changes_nothing(world):
-    """I3, I8: the next one is answered, so nothing is written."""
+    """The next one is answered, so nothing is written (I3, I8)."""
     await created(world)
     await asyncio.sleep(60)
     before = world.requests()
@@ -97,7 +97,7 @@ async def test_a_member_that_was_lost_for_long_is_probed_as_often_as_ever_the_ne
 
 
 async def test_a_lost_member_is_probed_with_growing_pauses(world):
-    """I10: an hour of it costs no more than a member that is well."""
+    """An hour of it costs no more than a member that is well (I10)."""
     await created(world)
     world.members["member-2"].faults.set(cut_off=True)
     await asyncio.sleep(600)
@@ -107,7 +107,7 @@ async def test_a_lost_member_is_probed_with_growing_pauses(world):
 
 
 async def test_the_time_of_the_counts_is_the_last_at_which_they_were_seen(world):
-    """I8: after an idle hour it is the last probe that was answered, and not the last change."""
+    """After an idle hour it is the last probe that was answered, and not the last change (I8)."""
     await created(world)
     await asyncio.sleep(3600)
     await next_probe(world, "member-2")
@@ -123,7 +123,7 @@ async def test_the_time_of_the_counts_is_the_last_at_which_they_were_seen(world)
 
 
 async def test_the_time_of_the_counts_is_not_older_than_the_last_change_that_they_show(world):
-    """I8: it goes silent in the middle of a rollout."""
+    """It goes silent in the middle of a rollout (I8)."""
     await created(world)
     await asyncio.sleep(60)
     await next_probe(world, "member-2")
@@ -161,7 +161,7 @@ class Garbling(InProcessTransport):
 )
 @pytest.mark.fleet(controller=False)
 async def test_a_member_that_answers_and_whose_watches_are_garbage_is_no_more_to_be_trusted(world, garbage):
-    """I8, I16: the counts are not taken for those of now, their time does not move, and the others go on."""
+    """The counts are not taken for those of now, their time does not move, and the others go on (I8, I16)."""
     with_transport(world, Garbling)
     world.start_controller()
     await created(world)
@@ -182,7 +182,7 @@ async def test_a_member_that_answers_and_whose_watches_are_garbage_is_no_more_to
 
 
 async def test_a_cluster_that_is_suspended_leaves_the_time_of_its_last_counts(world):
-    """I8"""
+    """The counts of a suspended cluster keep the time at which they were seen (I8)."""
     await created(world)
     await asyncio.sleep(100)
     path = f"{names.API_PATH}/namespaces/default/clusters/member-2"
@@ -225,7 +225,7 @@ async def test_a_secret_is_read_again_whatever_the_connection_fails_with(world):
 
 
 async def test_a_failure_that_nobody_foresaw_stays_in_its_member(world, monkeypatch):
-    """I10, I16: it is Offline with a reason, the others go on, and it is tried again."""
+    """It is Offline with a reason, the others go on, and it is tried again (I10, I16)."""
     await created(world)
     look = Member._probe_once
     broken = {"default/member-2"}
@@ -252,7 +252,7 @@ async def test_a_failure_that_nobody_foresaw_stays_in_its_member(world, monkeypa
 
 @pytest.mark.fleet(members=1)
 async def test_a_failure_that_nobody_foresaw_about_the_host_itself_is_tried_again(world, monkeypatch):
-    """I16"""
+    """An unexpected error about the host's own workloads does not end the controller (I16)."""
     document = manifest(shares={"member-1": None})
     del document["spec"]["topology"]["subsets"][0]["targetCluster"]
     world.apply(document)

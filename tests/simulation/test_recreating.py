@@ -24,7 +24,7 @@ from uniteddeployment_api import names
 
 @pytest.mark.fleet(members=2)
 async def test_what_an_api_server_refuses_to_change_stalls_with_its_message_and_the_rest_goes_on(world):
-    """I11: another service name got past admission."""
+    """Another service name got past admission (I11)."""
     doc = document()
     await applied(world, doc)
     before, sets = uids(world), recreated(world)
@@ -41,7 +41,7 @@ async def test_what_an_api_server_refuses_to_change_stalls_with_its_message_and_
 
 @pytest.mark.fleet(members=3)
 async def test_with_the_annotation_it_is_recreated_one_subset_at_a_time_and_no_pod_restarts(world):
-    """I7"""
+    """Recreating a workload keeps its pods running (I7)."""
     provide_storage(world)
     doc = manifest()
     with_storage(doc, "1Gi")
@@ -80,7 +80,7 @@ async def test_with_the_annotation_it_is_recreated_one_subset_at_a_time_and_no_p
 
 @pytest.mark.fleet(members=1)
 async def test_a_recreation_in_mid_canary_leaves_every_pod_at_its_revision(world):
-    """I6"""
+    """Recreating a workload during a canary updates no pod and reverts none (I6)."""
     doc = manifest(shares={"member-1": None}, replicas=4)
     await applied(world, doc)
     template(doc)["spec"]["template"]["spec"]["containers"][0]["image"] = "app:2"
@@ -104,7 +104,7 @@ async def test_a_recreation_in_mid_canary_leaves_every_pod_at_its_revision(world
 
 @pytest.mark.fleet(members=1)
 async def test_a_successor_that_nobody_would_accept_costs_no_workload(world):
-    """I7: it is tried before anything is deleted."""
+    """It is tried before anything is deleted (I7)."""
     doc = manifest(shares={"member-1": None}, replicas=2)
     await applied(world, doc)
     before, sets = uids(world), recreated(world)
@@ -123,7 +123,7 @@ async def test_a_successor_that_nobody_would_accept_costs_no_workload(world):
 
 @pytest.mark.fleet(members=1)
 async def test_a_crash_in_the_middle_of_a_recreation_ends_in_the_same_state(world):
-    """I9: the workload is deleted, and the process that wanted to make it anew is gone."""
+    """The workload is deleted, and the process that wanted to make it anew is gone (I9)."""
     doc = manifest(shares={"member-1": None}, replicas=4)
     await applied(world, doc)
     before = uids(world)
@@ -142,7 +142,7 @@ async def test_a_crash_in_the_middle_of_a_recreation_ends_in_the_same_state(worl
 
 @pytest.mark.fleet(members=1)
 async def test_pods_that_could_not_go_on_under_the_successor_keep_their_workload(world):
-    """I7: a pod cannot get the volume of a new claim template."""
+    """A pod cannot get the volume of a new claim template (I7)."""
     provide_storage(world)
     doc = manifest(shares={"member-1": None}, replicas=2)
     await applied(world, doc)

@@ -55,7 +55,7 @@ def condition(world: World, type_: str) -> dict[str, Any]:
 async def test_a_template_that_no_member_takes_is_stalled_with_their_words_and_no_event_says_that_it_was_created(
     world: World, mistake: Callable[[dict[str, Any]], None]
 ) -> None:
-    """I11: a warning for each subset; nothing is called done before it is."""
+    """A warning for each subset; nothing is called done before it is (I11)."""
     bad = manifest()
     mistake(bad)
     world.apply(bad)
@@ -75,7 +75,7 @@ async def test_a_template_that_no_member_takes_is_stalled_with_their_words_and_n
 
 
 async def test_a_quota_stalls_the_subset_that_it_concerns_and_no_other_one(world: World) -> None:
-    """I10: and it goes on by itself when there is room."""
+    """And it goes on by itself when there is room (I10)."""
     quota(world, "member-2", 0)
     await asyncio.sleep(5)
     world.apply(manifest())
@@ -97,7 +97,7 @@ async def test_a_quota_stalls_the_subset_that_it_concerns_and_no_other_one(world
 
 @pytest.mark.fleet(members=1)
 async def test_a_long_refusal_is_cut(world: World) -> None:
-    """I16: what a member says ends up in status and Events, whatever its length."""
+    """What a member says ends up in status and Events, whatever its length (I16)."""
     document = manifest(shares={"member-1": None})
     container(document)["imagePullPolicy"] = "x" * 3000
     world.apply(document)
@@ -107,7 +107,7 @@ async def test_a_long_refusal_is_cut(world: World) -> None:
 
 
 async def test_a_look_that_finds_nothing_changed_is_no_event(world: World) -> None:
-    """I3: the status of the last write was lost, so its workload is looked at once more."""
+    """The status of the last write was lost, so its workload is looked at once more (I3)."""
     world.apply(manifest())
     await world.until(world.settled, what="creation")
     await asyncio.sleep(5)

@@ -45,7 +45,7 @@ def check_unknown(world, kind):
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.fleet(members=2)
 async def test_what_a_member_that_does_not_answer_may_run_is_shown_until_it_answers(world, kind, restart):
-    """I8: nobody knows whether its pods run; also after a restart, when the cache is empty."""
+    """Nobody knows whether its pods run; also after a restart, when the cache is empty (I8)."""
     await removed_while_away(world, kind)
     check_unknown(world, kind)
     if restart:
@@ -62,7 +62,7 @@ async def test_what_a_member_that_does_not_answer_may_run_is_shown_until_it_answ
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=2)
 async def test_it_is_also_known_to_a_controller_that_never_saw_the_member(world, kind):
-    """I8, I9: it starts while the member is away, and only then the subset is removed."""
+    """It starts while the member is away, and only then the subset is removed (I8, I9)."""
     await done(world, document(kind))
     world.members["member-2"].faults.set(cut_off=True)
     await world.until(lambda: world.condition("Ready") == "Unknown", what="the member is seen as lost")
@@ -75,7 +75,7 @@ async def test_it_is_also_known_to_a_controller_that_never_saw_the_member(world,
 
 @pytest.mark.fleet(members=2)
 async def test_a_deletion_waits_for_what_is_left_over(world):
-    """I8: the finalizer stays until the member has answered."""
+    """The finalizer stays until the member has answered (I8)."""
     await removed_while_away(world, "statefulSetTemplate")
     await world.stop_controller()
     world.start_controller()
@@ -97,7 +97,7 @@ async def test_deleting_the_cluster_object_gives_up_what_runs_there(world):
 
 @pytest.mark.fleet(members=3)
 async def test_a_subset_that_is_moved_away_from_a_lost_member_is_not_forgotten_there(world):
-    """I8: the same subset runs elsewhere, and twice as many pods as were asked for may run."""
+    """The same subset runs elsewhere, and twice as many pods as were asked for may run (I8)."""
     await done(world, document())
     world.members["member-2"].faults.set(cut_off=True)
     await world.until(lambda: world.condition("Ready") == "Unknown", what="the member is seen as lost")
@@ -115,7 +115,7 @@ async def test_a_subset_that_is_moved_away_from_a_lost_member_is_not_forgotten_t
 
 @pytest.mark.fleet(members=3)
 async def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has(world):
-    """I7: within the budget of maxUnavailable its pods could go, but nothing would replace them."""
+    """Within the budget of maxUnavailable its pods could go, but nothing would replace them (I7)."""
     shares = {"member-1": 8, "member-2": 2}
     await done(world, document(shares=shares))
     world.members["member-3"].faults.set(cut_off=True)
@@ -138,7 +138,7 @@ async def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has(world):
 @pytest.mark.parametrize("writes", range(1, 6))
 @pytest.mark.fleet(members=2)
 async def test_a_crash_between_any_two_writes_forgets_nothing(world, writes):
-    """I8, I9: the subset leaves the list of subsets with the same write with which it enters the other list."""
+    """The subset leaves the list of subsets with the same write with which it enters the other list (I8, I9)."""
     await done(world, document())
     world.members["member-2"].faults.set(cut_off=True)
     await world.until(lambda: world.condition("Ready") == "Unknown", what="the member is seen as lost")
@@ -172,7 +172,7 @@ async def test_a_crash_between_any_two_writes_forgets_nothing(world, writes):
 
 @pytest.mark.fleet(members=2)
 async def test_an_ordinary_removal_shows_what_is_left_over_and_then_nothing(world):
-    """I7: while the old waits for the new, status says so."""
+    """While the old waits for the new, status says so (I7)."""
     await applied(world, document())
     doc = document(shares={"renamed": 2, "member-1": 2})
     doc["spec"]["topology"]["subsets"][0]["targetCluster"] = {"name": "member-2"}

@@ -65,7 +65,7 @@ async def restarted(world: World, random: Random, spread: float) -> None:
 async def test_starts_write_nothing_and_say_nothing_in_whatever_order_clusters_come(
     world: World, kind: str, spread: float
 ) -> None:
-    """I3: no request about an object, and no Event, in many starts in mid-canary."""
+    """No request about an object, and no Event, in many starts in mid-canary (I3)."""
     await in_mid_canary(world, kind)
     told, stored = events(world), [world.ud(name) for name in APPLICATIONS]
     random = Random(7)
@@ -82,7 +82,7 @@ async def test_starts_write_nothing_and_say_nothing_in_whatever_order_clusters_c
 async def test_a_member_that_is_down_at_the_start_is_told_as_unknown_and_nothing_of_it_is_written_when_it_is_back(
     world: World, kind: str, fault: str
 ) -> None:
-    """I3, I8: what status knew of its workloads is known again, so nothing is read, repaired or told."""
+    """What status knew of its workloads is known again, so nothing is read, repaired or told (I3, I8)."""
     await in_mid_canary(world, kind)
     told, stored = events(world), [world.status(name) for name in APPLICATIONS]
     world.members["member-2"].faults.set(**{fault: True})
@@ -103,7 +103,7 @@ def without_times(status: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_a_member_that_does_not_answer_at_the_start_holds_up_no_other_one(world: World) -> None:
-    """I10"""
+    """A start waits a few seconds for a member that hangs, and then works on the others (I10)."""
     await in_mid_canary(world, "statefulSetTemplate")
     await world.stop_controller()
     world.members["member-2"].faults.set(black_hole=True)

@@ -78,7 +78,7 @@ async def timed(world: World, asked: dict[str, Any], *images: dict[str, int]) ->
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("story", [creation, rollout, canary, deletion])
 async def test_the_others_are_as_fast_as_without_a_slow_and_a_frozen_member(story: Any, kind: str) -> None:
-    """I10"""
+    """A slow and a frozen member do not delay the other members (I10)."""
     took = []
     for harm in (unharmed, slowed):
         async with world_for(kind, members=4) as world:
@@ -114,7 +114,7 @@ def under_way(world: World, member: str) -> Iterator[int]:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_slow_member_gets_one_write_at_a_time_and_the_last_word_of_the_user(world: World, kind: str) -> None:
-    """I1, I9: edits come faster than its answers."""
+    """Edits come faster than its answers (I1, I9)."""
     await settled(world, manifest(kind=kind))
     counts = under_way(world, "member-3")
     next(counts)
@@ -130,7 +130,7 @@ async def test_a_slow_member_gets_one_write_at_a_time_and_the_last_word_of_the_u
 
 @pytest.mark.fleet(members=1)
 async def test_an_edit_ends_a_sequence_of_writes_that_nobody_wants_any_more(world: World) -> None:
-    """I9: after the write that is under way the new plan takes over."""
+    """After the write that is under way the new plan takes over (I9)."""
     shares = {name: {"replicas": 1} for name in ("a", "b", "c", "d")}
 
     def wanted(image: str) -> dict[str, Any]:
@@ -151,7 +151,7 @@ async def test_an_edit_ends_a_sequence_of_writes_that_nobody_wants_any_more(worl
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_deletion_waits_for_a_creation_that_is_on_its_way(world: World, kind: str) -> None:
-    """I9: else its workload would be nobody's."""
+    """Else its workload would be nobody's (I9)."""
     await world.until(lambda: world.controller is not None and world.controller.synced.is_set(), what="the start")
     world.members["member-3"].faults.set(latency=6.0)
     world.apply(manifest(kind=kind))
@@ -166,7 +166,7 @@ async def test_a_deletion_waits_for_a_creation_that_is_on_its_way(world: World, 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_status_shows_the_others_while_one_member_takes_its_time(world: World, kind: str) -> None:
-    """I8, I10"""
+    """Status reports the other members while one has not answered yet (I8, I10)."""
     await settled(world, manifest(kind=kind))
     world.members["member-3"].faults.set(latency=4.5)
     world.apply(manifest(kind=kind, image="app:2"))
@@ -180,7 +180,7 @@ async def test_status_shows_the_others_while_one_member_takes_its_time(world: Wo
 
 
 async def test_a_stop_waits_for_the_writes_that_are_on_their_way(world: World) -> None:
-    """I9: a request that was sent is answered before the process ends, also one that no pass waits for."""
+    """A request that was sent is answered before the process ends, also one that no pass waits for (I9)."""
     await world.until(lambda: world.controller is not None and world.controller.synced.is_set(), what="the start")
     world.members["member-3"].faults.set(latency=6.0)
     world.apply(manifest())

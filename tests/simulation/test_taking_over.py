@@ -47,7 +47,7 @@ def owned(workload):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
 async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_updated_by_a_canary(world, kind):
-    """I6, I13"""
+    """Adoption restarts no pod, and partitions hold from then on (I6, I13)."""
     await existing(world, kind)
     before, uid = uids(world), legacy(world, kind)["metadata"]["uid"]
     doc = adopting(kind)
@@ -81,7 +81,7 @@ async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_upd
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
 async def test_going_back_after_a_canary_on_an_adopted_workload_reaches_every_pod(world, kind):
-    """I6"""
+    """The template that was adopted can be restored for all pods (I6)."""
     await existing(world, kind)
     await done(world, adopting(kind))
     await applied(world, adopting(kind, image="app:2", partitions={"member-1": 1}))
@@ -111,7 +111,7 @@ async def test_going_back_after_a_canary_on_an_adopted_workload_reaches_every_po
 )
 @pytest.mark.fleet(members=1)
 async def test_a_workload_of_somebody_else_is_not_adopted(world, kind, metadata, told):
-    """I13"""
+    """Adoption is refused for a workload that has another owner, with the reason (I13)."""
     world.members["member-1"].stop()
     await existing_at_rest(world, kind, **metadata)
     before = legacy(world, kind)
@@ -132,7 +132,7 @@ async def existing_at_rest(world, kind, **metadata):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
 async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(world, kind):
-    """I13: what differs is told."""
+    """What differs is told (I13)."""
     await existing(world, kind, image="app:0")
     before = legacy(world, kind)
     world.apply(adopting(kind))
@@ -146,7 +146,7 @@ async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
 async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world, kind):
-    """I13: a typing mistake must not make a second application."""
+    """A typing mistake must not make a second application (I13)."""
     world.apply(adopting(kind))
     await world.until(lambda: world.condition("Stalled") == "True")
     assert "there is none to adopt" in message(world, "Stalled")
@@ -192,7 +192,7 @@ async def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(w
 
 @pytest.mark.fleet(members=1)
 async def test_an_adopted_stateful_set_is_recreated_in_mid_canary_without_a_restart(world):
-    """I6, I7: its pods have no labels of ours, and are held all the same."""
+    """Its pods have no labels of ours, and are held all the same (I6, I7)."""
     kind = "statefulSetTemplate"
     await existing(world, kind)
     await done(world, adopting(kind))

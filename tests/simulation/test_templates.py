@@ -50,7 +50,7 @@ async def test_a_change_of_anything_but_the_pod_template_restarts_nothing(world,
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=2)
 async def test_a_patch_of_one_subset_updates_that_subset_within_its_partition(world, kind):
-    """I6"""
+    """A changed patch updates one subset, and its partition caps that (I6)."""
     doc = document(kind=kind)
     await applied(world, doc)
     other = uids(world, "member-2")

@@ -34,7 +34,7 @@ async def created(world, kind, **more):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["cut_off", "black_hole"])
 async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_back(world, kind, fault):
-    """I6, I8, I10"""
+    """The others go on, status says what is unknown, and the lost member follows within its partition (I6, I8, I10)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
     await world.until(lambda: world.status().get("updatedReplicas", 0) > 0, what="the first canary")
@@ -68,7 +68,7 @@ async def test_slow_and_failing_servers_only_take_longer(world, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_15_seconds(world, kind):
-    """I3: an hour of it, also while a canary is held."""
+    """An hour of it, also while a canary is held (I3)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
     await world.until(world.settled, what="the canary")
@@ -81,7 +81,7 @@ async def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_restart_writes_nothing(world, kind):
-    """I3: what was applied, and at which generation, is found again by the state."""
+    """What was applied, and at which generation, is found again by the state (I3)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
     await world.until(world.settled, what="the canary")
@@ -136,7 +136,7 @@ async def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(world,
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_scaling_in_mid_canary_keeps_to_the_partition(world, kind):
-    """I6"""
+    """Scaling up and down during a canary updates no pod beyond the partition (I6)."""
     dog = Watchdog(world)
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -159,7 +159,7 @@ async def test_scaling_in_mid_canary_keeps_to_the_partition(world, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revision(world, kind):
-    """I6: the StatefulSet controller forgets it."""
+    """The StatefulSet controller forgets it (I6)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
     await world.until(world.settled, what="the canary")
@@ -175,7 +175,7 @@ async def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revis
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(world, kind):
-    """I6"""
+    """A new subset is created at the stable revision and then follows its partition (I6)."""
     shares = {"member-1": "50%", "member-2": "25%"}
     dog = Watchdog(world)
     await created(world, kind, replicas=6, shares={"member-1": 4, "member-2": 2})
@@ -207,7 +207,7 @@ async def test_what_somebody_edits_or_deletes_in_a_member_comes_back(world, kind
 
 @pytest.mark.fleet(controller=False)
 async def test_a_foreign_workload_of_the_same_name_is_left_alone_and_said_so(world):
-    """I13"""
+    """A workload of somebody else is not changed, and the subset says why it has none (I13)."""
     member = world.members["member-1"]
     foreign = {
         "apiVersion": "apps/v1",
@@ -347,7 +347,7 @@ async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world, polic
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_subset_that_moves_or_is_renamed_keeps_the_ready_total(world, kind):
-    """I7: the new is ready before the old goes."""
+    """The new is ready before the old goes (I7)."""
     shares = {"member-1": 4, "member-2": 4}
     await created(world, kind, shares=shares)
     lowest = [8]

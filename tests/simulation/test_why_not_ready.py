@@ -28,7 +28,7 @@ async def says(world: World, text: str, subset: str = "member-1") -> None:
     ],
 )
 async def test_a_broken_image_is_named_in_the_subsets_that_run_it(world, kind, image, text):
-    """I11: also in the message of the condition Ready."""
+    """Also in the message of the condition Ready (I11)."""
     world.apply(manifest(kind=kind))
     await world.until(world.settled, what="creation")
     world.apply(manifest(kind=kind, image=image, partitions={"member-2": 2, "member-3": 2}))
@@ -63,7 +63,7 @@ async def test_pods_that_find_no_node_are_told(world, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_pods_that_stay_unready_are_told_and_those_that_only_start_are_not(kind):
-    """I3: what every pod goes through is not written."""
+    """What every pod goes through is not written (I3)."""
     async with running_world(ready_after=5.0) as world:
         told: list[str] = []
         world.host.access.subscribe(UDS, lambda _: told.append(entry(world, "member-1")["reason"]))
