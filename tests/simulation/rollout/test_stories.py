@@ -230,3 +230,44 @@ async def test_a_settled_rollout_costs_nothing():
         kit.start()
         await asyncio.sleep(60)
         assert not [request for request in kit.transport.sent if request.verb == "patch"]
+
+
+@pytest.mark.parametrize("write", ["unitedrollouts", "uniteddeployments"])
+async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carried_out(write):
+    """At the moment of the write, somebody pauses the rollout with a command, or pauses the target."""
+    async with rollouts(subsets=SMALL) as kit:
+        done = []
+
+        def before(request):
+            if not done and request.verb == "patch" and f"/{write}/" in request.path:
+                done.append(request)
+                if write == "unitedrollouts":
+                    kit.give("pause")
+                else:
+                    kit.patch_target({"spec": {"paused": True}})
+
+        kit.transport.before = before
+        kit.release(NEW)
+        await kit.phase("Paused", 1)
+        await asyncio.sleep(60)
+        assert done
+        assert kit.running(NEW) == [0, 0]
+        assert "partitions" not in kit.manual or sum(kit.manual["partitions"].values()) == 3
+        patches = [
+            request for request in kit.transport.sent if request.verb == "patch" and "/events" not in request.path
+        ]
+        assert len(patches) < 12, "refused writes are not repeated all the time"
+
+
+async def test_each_move_of_pods_costs_one_write_of_the_target():
+    """Six pods, one at a time, and one write that removes the partitions at the end: nothing is written twice."""
+    async with rollouts(subsets={"a": 4, "b": 2}, steps=[{"replicas": "100%"}]) as kit:
+        sent = len(kit.transport.sent)
+        kit.release(NEW)
+        await kit.world.until(lambda: kit.status.get("history"))
+        await asyncio.sleep(5)
+        requests = kit.transport.sent[sent:]
+        written = [one for one in requests if one.verb == "patch" and "/uniteddeployments/" in one.path]
+        assert len(written) == 7
+        stored = [one for one in requests if one.verb == "patch" and "/unitedrollouts/" in one.path]
+        assert len(stored) < 30
