@@ -1,6 +1,7 @@
 """What each step of a plan asks a member for, and what is kept of the answer."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -358,3 +359,12 @@ async def test_what_is_reclaimed_may_be_gone_by_then(refusal: Exception) -> None
     member = Member(refusal, known=stored(5))
     await member.write(Reclaim(REF, "uid-1", "it was lost"))
     assert member.shown == stored(5)
+
+
+async def test_a_field_that_is_left_to_others_is_applied_as_the_cluster_has_it() -> None:
+    """Otherwise the apply would put it back."""
+    member = Member(live(stored(9)) | {"spec": {"replicas": 7, "serviceName": "old"}}, stored(10, generation=2))
+    await member.write(replace(applied(serviceName="web"), keep=("spec.replicas",)))
+    assert member.client.verbs == ["get", "apply"]
+    (_, (_, body, _)) = member.client.asked[1]
+    assert body["spec"] == {"replicas": 7, "serviceName": "web"}

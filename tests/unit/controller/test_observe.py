@@ -283,3 +283,30 @@ def test_a_snapshot_stays_as_it_was_when_the_controller_goes_on() -> None:
     memory.refused[NOTED] = Refusal("digest")
     assert snapshot.generations == {NOTED: 3}
     assert snapshot.refused == {}
+
+
+def test_a_damaged_revision_is_seen_with_its_problem_and_a_new_one_of_its_name_without() -> None:
+    """I16: the uid tells them apart, so a revision that somebody has repaired is tried again."""
+
+    class Two(Revisions):
+        def records(self, _key: tuple[str, str]) -> Any:
+            return (replace(make.record(APP), uid="uid-1"), replace(make.record(APP, 2), uid="uid-2"))
+
+    seen = Observer(Two(), Clusters(), lambda: datetime(2026, 1, 1, tzinfo=UTC))  # type: ignore[arg-type]  # stand-ins
+    seen.damaged["default", APP.revision_name, "uid-1"] = "its data is not what its name says"
+    assert [record.problem for record in seen.observe(subject()).revisions] == [
+        "its data is not what its name says",
+        "",
+    ]
+
+
+def test_a_snapshot_has_the_template_of_the_stable_revision_once_it_was_loaded() -> None:
+    """The present template needs no request, and another one is loaded when a plan asks for it."""
+    stable = make.application(make.manifest(image="app:0"))
+    seen = observer(Clusters())
+    mid_canary = make.subject(APP, status={"currentRevision": stable.revision_name})
+    assert seen.observe(mid_canary).templates == {}
+    seen.templates["default", stable.revision_name] = stable.revision_data
+    assert seen.observe(mid_canary).templates == {stable.revision_name: stable.revision_data}
+    complete = make.subject(APP, status={"currentRevision": APP.revision_name})
+    assert seen.observe(complete).templates == {APP.revision_name: APP.revision_data}
