@@ -12,6 +12,8 @@ from uniteddeployment_rollout.status import Event
 from uniteddeployment_rollout.target import HOLD_ALL
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+V2 = "v2"
+HALF = [{"replicas": "50%", "pause": {}}]
 STEPS = [{"replicas": 1, "pause": {}}, {"replicas": "50%", "pause": {}}, {"replicas": "100%"}]
 
 
@@ -249,3 +251,19 @@ def canary(sizes: dict[str, int] | None = None, **spec: Any) -> tuple[Fleet, Con
     """Four, two and two pods in three clusters, all at v1, and a rollout in three steps."""
     fleet = Fleet(sizes or {"a": 4, "b": 2, "c": 2})
     return fleet, Controller(fleet, **spec)
+
+
+def released(sizes: dict[str, int] | None = None, *, to: str = V2, **spec: Any) -> tuple[Fleet, Controller]:
+    """A fleet in which a user has changed the template, as far as that goes without an approval."""
+    fleet, controller = canary(sizes, **spec)
+    fleet.release(to)
+    controller.settle()
+    return fleet, controller
+
+
+def at_half(**spec: Any) -> tuple[Fleet, Controller]:
+    """The same after the first approval: half of the pods are updated."""
+    fleet, controller = released(**spec)
+    controller.approve()
+    assert fleet.updated() == {"a": 2, "b": 1, "c": 1}
+    return fleet, controller
