@@ -239,25 +239,24 @@ def test_without_the_right_to_the_lease_a_pod_says_so_and_is_not_ready(host: Ins
         until(ready(pod), "it has the right again")
 
 
-def test_pods_of_the_deployment_keep_to_the_restricted_standard(host: Installation) -> None:
+def test_pods_of_each_deployment_keep_to_the_restricted_standard(host: Installation) -> None:
     """On a server with Pod Security admission this asks the server."""
     host.documented("Install")
-    (deployment,) = (
-        one for one in yaml.safe_load_all(host.sh("kubectl kustomize config")) if one["kind"] == "Deployment"
-    )
-    template = deployment["spec"]["template"]
+    documents = list(yaml.safe_load_all(host.sh("kubectl kustomize config")))
+    deployments = [document for document in documents if document["kind"] == "Deployment"]
+    assert deployments
     file = host.folder / "pod.yaml"
-    file.write_text(
-        yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "try"}, "spec": template["spec"]})
-    )
-    host.sh(f"kubectl create --dry-run=server -n {NAMESPACE} -f {file}")
-    (container,) = template["spec"]["containers"]
-    context = {**template["spec"]["securityContext"], **container["securityContext"]}
-    assert context["runAsNonRoot"]
-    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert context["allowPrivilegeEscalation"] is False
-    assert context["capabilities"] == {"drop": ["ALL"]}
-    assert context["readOnlyRootFilesystem"]
+    for deployment in deployments:
+        spec = deployment["spec"]["template"]["spec"]
+        file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "try"}, "spec": spec}))
+        host.sh(f"kubectl create --dry-run=server -n {NAMESPACE} -f {file}")
+        (container,) = spec["containers"]
+        context = {**spec["securityContext"], **container["securityContext"]}
+        assert context["runAsNonRoot"]
+        assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert context["allowPrivilegeEscalation"] is False
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert context["readOnlyRootFilesystem"]
 
 
 def test_the_image_runs_what_the_deployment_asks_for() -> None:
