@@ -165,25 +165,6 @@ async def test_history_keeps_as_many_old_revisions_as_it_is_told_to(world, kind)
     assert scene.revisions()[-1]["metadata"]["name"] == scene.status()["currentRevision"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_history_is_trimmed_when_a_rollout_has_finished_and_not_at_the_next_edit(world, kind):
-    """A controller that starts later would have something to write although nothing changed (I3)."""
-    for cluster in world.clusters.values():
-        cluster.faults.set(latency=0.003, jitter=0.02, slow_watch=0.005)
-    scene = Scene(world, kind, {"a": None, "b": None}, revisionHistoryLimit=0)
-    scene.ask(4)
-    await scene.settles()
-    scene.ask(0)
-    await scene.settles()
-    scene.image = "app:2"
-    scene.ask(0)
-    await scene.settles()
-    scene.ask(4)
-    await scene.settles()
-    await world.until(lambda: scene.status()["currentRevision"] == scene.status()["updatedRevision"])
-    await world.until(lambda: len(scene.revisions()) == 1, what="the former revision to be deleted")
-
-
 # --- What OpenKruise does not test ------------------------------------------------------------------------------------
 
 

@@ -136,13 +136,6 @@ class Reconciler:
             else:
                 self._reporter.record_events(subject, plan.events)
                 reported = await self._reporter.status(subject, plan)
-                if reported and _ended_rollout(subject, plan):
-                    requeue_after = SHORTEST_REQUEUE_SECONDS
         failed = outcome.failed or plan.writes or not reported
         forget = not failed and not self._flights.of((subject.namespace, subject.name))
         return Result(forget, requeue_after, back_off=failed, failed=failed, unreported=unreported)
-
-
-def _ended_rollout(subject: Subject, plan: Plan) -> bool:
-    """Whether status names another stable revision from now on; the next plan may delete the earlier one."""
-    return plan.status is not None and plan.status.current_revision != subject.status.current_revision
