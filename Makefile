@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo playground test test-embedded lint types unit e2e e2e-envtest bench generate format clean
+.PHONY: help setup demo playground test test-embedded lint types unit e2e e2e-envtest bench mutants generate format clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,7 @@ unit: setup
 FIRST ?= 1000
 SEEDS ?= 4000
 WORKERS ?= 2
+SAMPLE ?= 300
 
 soak: setup  ## Play SEEDS random histories in WORKERS processes, and shrink those that break an invariant.
 	$(BIN)/python -m tests.simulation.histories.soak --first $(FIRST) --seeds $(SEEDS) --workers $(WORKERS)
@@ -58,6 +59,10 @@ e2e-envtest: setup  ## Run them on real control planes, with the binaries in $KU
 bench: setup  ## Run the benchmarks and print their figures.
 	$(BIN)/python -m tests.bench
 
+mutants: setup  ## Try SAMPLE small mutations of planning, controller and fleet, and print how many the tests notice.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group mutants
+	$(BIN)/python -m tests.bench.mutants --sample $(SAMPLE)
+
 generate: setup  ## Generate config/crd, and the roles of the controller.
 	$(BIN)/ud crds > config/crd/crds.yaml
 	$(BIN)/ud rbac host > config/rbac/roles.yaml
@@ -68,4 +73,4 @@ format: setup  ## Format the code, and fix what ruff can fix.
 	$(BIN)/ruff check --fix .
 
 clean:  ## Remove what the other targets created.
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache
+	rm -rf mutants $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache
