@@ -217,3 +217,45 @@ def test_claims_show_their_volume_only_when_they_have_one() -> None:
 def test_a_default_class_says_so() -> None:
     marked = {"metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}
     assert cells("storageclasses.storage.k8s.io", marked)["Name"] == "fast (default)"
+
+
+def test_a_claim_that_names_a_volume_but_is_not_bound_has_no_capacity() -> None:
+    claim = {
+        "metadata": {"annotations": {"volume.beta.kubernetes.io/storage-class": "old"}},
+        "spec": {"volumeName": "pv"},
+    }
+    shown = cells("persistentvolumeclaims", claim)
+    assert (shown["Capacity"], shown["StorageClass"]) == ("0", "old")
+
+
+@pytest.mark.parametrize(
+    ("subsets", "message"),
+    [
+        ([], "<none>"),
+        ([{"notReadyAddresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}], ""),
+        ([{"addresses": [{"ip": "2001:db8::1"}], "ports": [{"port": 80}]}], "[2001:db8::1]:80"),
+        ([{"addresses": [{"ip": f"192.0.2.{n}"} for n in range(4)]}], "192.0.2.0,192.0.2.1,192.0.2.2 + 1 more..."),
+    ],
+)
+def test_endpoints_show_their_first_addresses(subsets: list[Obj], message: str) -> None:
+    assert cells("endpoints", {"subsets": subsets})["Endpoints"] == message
+
+
+def test_ports_of_slices_are_numbers_names_or_any() -> None:
+    slice_ = {"ports": [{"name": "", "port": None}, {"port": 2}, {}], "endpoints": []}
+    shown = cells("endpointslices.discovery.k8s.io", slice_)
+    assert (shown["Ports"], shown["Endpoints"]) == (",2,*", "<unset>")
+    assert cells("endpointslices.discovery.k8s.io", {"ports": [{"name": ""}]})["Ports"] == "<unset>"
+
+
+def test_rules_without_a_host_count_among_the_hosts_that_are_not_shown() -> None:
+    rules: list[Obj] = [{"host": "a"}, {"host": "b"}, {"host": "c"}, {"http": {}}, {"host": "d"}]
+    assert cells("ingresses.networking.k8s.io", {"spec": {"rules": rules}})["Hosts"] == "a,b,c + 2 more..."
+    assert cells("ingresses.networking.k8s.io", {"spec": {"rules": [{"http": {}}]}})["Hosts"] == "*"
+
+
+def test_columns_are_described_as_the_fields_they_show() -> None:
+    described = {column.name: column.description for column in BY_KEY["nodes/v1"].columns}
+    assert described["Status"] == "The status of the node"
+    assert described["Version"] == "Kubelet Version reported by the node."
+    assert [column.name for column in BY_KEY["serviceaccounts/v1"].columns] == ["Name", "Age"]

@@ -1,6 +1,7 @@
 """Creating, updating and deleting objects through the API."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -370,3 +371,15 @@ def test_protobuf_is_understood_where_kubectl_sends_it() -> None:
     created = api.json("POST", "/api/v1/namespaces", body, content=media, status=201)
     assert created["metadata"]["name"] == "foo"
     assert created["spec"] == {"finalizers": ["kubernetes"]}
+
+
+@pytest.mark.parametrize(("rules", "owned"), [("absent", False), (None, False), ([], True)])
+def test_an_empty_list_is_owned_and_stored_as_null_where_null_is_written(rules: Any, owned: bool) -> None:
+    api = Api()
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r"}, "rules": rules}
+    if rules == "absent":
+        del role["rules"]
+    created = api.create("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", role)
+    assert created["rules"] is None
+    fields = [entry["fieldsV1"] for entry in created["metadata"].get("managedFields", [])]
+    assert fields == ([{"f:rules": {}}] if owned else [])

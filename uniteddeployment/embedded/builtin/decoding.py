@@ -73,6 +73,7 @@ class _Walk:
 def conform(obj: Obj, shape: Shape, kind: str, version: str) -> list[str]:
     """Decode ``obj`` in place and return the errors of strict decoding."""
     walk = _Walk()
+    empty = [key for key, zero in shape.always if zero is None and obj.get(key) == []]
     try:
         _struct(obj, shape, walk)
     except _MismatchError as error:
@@ -80,6 +81,8 @@ def conform(obj: Obj, shape: Shape, kind: str, version: str) -> list[str]:
         raise DecodeError(kind, version, text) from None
     except _MalformedError as error:
         raise DecodeError(kind, version, str(error)) from None
+    for key in empty:
+        obj[key] = []
     return walk.unknown
 
 

@@ -77,10 +77,16 @@ _RULES: dict[str, Rules] = {
         keeps_status=True,
     ),
     "core.v1.PersistentVolume": Rules(
-        prepare_create=prepare_cluster.prepare_volume, validate=storage.volume, validate_update=storage.volume_update
+        prepare_create=prepare_cluster.prepare_volume,
+        validate=storage.volume,
+        validate_update=storage.volume_update,
+        warn=warnings.of_volume,
     ),
     "core.v1.PersistentVolumeClaim": Rules(
-        prepare_create=prepare_cluster.prepare_claim, validate=storage.claim, validate_update=storage.claim_update
+        prepare_create=prepare_cluster.prepare_claim,
+        validate=storage.claim,
+        validate_update=storage.claim_update,
+        warn=warnings.of_claim,
     ),
     "core.v1.Pod": Rules(
         prepare_create=prepare_pods.prepare_create,
@@ -97,7 +103,9 @@ _RULES: dict[str, Rules] = {
         validate=services.endpoint_slice, validate_update=services.endpoint_slice_update
     ),
     "events.v1.Event": Rules(validate=cluster.new_event, validate_update=cluster.event_update),
-    "networking.v1.Ingress": Rules(validate=services.ingress, validate_update=services.ingress_update),
+    "networking.v1.Ingress": Rules(
+        validate=services.ingress, validate_update=services.ingress_update, warn=warnings.of_ingress
+    ),
     "networking.v1.NetworkPolicy": Rules(validate=services.network_policy),
     "policy.v1.PodDisruptionBudget": Rules(validate=autoscaling.budget),
     "rbac.v1.ClusterRole": Rules(validate=rbac.cluster_role),
@@ -125,5 +133,6 @@ def rules_of(definition: str) -> Rules:
             prepare_update=allocations.prepare_update,
             validate=services.service,
             validate_update=services.service_update,
+            warn=warnings.of_service,
         )
     return _RULES.get(short, _NONE)

@@ -41,7 +41,17 @@ class Rules:
 class BuiltinStrategy:
     """The :class:`~uniteddeployment.embedded.apimachinery.resources.Strategy` of a built-in kind."""
 
-    __slots__ = ("_definition", "_filler", "_generation", "_kind", "_rules", "_shape", "_status", "_version")
+    __slots__ = (
+        "_definition",
+        "_filler",
+        "_generation",
+        "_kind",
+        "_nullable",
+        "_rules",
+        "_shape",
+        "_status",
+        "_version",
+    )
 
     def __init__(
         self, definition: str, *, kind: str, version: str, status: bool, generation: Sequence[str], rules: Rules
@@ -54,6 +64,7 @@ class BuiltinStrategy:
         self._rules = rules
         self._shape = shapes.shape_of(definition)
         self._filler = filler_of(definition)
+        self._nullable = tuple(key for key, zero in self._shape.always if zero is None)
 
     def conform(self, obj: Obj) -> Sequence[str]:
         """Decode in place; see :func:`~uniteddeployment.embedded.builtin.decoding.conform`."""
@@ -66,6 +77,7 @@ class BuiltinStrategy:
         self._filler.fill(obj)
 
     def prepare_create(self, obj: Obj) -> None:
+        self._forget_empty(obj)
         if self._status and not self._rules.keeps_status:
             self._reset_status(obj)
         metadata = obj["metadata"]
@@ -73,6 +85,12 @@ class BuiltinStrategy:
             metadata["generation"] = 1
         if self._rules.prepare_create is not None:
             self._rules.prepare_create(obj)
+
+    def _forget_empty(self, obj: Obj) -> None:
+        """Store null for an empty list: storage does not tell them apart, field ownership does."""
+        for key in self._nullable:
+            if obj.get(key) == []:
+                obj[key] = None
 
     def _reset_status(self, obj: Obj) -> None:
         obj.pop("status", None)
@@ -84,6 +102,7 @@ class BuiltinStrategy:
         self._filler.fill(obj)
 
     def prepare_update(self, new: Obj, old: Obj, subresource: str) -> None:
+        self._forget_empty(new)
         if subresource == "binding":
             # The binding sets spec and status at once, and does not raise the generation.
             return

@@ -1,4 +1,4 @@
-"""OpenAPI over HTTP: the index and the documents of version 3, and a minimal version 2.
+"""OpenAPI over HTTP: the index and the documents of version 3, and the document of version 2.
 
 Contract: documents are encoded on first use and cached until the served resources change.
 """
@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from uniteddeployment.embedded.discovery import openapi
+from uniteddeployment.embedded.discovery import openapi, swagger, swagger_protobuf
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.embedded.storage.registry import Registry
 
 INDEX: Final = "/openapi/v3"
+LEGACY: Final = "/openapi/v2"
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_JSON: Final = "application/json"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -24,19 +26,19 @@ class Documents:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._generation = -1
-        self._known: dict[str, bytes | None] = {}
+        self._known: dict[tuple[str, str], bytes] = {}
 
     def answer(self, path: str, accept: str) -> Response | None:
-        """The document at a path; None if there is none."""
-        if path == "/openapi/v2":
+        """The document at a path; None if nothing is served there."""
+        if path == LEGACY:
             if "protobuf" in accept:
-                return Response(200, {"content-type": PROTOBUF}, openapi.legacy_protobuf())
-            return _json(_encode(openapi.legacy()))
+                return self._response(path, PROTOBUF, lambda: swagger_protobuf.encode(swagger.document(self._registry)))
+            return self._response(path, _JSON, lambda: _encode(swagger.document(self._registry)))
         if path == INDEX:
-            body = self._encoded(path, lambda: openapi.index(self._registry))
-        else:
-            body = self._encoded(path, lambda: self._document(path))
-        return None if body is None else _json(body)
+            return self._response(path, _JSON, lambda: _encode(openapi.index(self._registry)))
+        if path.startswith(f"{INDEX}/"):
+            return self._response(path, _JSON, lambda: _encoded(self._document(path)))
+        return None
 
     def _document(self, path: str) -> Mapping[str, Any] | None:
         parts = path.removeprefix(f"{INDEX}/").split("/")
@@ -46,15 +48,18 @@ class Documents:
             return openapi.document(parts[1], parts[2], self._registry)
         return None
 
-    def _encoded(self, path: str, make: Callable[[], Mapping[str, Any] | None]) -> bytes | None:
+    def _response(self, path: str, content_type: str, make: Callable[[], bytes | None]) -> Response:
         if self._generation != self._registry.generation:
             self._generation = self._registry.generation
             self._known.clear()
-        if path not in self._known:
-            document = make()
-            self._known[path] = None if document is None else _encode(document)
-        return self._known[path]
+        body = self._known.get((path, content_type))
+        if body is None:
+            body = make()
+            if body is None:
+                return Response(404, {})
+            self._known[path, content_type] = body
+        return Response(200, {"content-type": content_type}, body)
 
 
-def _json(body: bytes) -> Response:
-    return Response(200, {"content-type": "application/json"}, body)
+def _encoded(document: Mapping[str, Any] | None) -> bytes | None:
+    return None if document is None else _encode(document)

@@ -7,58 +7,24 @@ cached by their content, so that clusters that serve the same resources share th
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any, Final
 
 from cachetools import LRUCache
 
 from uniteddeployment.embedded.apimachinery.resources import Resource
-from uniteddeployment.embedded.builtin.shapes import definitions
+from uniteddeployment.embedded.discovery.schemas import META, SCHEMAS, Components, gvk_of
 
 Json = dict[str, Any]
 
-SCHEMAS: Final = "#/components/schemas/"
-_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _SCALE: Final = ("autoscaling", "v1", "Scale")
+_STATUS: Final = ("", "v1", "Status")
+_DELETE_OPTIONS: Final = ("", "v1", "DeleteOptions")
+_INFO: Final = {"title": "Kubernetes", "version": "v1.36.0"}
+_INFO_OF_CUSTOM: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
-_DESCRIPTIONS: Final = {
-    "apiVersion": (
-        "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
-        "recognized schemas to the latest internal value, and may reject unrecognized values. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
-    ),
-    "kind": (
-        "Kind is a string value representing the REST resource this object represents. Servers may infer this from "
-        "the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
-    ),
-    "metadata": (
-        "Standard object's metadata. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
-    ),
-}
-_SPECIAL: Final[Mapping[str, Json]] = {
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
-        "format": "int-or-string",
-        "oneOf": [{"type": "integer"}, {"type": "string"}],
-    },
-    f"{_META}Time": {"type": "string", "format": "date-time"},
-    f"{_META}MicroTime": {"type": "string", "format": "date-time"},
-    f"{_META}FieldsV1": {"type": "object"},
-    f"{_META}Patch": {"type": "object"},
-    f"{_META}ListMeta": {
-        "type": "object",
-        "properties": {
-            "continue": {"type": "string"},
-            "remainingItemCount": {"type": "integer", "format": "int64"},
-            "resourceVersion": {"type": "string"},
-            "selfLink": {"type": "string"},
-        },
-    },
-}
-"""Schemas whose wire format differs from their definition."""
+_FORM: Final = 2
+"""Part of every hash: kubectl keeps documents by their hash, so a change of what they contain changes the number."""
 
 _PATCH_TYPES: Final = (
     "application/apply-patch+yaml",
@@ -91,17 +57,6 @@ def document(group: str, version: str, resources: Iterable[Resource]) -> Json | 
     return cached
 
 
-def legacy() -> Json:
-    """The body of ``/openapi/v2`` in JSON, which has no paths and no definitions."""
-    return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.0"}, "paths": {}, "definitions": {}}
-
-
-def legacy_protobuf() -> bytes:
-    """``/openapi/v2`` in protobuf: a document with its ``swagger`` field only."""
-    version = b"2.0"
-    return bytes([0x0A, len(version)]) + version
-
-
 def _by_version(resources: Iterable[Resource]) -> dict[tuple[str, str], list[Resource]]:
     versions: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
@@ -114,7 +69,9 @@ def _fingerprint(members: list[Resource]) -> str:
     digest = hashlib.sha512()
     for resource in sorted(members, key=lambda member: member.plural):
         schema = resource.schema if resource.custom else None
+        selectable = list(resource.field_selectors) if resource.custom else None
         says = (
+            _FORM,
             resource.api_version,
             resource.plural,
             resource.kind,
@@ -123,124 +80,27 @@ def _fingerprint(members: list[Resource]) -> str:
             resource.status,
             resource.scale is not None,
             schema,
+            selectable,
+            resource.extra.get("listKind"),
         )
         digest.update(json.dumps(says).encode())
     return digest.hexdigest().upper()
 
 
 def _build(members: list[Resource]) -> Json:
-    components = _Components()
+    components = Components()
     paths: Json = {}
     for resource in sorted(members, key=lambda member: member.plural):
         paths.update(_paths(resource, components))
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.0"},
+        "info": _INFO_OF_CUSTOM if all(resource.custom for resource in members) else _INFO,
         "paths": paths,
         "components": {"schemas": dict(sorted(components.schemas.items()))},
     }
 
 
-# Schemas
-
-
-@lru_cache(maxsize=1)
-def _names() -> dict[tuple[str, str, str], str]:
-    """The definition of each built-in kind."""
-    return {
-        (gvk["group"], gvk["version"], gvk["kind"]): name
-        for name, definition in definitions().items()
-        for gvk in definition.get("x-kubernetes-group-version-kind", ())
-    }
-
-
-class _Components:
-    """The schemas of a document: those requested and those that they refer to."""
-
-    def __init__(self) -> None:
-        self.schemas: Json = {}
-
-    def kind(self, resource: Resource) -> str:
-        """The name of the schema of a resource's kind."""
-        if not resource.custom:
-            return self.built_in((resource.group, resource.version, resource.kind))
-        name = ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
-        if name not in self.schemas:
-            schema = dict(resource.schema)
-            properties = {**schema.get("properties", {})}
-            properties.update(
-                apiVersion={"type": "string", "description": _DESCRIPTIONS["apiVersion"]},
-                kind={"type": "string", "description": _DESCRIPTIONS["kind"]},
-                metadata={**self.reference(f"{_META}ObjectMeta"), "description": _DESCRIPTIONS["metadata"]},
-            )
-            schema["properties"] = properties
-            schema["x-kubernetes-group-version-kind"] = [_gvk(resource)]
-            self.schemas[name] = schema
-        return name
-
-    def list(self, resource: Resource) -> str:
-        """The name of the schema of lists of a resource."""
-        kind = resource.extra.get("listKind") or f"{resource.kind}List"
-        item = self.kind(resource)
-        name = f"{item.rpartition('.')[0]}.{kind}"
-        if name not in self.schemas:
-            self.schemas[name] = {
-                "type": "object",
-                "description": f"{kind} is a list of {resource.kind}",
-                "required": ["items"],
-                "properties": {
-                    "apiVersion": {"type": "string", "description": _DESCRIPTIONS["apiVersion"]},
-                    "items": {"type": "array", "items": self.reference(item)},
-                    "kind": {"type": "string", "description": _DESCRIPTIONS["kind"]},
-                    "metadata": self.reference(f"{_META}ListMeta"),
-                },
-                "x-kubernetes-group-version-kind": [{**_gvk(resource), "kind": kind}],
-            }
-        return name
-
-    def built_in(self, gvk: tuple[str, str, str]) -> str:
-        """The name of the schema of a built-in kind."""
-        name = _names().get(gvk, "io.k8s.apimachinery.pkg.runtime.RawExtension")
-        self._add(name)
-        return name
-
-    def reference(self, name: str) -> Json:
-        """A reference to a schema, which is added to the document if it is missing."""
-        self._add(name)
-        return {"allOf": [{"$ref": f"{SCHEMAS}{name}"}]}
-
-    def _add(self, name: str) -> None:
-        if name in self.schemas:
-            return
-        special = _SPECIAL.get(name)
-        if special is not None:
-            self.schemas[name] = special
-            return
-        self.schemas[name] = {}  # kinds refer to themselves
-        self.schemas[name] = self._expanded(definitions()[name])
-
-    def _expanded(self, schema: Mapping[str, Any]) -> Json:
-        """A definition with its references in the form of a document."""
-        expanded: Json = {}
-        for key, value in schema.items():
-            if key == "$ref":
-                expanded.update(self.reference(value))
-                if value not in _SPECIAL:
-                    expanded["default"] = {}
-            elif key == "properties":
-                expanded[key] = {name: self._expanded(sub) for name, sub in value.items()}
-            elif key in {"items", "additionalProperties"} and isinstance(value, Mapping):
-                expanded[key] = self._expanded(value)
-            else:
-                expanded[key] = value
-        return expanded
-
-
 # Paths
-
-
-def _gvk(resource: Resource) -> Json:
-    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
 def _parameter(name: str, description: str, type_: str = "string") -> Json:
@@ -278,7 +138,7 @@ _LIST: Final = (
 )
 
 
-def _paths(resource: Resource, components: _Components) -> Json:
+def _paths(resource: Resource, components: Components) -> Json:
     root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     scoped = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
     collection = f"{scoped}/{resource.plural}"
@@ -291,7 +151,7 @@ def _paths(resource: Resource, components: _Components) -> Json:
         paths[f"{root}/{resource.plural}"] = {"get": build.list(), "parameters": [*_LIST, _PRETTY]}
     kind = components.kind(resource)
     if resource.status:
-        paths[f"{item}/status"] = build.subresource(kind, _gvk(resource), [*named, _PRETTY])
+        paths[f"{item}/status"] = build.subresource(kind, gvk_of(resource), [*named, _PRETTY])
     if resource.scale is not None:
         group, version, scale = _SCALE
         gvk = {"group": group, "version": version, "kind": scale}
@@ -302,11 +162,11 @@ def _paths(resource: Resource, components: _Components) -> Json:
 class _Operations:
     """The operations of one resource."""
 
-    def __init__(self, resource: Resource, components: _Components) -> None:
+    def __init__(self, resource: Resource, components: Components) -> None:
         self._resource = resource
         self._components = components
         self._kind = components.kind(resource)
-        self._gvk = _gvk(resource)
+        self._gvk = gvk_of(resource)
 
     def collection(self, parameters: list[Json]) -> Json:
         path: Json = {"parameters": parameters}
@@ -316,8 +176,10 @@ class _Operations:
         if "create" in verbs:
             path["post"] = self._operation("post", self._kind, body=self._kind, parameters=_WRITE)
         if "deletecollection" in verbs:
-            status = self._components.built_in(("", "v1", "Status"))
-            path["delete"] = self._operation("deletecollection", status, parameters=(*_DELETE, *_LIST))
+            status = self._components.built_in(_STATUS)
+            path["delete"] = self._operation(
+                "deletecollection", status, body=self._options(), parameters=(*_DELETE, *_LIST)
+            )
         return path
 
     def item(self, parameters: list[Json]) -> Json:
@@ -330,8 +192,8 @@ class _Operations:
         if "patch" in verbs:
             path["patch"] = self._patch(kind, self._gvk)
         if "delete" in verbs:
-            status = self._components.built_in(("", "v1", "Status"))
-            path["delete"] = self._operation("delete", status, parameters=_DELETE)
+            status = self._components.built_in(_STATUS)
+            path["delete"] = self._operation("delete", status, body=self._options(), parameters=_DELETE)
         return path
 
     def subresource(self, kind: str, gvk: Json, parameters: list[Json]) -> Json:
@@ -345,9 +207,12 @@ class _Operations:
     def list(self, parameters: tuple[Json, ...] = ()) -> Json:
         return self._operation("list", self._components.list(self._resource), parameters=parameters)
 
+    def _options(self) -> str:
+        return self._components.built_in(_DELETE_OPTIONS)
+
     def _patch(self, kind: str, gvk: Json) -> Json:
         types = _PATCH_TYPES if self._resource.custom else (*_PATCH_TYPES, _STRATEGIC)
-        schema = {"$ref": self._components.reference(f"{_META}Patch")["allOf"][0]["$ref"]}
+        schema = self._components.add(f"{META}Patch")
         operation = self._operation("patch", kind, gvk=gvk, parameters=(*_WRITE, _FORCE))
         operation["requestBody"] = {"required": True, "content": {type_: {"schema": schema} for type_ in types}}
         return operation
@@ -366,8 +231,7 @@ class _Operations:
         if parameters:
             operation["parameters"] = list(parameters)
         if body:
-            operation["requestBody"] = {
-                "required": True,
-                "content": {"*/*": {"schema": {"$ref": f"{SCHEMAS}{body}"}}},
-            }
+            operation["requestBody"] = {"content": {"*/*": {"schema": {"$ref": f"{SCHEMAS}{body}"}}}}
+            if not action.startswith("delete"):
+                operation["requestBody"]["required"] = True
         return operation

@@ -61,7 +61,7 @@ class Paths:
         if path == "/version":
             response = answer.value(VERSION, Accepted())
         elif path.startswith("/openapi/"):
-            response = self._documents.answer(path, accept)
+            response = self._documents.answer(request.path, accept)
         else:
             response = self._discovered(path, accept)
         if response is not None:

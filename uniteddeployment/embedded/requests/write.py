@@ -273,7 +273,8 @@ def update(
         raise target.invalid(new, causes)
     if requested is not None:
         requested.check(new, partial(_objects, core))
-    call.warnings += strategy.warnings(new, before)
+    if target.subresource != "status":
+        call.warnings += strategy.warnings(new, before)
     return commit(core, target, new, before, call)
 
 

@@ -7,7 +7,7 @@ and fields that are always written (``always``: embedded values of the real serv
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -20,12 +20,9 @@ def wire() -> Mapping[str, Mapping[str, Any]]:
     return decoded
 
 
-_SAID_EMPTY: Final = frozenset({("ClusterRole", "rules"), ("Role", "rules")})
-"""Lists that are written as null but usually set, if only to an empty list: they have owners."""
-
-
 @lru_cache(maxsize=1)
 def always_written() -> frozenset[tuple[str, str]]:
     """Definition (``Container``) and name of each field that is always written."""
-    pairs = ((name.rpartition(".")[2], field) for name, facts in wire().items() for field in facts.get("always", ()))
-    return frozenset(pairs) - _SAID_EMPTY
+    return frozenset(
+        (name.rpartition(".")[2], field) for name, facts in wire().items() for field in facts.get("always", ())
+    )

@@ -27,10 +27,6 @@ def data_count(obj: Obj, _now: datetime) -> int:
     return len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
 
 
-def service_account_secrets(obj: Obj, _now: datetime) -> int:
-    return len(obj.get("secrets") or ())
-
-
 def event_last_seen(obj: Obj, now: datetime) -> str:
     series = obj.get("series") or {}
     last = series.get("lastObservedTime") or _either(obj, "lastTimestamp", "deprecatedLastTimestamp")
@@ -165,7 +161,7 @@ def flag_volume_expansion(obj: Obj, _now: datetime) -> bool:
 CELLS: dict[str, Callable[[Obj, datetime], Any]] = {
     function.__name__: function
     for function in (
-        name, age, created, data_count, service_account_secrets, event_last_seen, event_first_seen, event_object,
+        name, age, created, data_count, event_last_seen, event_first_seen, event_object,
         event_subobject, event_source, event_message, event_count, node_status, node_roles, node_internal_ip,
         node_external_ip, quota_requests, quota_limits, webhook_count, binding_role, binding_users, binding_groups,
         binding_accounts, flag_global_default, flag_volume_expansion,

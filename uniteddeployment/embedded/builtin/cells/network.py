@@ -15,8 +15,6 @@ def _spec(obj: Obj) -> Obj:
 
 
 def _first(items: Sequence[str]) -> str:
-    if not items:
-        return "<none>"
     more = f" + {len(items) - _SHOWN} more..." if len(items) > _SHOWN else ""
     return ",".join(items[:_SHOWN]) + more
 
@@ -58,28 +56,40 @@ def service_selector(obj: Obj, _now: datetime) -> str:
 
 def endpoints(obj: Obj, _now: datetime) -> str:
     shown: list[str] = []
-    for subset in obj.get("subsets") or ():
+    if not obj.get("subsets"):
+        return "<none>"
+    for subset in obj["subsets"]:
         addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
-        shown += [f"{ip}:{port.get('port')}" for port in ports for ip in addresses] if ports else addresses
+        shown += [_joined(ip, port.get("port")) for port in ports for ip in addresses] if ports else addresses
     return _first(shown)
 
 
+def _joined(ip: str, port: object) -> str:
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
 def slice_ports(obj: Obj, _now: datetime) -> str:
-    ports = obj.get("ports")
-    if not ports:
-        return "<unset>"
-    return _first([str(port["port"]) if port.get("port") is not None else "*" for port in ports])
+    ports = obj.get("ports") or ()
+    texts = [str(port["port"] if port.get("port") is not None else port.get("name", "*")) for port in ports]
+    return _first(texts) or "<unset>"
 
 
 def slice_endpoints(obj: Obj, _now: datetime) -> str:
     addresses = [address for endpoint in obj.get("endpoints") or () for address in endpoint.get("addresses") or ()]
-    return _first(addresses) if addresses else "<unset>"
+    return _first(addresses) or "<unset>"
 
 
 def ingress_hosts(obj: Obj, _now: datetime) -> str:
-    hosts = [rule["host"] for rule in _spec(obj).get("rules") or () if rule.get("host")]
-    return _first(hosts) if hosts else "*"
+    """The first hosts; rules without a host count among the rest."""
+    rules = _spec(obj).get("rules") or ()
+    hosts: list[str] = []
+    for rule in rules:
+        if len(hosts) == _SHOWN:
+            return f"{','.join(hosts)} + {len(rules) - _SHOWN} more..."
+        if rule.get("host"):
+            hosts.append(rule["host"])
+    return ",".join(hosts) or "*"
 
 
 def ingress_address(obj: Obj, _now: datetime) -> str:

@@ -29,7 +29,7 @@ def claim_status(obj: Obj, _now: datetime) -> str:
 
 
 def claim_capacity(obj: Obj, _now: datetime) -> str:
-    return str((_status(obj).get("capacity") or {}).get("storage", "")) if _spec(obj).get("volumeName") else ""
+    return str((_status(obj).get("capacity") or {}).get("storage", "0")) if _spec(obj).get("volumeName") else ""
 
 
 def claim_access_modes(obj: Obj, _now: datetime) -> str:
@@ -50,7 +50,7 @@ def volume_mode(obj: Obj, _now: datetime) -> str:
 
 
 def volume_capacity(obj: Obj, _now: datetime) -> str:
-    return str((_spec(obj).get("capacity") or {}).get("storage", ""))
+    return str((_spec(obj).get("capacity") or {}).get("storage", "0"))
 
 
 def volume_access_modes(obj: Obj, _now: datetime) -> str:

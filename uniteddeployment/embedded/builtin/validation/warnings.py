@@ -9,14 +9,22 @@ from uniteddeployment.embedded.apimachinery.resources import Obj
 _NULL_SELECTOR = "a null labelSelector results in matching no pod"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
+_CLASS_ANNOTATION = (
+    "volume.beta.kubernetes.io/storage-class",
+    'deprecated since v1.8; use "storageClassName" attribute instead',
+)
+_MOUNT_ANNOTATION = (
+    "volume.beta.kubernetes.io/mount-options",
+    'deprecated since v1.31; use "mountOptions" attribute instead',
+)
 _NAME_TEXT = "which can result in surprising behavior; a DNS label is recommended"
 
 
 def of_pod(new: Obj, old: Obj | None) -> list[str]:
-    texts = [] if old is not None else _name(new, "the Pod's hostname")
-    return [*texts, *_pod_spec(new.get("spec") or {}, "spec")]
+    """Warnings for a new pod. Updates are frequent and have none."""
+    if old is not None:
+        return []
+    return [*_name(new, "the Pod's hostname"), *_pod_spec(new.get("spec") or {}, "spec")]
 
 
 def of_named_template(new: Obj, old: Obj | None) -> list[str]:
@@ -43,6 +51,63 @@ def of_cron_job(new: Obj, old: Obj | None) -> list[str]:
         return []
     job = ((new.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
     return list(_pod_spec((job.get("template") or {}).get("spec") or {}, "spec.jobTemplate.spec.template.spec"))
+
+
+def of_service(new: Obj, _old: Obj | None) -> list[str]:
+    return list(_service(new.get("spec") or {}, new["metadata"].get("annotations") or {}))
+
+
+def _service(spec: Obj, annotations: Obj) -> Iterator[str]:
+    if "service.kubernetes.io/topology-aware-hints" in annotations:
+        yield (
+            "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use "
+            "service.kubernetes.io/topology-mode instead"
+        )
+    kind, external = spec.get("type", "ClusterIP"), bool(spec.get("externalIPs"))
+    headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
+    if headless:
+        if spec.get("loadBalancerIP"):
+            yield "spec.loadBalancerIP is ignored for headless services"
+        if external:
+            yield "spec.externalIPs is ignored for headless services"
+        if spec.get("sessionAffinity", "None") != "None":
+            yield "spec.SessionAffinity is ignored for headless services"
+    if external and not headless and kind != "ExternalName":
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+    if external and kind == "ExternalName":
+        yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
+    if kind != "ExternalName" and spec.get("externalName"):
+        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
+    if spec.get("trafficDistribution") == "PreferClose":
+        yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+
+
+def of_volume(new: Obj, _old: Obj | None) -> list[str]:
+    texts = [*_annotated(new, _CLASS_ANNOTATION), *_annotated(new, _MOUNT_ANNOTATION)]
+    if (new.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Recycle":
+        texts.append(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
+            "approach is to use dynamic provisioning."
+        )
+    return texts
+
+
+def of_claim(new: Obj, _old: Obj | None) -> list[str]:
+    resources = (new.get("spec") or {}).get("resources") or {}
+    return [*_annotated(new, _CLASS_ANNOTATION), *_fractions(resources, "spec.resources", ("storage",))]
+
+
+def _annotated(obj: Obj, deprecated: tuple[str, str]) -> Iterator[str]:
+    annotation, text = deprecated
+    if annotation in (obj["metadata"].get("annotations") or {}):
+        yield f"metadata.annotations[{annotation}]: {text}"
+
+
+def of_ingress(new: Obj, old: Obj | None) -> list[str]:
+    annotation = "kubernetes.io/ingress.class"
+    if old is not None or annotation not in (new["metadata"].get("annotations") or {}):
+        return []
+    return [f"annotation \"{annotation}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
 
 def _pod_spec(spec: Obj, path: str) -> Iterator[str]:
@@ -75,11 +140,16 @@ def _container(container: Obj, path: str) -> Iterator[str]:
         yield from _hidden(container["env"], f"{path}.env")
     if len(container.get("ports") or ()) > 1:
         yield from _same_ports(container["ports"], f"{path}.ports")
+    yield from _fractions(container.get("resources") or {}, f"{path}.resources", ("memory", "ephemeral-storage"))
+
+
+def _fractions(resources: Obj, path: str, counted: Sequence[str]) -> Iterator[str]:
+    """Amounts of bytes that are not whole."""
     for kind in ("requests", "limits"):
-        for resource, amount in ((container.get("resources") or {}).get(kind) or {}).items():
-            if resource in ("memory", "ephemeral-storage") and nano(amount) % NANO:
+        for resource, amount in (resources.get(kind) or {}).items():
+            if resource in counted and nano(amount) % NANO:
                 text = f'fractional byte value "{amount}" is invalid, must be an integer'
-                yield f"{path}.resources.{kind}[{resource}]: {text}"
+                yield f"{path}.{kind}[{resource}]: {text}"
 
 
 def _hidden(env: Sequence[Obj], path: str) -> Iterator[str]:
