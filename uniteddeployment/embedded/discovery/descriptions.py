@@ -1,8 +1,10 @@
 """What OpenAPI documents say about built-in kinds beyond their fields: descriptions, enumerations and defaults.
 
 ``descriptions.json`` has the structure of the definitions and contains only these three keywords, as kube-apiserver
-1.36 serves them. Contract: the file is read when a document is requested for the first time. No request for an object
-needs it.
+1.36.2 serves them at ``/openapi/v3``. Its texts, and those of the columns in ``builtin/kinds.json``, are part of
+Kubernetes: copyright The Kubernetes Authors, Apache License 2.0, https://github.com/kubernetes/kubernetes.
+
+Contract: the file is read when a document is requested for the first time. No request for an object needs it.
 """
 
 from collections.abc import Mapping
