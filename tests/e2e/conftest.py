@@ -23,8 +23,9 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that share the fleet run in one process; those that bring their own clusters may run in another."""
+    """Run the tests that share the fleet in one process, and those that bring their own clusters in one other."""
     for item in items:
         if item.path.is_relative_to(HERE):
             shares = "fleet" in getattr(item, "fixturenames", ())
