@@ -9,9 +9,9 @@ import contextlib
 import socket
 import ssl
 import threading
-from collections.abc import AsyncIterator, Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import kopf
 import structlog
@@ -23,14 +23,16 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment.kube.meta import utc_now
 from uniteddeployment_api import (
+    FieldError,
     InvalidObject,
-    UnitedDeployment,
     names,
     parse_cluster,
     parse_united_deployment,
     validate_united_deployment,
 )
+from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 
+T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 START_SECONDS = 15.0
@@ -157,14 +159,12 @@ def registry(connection: Connection) -> kopf.OperatorRegistry:
             private_key_data=connection.client_key,
         )
 
-    # Both kinds have the same path in the webhook configuration; kopf finds handlers by id and kind.
+    # All kinds have the same path in the webhook configuration; kopf finds handlers by id and kind.
     @kopf.on.validate(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, id="validate", registry=handlers)
     @kopf.on.validate(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, id="validate", registry=handlers)
+    @kopf.on.validate(names.GROUP, names.VERSION, names.UNITED_ROLLOUT_PLURAL, id="validate", registry=handlers)
     def validate(body: kopf.Body, old: Any = None, **_: Any) -> None:
-        if body.get("kind") == names.CLUSTER_KIND:
-            refuse_cluster(dict(body))
-        else:
-            refuse_united_deployment(dict(body), dict(old) if old else None)
+        _REFUSALS[body["kind"]](dict(body), dict(old) if old else None)
 
     @kopf.on.mutate(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, id="mutate", registry=handlers)
     def mutate(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
@@ -175,22 +175,48 @@ def registry(connection: Connection) -> kopf.OperatorRegistry:
 
 def refuse_united_deployment(obj: dict[str, Any], old: dict[str, Any] | None) -> None:
     """Raises AdmissionError with all invalid fields (I11)."""
-    if obj.get("metadata", {}).get("deletionTimestamp"):
-        return  # errors must not prevent its deletion
+    if not _is_deleted(obj):
+        before = _readable(old, parse_united_deployment)
+        _refuse(lambda: validate_united_deployment(parse_united_deployment(_without_status(obj)), before))
+
+
+def refuse_united_rollout(obj: dict[str, Any], old: dict[str, Any] | None) -> None:
+    """Raises AdmissionError with all invalid fields."""
+    if not _is_deleted(obj):
+        before = _readable(old, parse_united_rollout)
+        _refuse(lambda: validate_united_rollout(parse_united_rollout(_without_status(obj)), old=before))
+
+
+def refuse_cluster(obj: dict[str, Any], _old: dict[str, Any] | None = None) -> None:
+    """Raises AdmissionError with all invalid fields."""
+
+    def validate() -> tuple[FieldError, ...]:
+        parse_cluster(_without_status(obj))
+        return ()
+
+    _refuse(validate)
+
+
+def _refuse(validate: Callable[[], Sequence[FieldError]]) -> None:
     try:
-        errors = validate_united_deployment(parse_united_deployment(_without_status(obj)), _readable(old))
+        errors = validate()
     except InvalidObject as error:
         raise kopf.AdmissionError(str(error), code=422) from None
     if errors:
         raise kopf.AdmissionError("; ".join(str(error) for error in errors), code=422)
 
 
-def _readable(old: dict[str, Any] | None) -> UnitedDeployment | None:
+def _is_deleted(obj: dict[str, Any]) -> bool:
+    """Whether the object is being deleted: errors must not prevent that."""
+    return bool(obj.get("metadata", {}).get("deletionTimestamp"))
+
+
+def _readable(old: dict[str, Any] | None, parse: Callable[[dict[str, Any]], T]) -> T | None:
     """The old object; None if it is not valid, which must not prevent its correction."""
     if old is None:
         return None
     try:
-        return parse_united_deployment(_without_status(old))
+        return parse(_without_status(old))
     except InvalidObject:
         return None
 
@@ -199,12 +225,11 @@ def _without_status(obj: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in obj.items() if key != "status"}
 
 
-def refuse_cluster(obj: dict[str, Any]) -> None:
-    """Raises AdmissionError with all invalid fields."""
-    try:
-        parse_cluster(_without_status(obj))
-    except InvalidObject as error:
-        raise kopf.AdmissionError(str(error), code=422) from None
+_REFUSALS: Mapping[str, Callable[[dict[str, Any], dict[str, Any] | None], None]] = {
+    names.UNITED_DEPLOYMENT_KIND: refuse_united_deployment,
+    names.CLUSTER_KIND: refuse_cluster,
+    names.UNITED_ROLLOUT_KIND: refuse_united_rollout,
+}
 
 
 def guard(body: kopf.Body, patch: MutableMapping[str, Any]) -> None:

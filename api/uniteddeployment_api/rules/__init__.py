@@ -9,6 +9,7 @@ from typing import Final
 
 from uniteddeployment_api.limits import MAX_IGNORED_PATH_LENGTH, MAX_IGNORED_PATHS
 from uniteddeployment_api.rules.base import Rule
+from uniteddeployment_api.rules.rollout import ROLLOUT_RULES
 from uniteddeployment_api.rules.sizes import SIZE_RULES
 from uniteddeployment_api.rules.subsets import SUBSET_RULES
 from uniteddeployment_api.rules.template import TEMPLATE_RULES
@@ -64,6 +65,7 @@ RULES: Final[tuple[Rule, ...]] = (
         field_path=_SELECTOR_VALUES.field_path,
         message=_SELECTOR_VALUES.message,
     ),
+    *ROLLOUT_RULES,
 )
 
 

@@ -25,3 +25,5 @@ class Rule:
     """The rule compares an object with its previous version, so it is only checked on updates."""
     feasibility: bool = False
     """An application that breaks the rule keeps working as far as possible, with a condition that reports it."""
+    other_object: bool = False
+    """The rule compares an object with another one, so only the controller checks it."""

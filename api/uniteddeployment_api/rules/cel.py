@@ -29,14 +29,12 @@ KEPT: Final = "oldSelf.hasValue() && oldSelf.value().topology == self.topology"
 
 def hundredths(share: str) -> str:
     """Exact fixed share in hundredths of a pod; 0 without a share."""
-    return f"(has({share}) ? (type({share}) == int ? int({share}) * 100 : {_percent(share)} * self.replicas) : 0)"
+    return f"(has({share}) ? (type({share}) == int ? int({share}) * 100 : {percent(share)} * self.replicas) : 0)"
 
 
 def rounded(share: str) -> str:
     """Share in pods, with percentages rounded half up; 0 without a share."""
-    return (
-        f"(has({share}) ? (type({share}) == int ? int({share}) : ({_percent(share)} * self.replicas + 50) / 100) : 0)"
-    )
+    return f"(has({share}) ? (type({share}) == int ? int({share}) : ({percent(share)} * self.replicas + 50) / 100) : 0)"
 
 
 def total(of: str) -> str:
@@ -54,7 +52,7 @@ def immutable(field: str) -> str:
     return f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
 
 
-def _percent(text: str) -> str:
+def percent(text: str) -> str:
     """Number in a percentage that matches the pattern of the schema."""
     return (
         f"({text}.size() == 2 ? int({text}.charAt(0)) : "

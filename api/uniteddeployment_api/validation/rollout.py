@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from uniteddeployment_api.errors import FieldError, from_pydantic
 from uniteddeployment_api.int_or_percent import percent_of
 from uniteddeployment_api.v1alpha1.rollout import RolloutStep, UnitedRollout
+from uniteddeployment_api.validation.candidate import violation
 
 
 def parse_united_rollout(obj: Mapping[str, Any]) -> UnitedRollout:
@@ -18,19 +19,27 @@ def parse_united_rollout(obj: Mapping[str, Any]) -> UnitedRollout:
         raise from_pydantic(error) from None
 
 
-def validate_united_rollout(rollout: UnitedRollout, subsets: Collection[str] | None = None) -> tuple[FieldError, ...]:
-    """Return all errors in the steps and, if the names of the target's ``subsets`` are given, in the waves."""
+def validate_united_rollout(
+    rollout: UnitedRollout, subsets: Collection[str] | None = None, *, old: UnitedRollout | None = None
+) -> tuple[FieldError, ...]:
+    """Return all rules that ``rollout`` violates and, if ``old`` is given, that the change from ``old`` violates.
+
+    The names of subsets in waves are checked only if the target's ``subsets`` are given.
+    """
+    errors = []
+    if old is not None and old.spec.target_ref != rollout.spec.target_ref:
+        errors.append(violation("rollout-target-immutable", "spec.targetRef.name"))
     steps = rollout.spec.steps
     if not steps:
-        return (FieldError("spec.steps", "must have at least one step", "rollout-steps-needed"),)
-    errors = [*_falling(steps), *_not_positive(steps)]
+        return (*errors, violation("rollout-steps-needed", "spec.steps"))
+    errors += [*_falling(steps), *_not_positive(steps)]
     if subsets is not None:
         errors += _unknown(steps, subsets)
     return tuple(errors)
 
 
 def _falling(steps: tuple[RolloutStep, ...]) -> Iterator[FieldError]:
-    """Yield steps of the whole application that are smaller than an earlier one: partitions do not revert pods.
+    """Yield steps of the whole application that are smaller than an earlier one.
 
     Numbers are compared with numbers and percentages with percentages, because the total is not known here.
     """
@@ -41,20 +50,19 @@ def _falling(steps: tuple[RolloutStep, ...]) -> Iterator[FieldError]:
         form = type(step.replicas)
         value = step.replicas if isinstance(step.replicas, int) else percent_of(step.replicas)
         if value < most[form]:
-            message = "must not be less than in an earlier step, because partitions do not revert pods"
-            yield FieldError(f"spec.steps[{index}].replicas", message, "rollout-steps-rise")
+            yield violation("rollout-steps-rise", f"spec.steps[{index}].replicas")
         most[form] = max(most[form], value)
 
 
 def _not_positive(steps: tuple[RolloutStep, ...]) -> Iterator[FieldError]:
     for index, step in enumerate(steps):
         if step.replicas in (0, "0%"):
-            yield FieldError(f"spec.steps[{index}].replicas", "must be more than 0", "rollout-steps-update")
+            yield violation("rollout-steps-update", f"spec.steps[{index}].replicas")
 
 
 def _unknown(steps: tuple[RolloutStep, ...], subsets: Collection[str]) -> Iterator[FieldError]:
     for index, step in enumerate(steps):
         for place, name in enumerate(step.wave.subsets if step.wave else ()):
             if name not in subsets:
-                message = f"the target has no subset {name}"
-                yield FieldError(f"spec.steps[{index}].wave.subsets[{place}]", message, "rollout-wave-names-subsets")
+                path = f"spec.steps[{index}].wave.subsets[{place}]"
+                yield violation("rollout-wave-names-subsets", path, f"there is no {name}")

@@ -174,6 +174,15 @@ async def test_the_webhooks_refuse_with_the_field_path_and_fill_in_the_finalizer
         }
         assert "spec.server" in (await served.review("/validate", cluster))["status"]["message"]
 
+        rollout = {
+            "apiVersion": names.API_VERSION,
+            "kind": names.UNITED_ROLLOUT_KIND,
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"targetRef": {"name": "web"}, "steps": [{"replicas": 2}, {"replicas": 1}]},
+        }
+        answer = await served.review("/validate", rollout)
+        assert answer["status"]["message"].startswith("spec.steps[1].replicas: must not be less")
+
 
 LARGE = 2_900_000
 """Nearly the largest object that an API server takes."""

@@ -44,7 +44,7 @@ def _rows() -> Iterator[str]:
             ", ".join(f"`{field}`" for field in fields),
             "yes" if first.schema else "",
             "yes" if first.cel else "",
-            "yes",
+            "" if first.other_object else "yes",
             _controller(first),
             first.message,
         )

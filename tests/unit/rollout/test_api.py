@@ -3,19 +3,23 @@
 import re
 from pathlib import Path
 
+import kopf
 import pytest
 import yaml
 
 from tests.unit.api.host_kit import HEADERS, Host
+from uniteddeployment.controller.shell import refuse_united_rollout
 from uniteddeployment_api import names
-from uniteddeployment_api.crd import schema_of
+from uniteddeployment_api.crd import custom_resource_definitions, schema_of
 from uniteddeployment_api.duration import seconds
 from uniteddeployment_api.errors import InvalidObject
+from uniteddeployment_api.rules import RULES, rule
 from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 
 PATH = f"{names.API_PATH}/namespaces/default/{names.UNITED_ROLLOUT_PLURAL}"
-PAGE = (Path(__file__).parents[3] / "docs" / "rollouts.md").read_text()
+CONFIG = Path(__file__).parents[3] / "config"
+PAGE = (CONFIG.parent / "docs" / "rollouts.md").read_text()
 EXAMPLE = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
 
 
@@ -83,6 +87,77 @@ def test_an_unknown_field_is_refused():
 def test_a_broken_rule_is_reported_with_the_path_of_the_field(steps, path):
     errors = validate_united_rollout(parse_united_rollout(rollout(steps=steps)), ["a", "b"])
     assert [error.path for error in errors] == [path]
+
+
+def changed_steps(*steps):
+    return {**EXAMPLE, "spec": {**EXAMPLE["spec"], "steps": list(steps)}}
+
+
+BROKEN = {
+    "falling numbers": ("rollout-steps-rise", changed_steps({"replicas": 3}, {"replicas": 2})),
+    "falling percentages": (
+        "rollout-steps-rise",
+        changed_steps({"replicas": "100%"}, {"replicas": 40}, {"replicas": "20%"}),
+    ),
+    "no pods": ("rollout-steps-update", changed_steps({"replicas": 0})),
+    "no percentage": ("rollout-steps-update", changed_steps({"replicas": "0%"}, {"replicas": "5%"})),
+}
+
+
+@pytest.mark.parametrize(("name", "document"), BROKEN.values(), ids=BROKEN)
+def test_the_api_server_alone_and_the_webhook_refuse_steps_that_cannot_work(host, name, document):
+    """The rules are part of the CRD, so they hold without the webhook."""
+    causes = host.causes(document)
+    assert causes
+    assert all(cause["message"].endswith(rule(name).message) for cause in causes)
+    with pytest.raises(kopf.AdmissionError, match=re.escape(rule(name).message)) as caught:
+        refuse_united_rollout(document, None)
+    assert caught.value.code == 422
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"replicas": "9%"}, {"replicas": "10%"}, {"replicas": "10%"}, {"replicas": "100%"}],
+        [{"replicas": 9}, {"replicas": "5%"}, {"replicas": 10}],
+        [{"replicas": 3}, {"wave": {"subsets": ["a"]}, "replicas": 1}],
+    ],
+)
+def test_steps_of_different_forms_are_not_compared_and_percentages_are_compared_as_numbers(host, steps):
+    assert host.causes(changed_steps(*steps)) == []
+    refuse_united_rollout(changed_steps(*steps), None)
+
+
+def test_the_target_of_a_rollout_cannot_be_changed(host):
+    """The partitions of the old target would stay as they are, and nobody would look after them."""
+    other = rollout(targetRef={"name": "api"})
+    message = rule("rollout-target-immutable").message
+    assert [cause["message"] for cause in host.causes(other, EXAMPLE)] == [f"Invalid value: {message}"]
+    with pytest.raises(kopf.AdmissionError, match=f"spec.targetRef.name: {message}"):
+        refuse_united_rollout(other, EXAMPLE)
+    assert host.causes(rollout(paused=True), EXAMPLE) == []
+    refuse_united_rollout(rollout(paused=True), EXAMPLE)
+
+
+def test_admission_lets_a_rollout_be_deleted_and_corrected_whatever_is_stored():
+    """A rollout can have been stored before a rule existed."""
+    broken = changed_steps({"replicas": 0, "unknown": 1})
+    refuse_united_rollout({**broken, "metadata": {"name": "web", "deletionTimestamp": "2026-01-01T00:00:00Z"}}, broken)
+    refuse_united_rollout(EXAMPLE, broken)
+
+
+def test_the_webhook_is_called_for_every_kind_that_it_knows():
+    """An API server calls it only for the resources in the configuration."""
+    documents = yaml.safe_load_all((CONFIG / "manager" / "webhooks.yaml").read_text())
+    (webhook,) = next(entry for entry in documents if entry["kind"] == "ValidatingWebhookConfiguration")["webhooks"]
+    (configured,) = webhook["rules"]
+    kinds = {definition["spec"]["names"]["plural"] for definition in custom_resource_definitions()}
+    assert set(configured["resources"]) == kinds
+
+
+def test_every_rule_about_rollouts_has_a_case():
+    tested = {name for name, _ in BROKEN.values()} | {"rollout-target-immutable"}
+    assert {entry.name for entry in RULES if entry.kind == "UnitedRollout" and entry.cel} == tested
 
 
 def test_a_wave_may_ask_for_less_than_a_step_before():
