@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-_KEYED = frozenset({"labels", "annotations", "matchLabels", "partitions"})
+_KEYED = frozenset({"labels", "annotations", "matchLabels", "partitions", "maxUpdated"})
 """Fields whose values are maps: the next step of a path is a key, not a field."""
 
 _WORDS: Final[Mapping[str, tuple[str, str]]] = {

@@ -8,7 +8,7 @@ from uniteddeployment.planning.changes import adoption
 from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.kinds.base import SubsetContext, SubsetPlan
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, cluster_label
-from uniteddeployment.planning.replicas.divide import Division, partition
+from uniteddeployment.planning.replicas.divide import Division, partition, reverts
 from uniteddeployment.planning.replicas.ordinals import Range
 from uniteddeployment.planning.results import Counts, SubsetResult
 from uniteddeployment.planning.revisions import Revisions
@@ -46,7 +46,7 @@ def plan_subset(inputs: PlanContext, subset: Subset) -> tuple[SubsetResult, tupl
         result = _result(context, SubsetPlan((), Counts(), "", settled=False, message=message), stalled=True)
         return replace(result, conditions=(*result.conditions, _not_served(inputs, subset, message))), ()
     try:
-        planned = KINDS[app.workload_kind](context)
+        planned = _planned(context)
     except PatchError as error:
         problem = f"spec.topology.subsets[{list(app.subsets).index(subset.name)}].{error}"
         counts = _last_counts(subject, subset.name)
@@ -71,6 +71,20 @@ def plan_subset(inputs: PlanContext, subset: Subset) -> tuple[SubsetResult, tupl
         return _result(context, planned, message=blocked, stalled=subset.name in observed.stalled), steps
     message = planned.message or planned.note or context.reason
     return _result(context, planned, message=message, stalled=planned.stalled), steps
+
+
+def _planned(context: SubsetContext) -> SubsetPlan:
+    """The plan by the kind of the workload. A subset that is to be reverted is planned with the stable template.
+
+    Raises TemplateMissing and PatchError.
+    """
+    plan_kind, stable = KINDS[context.app.workload_kind], context.stable
+    if stable in (None, context.target) or not reverts(context.app, context.subset.name):
+        return plan_kind(context)
+    planned = plan_kind(replace(context, target=stable))
+    # The counts of updated pods refer to the target revision of the application.
+    counts = plan_kind(context).counts
+    return replace(planned, counts=counts, note="reverted to the stable revision, as spec.updateStrategy requests")
 
 
 def _context(inputs: PlanContext, subset: Subset) -> SubsetContext:

@@ -79,6 +79,26 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
         message="every key must be the name of a subset",
     ),
     Rule(
+        name="max-updated-names-subsets",
+        at="spec",
+        cel=(
+            "!has(self.updateStrategy.manualUpdate) || !has(self.updateStrategy.manualUpdate.maxUpdated) || "
+            f"[{SUBSETS}.map(s, s.name)].all(names, self.updateStrategy.manualUpdate.maxUpdated.all(k, k in names))"
+        ),
+        field_path=".updateStrategy.manualUpdate.maxUpdated",
+        message="every key must be the name of a subset",
+    ),
+    Rule(
+        name="revert-names-subsets",
+        at="spec",
+        cel=(
+            "!has(self.updateStrategy.manualUpdate) || !has(self.updateStrategy.manualUpdate.revert) || "
+            f"[{SUBSETS}.map(s, s.name)].all(names, self.updateStrategy.manualUpdate.revert.all(n, n in names))"
+        ),
+        field_path=".updateStrategy.manualUpdate.revert",
+        message="every item must be the name of a subset",
+    ),
+    Rule(
         name="bounds-consistent",
         at="spec.topology.subsets[]",
         field_path=".minReplicas",

@@ -194,8 +194,14 @@ class ManualUpdate(Model):
     partition: IntOrPercent = 0
     """Partition of the subsets that partitions does not name. With 100%, a new template updates no pods."""
     revision: Annotated[str, Field(max_length=253)] = ""
-    """The revision that partitions are for, as status.updatedRevision names it; any if empty. While the template has
-    another revision, partition applies to all subsets."""
+    """The revision that partitions, maxUpdated and revert are for, as status.updatedRevision names it; any if empty.
+    While the template has another revision, only partition applies."""
+    max_updated: Annotated[dict[str, Replicas], Field(max_length=MAX_SUBSETS)] = Field(default_factory=dict)
+    """Maximum number of updated pods, by subset name. A partition lets a subset that grows have more updated pods; with
+    this limit, further pods are created at the old revision. It does not revert pods."""
+    revert: Annotated[tuple[DnsLabel, ...], Field(max_length=MAX_SUBSETS)] = ()
+    """Names of subsets whose updated pods are reverted to the stable revision. All pods of such a subset stay at the
+    stable revision until its name is removed from this list."""
 
 
 class UpdateStrategy(Model):

@@ -60,9 +60,16 @@ def _fit(candidate: Candidate) -> Iterator[FieldError]:
 
 def _partitions(candidate: Candidate) -> Iterator[FieldError]:
     names = {subset.name for subset in candidate.subsets}
-    for name in candidate.ud.spec.update_strategy.manual_update.partitions:
+    manual, path = candidate.ud.spec.update_strategy.manual_update, "spec.updateStrategy.manualUpdate"
+    for name in manual.partitions:
         if name not in names:
-            yield violation("partitions-name-subsets", f"spec.updateStrategy.manualUpdate.partitions[{name}]")
+            yield violation("partitions-name-subsets", f"{path}.partitions[{name}]")
+    for name in manual.max_updated:
+        if name not in names:
+            yield violation("max-updated-names-subsets", f"{path}.maxUpdated[{name}]")
+    for index, name in enumerate(manual.revert):
+        if name not in names:
+            yield violation("revert-names-subsets", f"{path}.revert[{index}]")
 
 
 def _cluster_type(candidate: Candidate) -> Iterator[FieldError]:

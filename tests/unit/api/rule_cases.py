@@ -215,6 +215,16 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
         manifest(updateStrategy={"manualUpdate": {"partitions": {"a": 1, "z": 1}}}),
     ),
     (
+        "max-updated-names-subsets",
+        "spec.updateStrategy.manualUpdate.maxUpdated[z]",
+        manifest(updateStrategy={"manualUpdate": {"maxUpdated": {"a": 1, "z": 1}}}),
+    ),
+    (
+        "revert-names-subsets",
+        "spec.updateStrategy.manualUpdate.revert[1]",
+        manifest(updateStrategy={"manualUpdate": {"revert": ["a", "z"]}}),
+    ),
+    (
         "subset-names-unique",
         "spec.topology.subsets[1].name",
         manifest(topology={"subsets": [{"name": "a"}, {"name": "a"}]}),

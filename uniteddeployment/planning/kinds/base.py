@@ -263,7 +263,7 @@ def held_note(context: SubsetContext, updated: int) -> str:
     if context.holds and updated > allowed:
         return (
             f"{updated} pods are updated where the partition allows {allowed}: "
-            "raising a partition takes none back, going back to the earlier template does"
+            "raising a partition reverts none; to revert them, use manualUpdate.revert or the earlier template"
         )
     old = sum(count for revision, count in context.pods.living.items() if revision != context.target)
     if context.stable is None and context.partition and old:

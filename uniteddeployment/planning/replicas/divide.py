@@ -186,8 +186,18 @@ def partition(app: Application, subset: str, replicas: int) -> int:
     Partitions that are for another revision do not apply, so the write that brings a new template holds it, too.
     """
     manual = app.model.spec.update_strategy.manual_update
-    own = manual.partitions if manual.revision in ("", app.revision_name) else {}
-    return held_back(own.get(subset, manual.partition), replicas)
+    if manual.revision not in ("", app.revision_name):
+        return held_back(manual.partition, replicas)
+    if subset in manual.revert:
+        return replicas
+    held = held_back(manual.partitions.get(subset, manual.partition), replicas)
+    return max(held, replicas - manual.max_updated.get(subset, replicas))
+
+
+def reverts(app: Application, subset: str) -> bool:
+    """Return True if the updated pods of a subset are to go back to the stable revision."""
+    manual = app.model.spec.update_strategy.manual_update
+    return subset in manual.revert and manual.revision in ("", app.revision_name)
 
 
 def _current(subject: Subject, app: Application, observed: Observed) -> dict[str, int]:

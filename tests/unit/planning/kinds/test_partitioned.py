@@ -186,8 +186,8 @@ def test_nothing_is_shown_as_long_as_nothing_is_to_be_created():
     assert step is None
     assert row.settled
     assert row.message == (
-        "4 pods are updated where the partition allows 0: raising a partition takes none back, "
-        "going back to the earlier template does"
+        "4 pods are updated where the partition allows 0: raising a partition reverts none; "
+        "to revert them, use manualUpdate.revert or the earlier template"
     )
 
 
