@@ -75,6 +75,56 @@ class ClusterSpec(Model):
     bounds each namespace. Reads keep the identity of the credentials."""
     suspended: StrictBool = False
     """Do not connect to the cluster and do not change anything in it."""
+    capacity: Literal["Enabled", "Disabled"] = "Enabled"
+    """Enabled: the controller watches the nodes and all pods of the cluster, and reports their sums in
+    status.capacity. Disabled: it watches neither, and the capacity of the cluster is unknown."""
+
+
+Quantities = Annotated[dict[str, Annotated[str, Field(max_length=64)]], Field(max_length=64)]
+"""Amounts by resource: quantities of Kubernetes, such as ``1500m`` or ``64Gi``."""
+
+
+class ZoneCapacity(StatusModel):
+    """Capacity of the nodes of one zone."""
+
+    name: Annotated[str, Field(max_length=63)] = ""
+    """Value of the label topology.kubernetes.io/zone; empty for nodes without it, and for the nodes of the zones that
+    the list has no room for."""
+    nodes: Int32 = 0
+    """Number of nodes."""
+    ready_nodes: Int32 = 0
+    """Number of nodes that are ready."""
+    schedulable_nodes: Int32 = 0
+    """Number of nodes that are ready, not cordoned, and without a taint NoSchedule or NoExecute."""
+    allocatable: Quantities = Field(default_factory=dict)
+    """Resources of the schedulable nodes for pods."""
+    requested: Quantities = Field(default_factory=dict)
+    """Resources that pods on the schedulable nodes request."""
+    available: Quantities = Field(default_factory=dict)
+    """Resources of the schedulable nodes that no pod requests."""
+
+
+class ClusterCapacity(StatusModel):
+    """Resources of the schedulable nodes: those that are ready, not cordoned, and without a taint NoSchedule or
+    NoExecute. Written at most every 10 seconds, and only when a figure has changed by more than 1 %."""
+
+    allocatable: Quantities = Field(default_factory=dict)
+    """Resources of the schedulable nodes for pods."""
+    requested: Quantities = Field(default_factory=dict)
+    """Resources that pods on the schedulable nodes request."""
+    available: Quantities = Field(default_factory=dict)
+    """Resources of the schedulable nodes that no pod requests."""
+    largest_free_node: Quantities = Field(default_factory=dict)
+    """Free resources of one node, the one with the largest share of both free cpu and free memory. A pod that requests
+    more than this may fit on no node."""
+    pending_pods: Int32 = 0
+    """Number of pods that the scheduler has yet to place."""
+    unschedulable_pods: Int32 = 0
+    """Number of pods for which the scheduler found no node."""
+    zones: Annotated[tuple[ZoneCapacity, ...], Field(max_length=64)] = ()
+    """Capacity by zone, sorted by name."""
+    observed_time: Time | None = None
+    """Time of these figures."""
 
 
 class ClusterStatus(StatusModel):
@@ -84,13 +134,21 @@ class ClusterStatus(StatusModel):
     """Pending: not connected, because the Cluster is new, cannot be used, or is suspended. Running: connected. Offline:
     was connected, and does not answer now. The reason of the condition Ready gives details."""
     conditions: tuple[Condition, ...] = ()
-    """Ready: whether the cluster is connected. Unknown while a cluster that was connected does not answer."""
+    """Ready: whether the cluster is connected. Unknown while a cluster that was connected does not answer. Capacity:
+    whether status.capacity is current."""
     cluster_uid: Annotated[str, Field(alias="clusterUID", max_length=128)] = ""
     """UID of the namespace kube-system, which identifies the cluster. Only one Cluster object is used for each UID."""
     kubernetes_version: str = ""
     """Version of the API server."""
     nodes: Int32 | None = None
     """Number of nodes when the cluster was last connected. Not set if the credentials may not list nodes."""
+    ready_nodes: Int32 | None = None
+    """Number of nodes that are ready. Only set with capacity."""
+    schedulable_nodes: Int32 | None = None
+    """Number of nodes that are ready, not cordoned, and without a taint NoSchedule or NoExecute. Only set with
+    capacity."""
+    capacity: ClusterCapacity | None = None
+    """Resources of the schedulable nodes. Not set while they are unknown; the condition Capacity says why."""
     last_probe_time: Time | None = None
     """Time when this status was last written. It does not change with each probe."""
 
