@@ -257,7 +257,7 @@ def test_one_seed_gives_one_history():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_drift_is_put_back_with_an_event_that_names_the_field_and_its_writer(world, kind):
+async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_its_writer(world, kind):
     await created(world, kind)
     (name,) = workloads(world, "member-1")
     path = f"{PATHS[kind]}/{name}?fieldManager=somebody"
@@ -270,6 +270,12 @@ async def test_drift_is_put_back_with_an_event_that_names_the_field_and_its_writ
         return any("spec.template.spec.containers[0].image (by somebody)" in note for note in notes)
 
     await world.until(told, what="the event")
+    drift = world.status()["subsetStatuses"][0]["lastDrift"]
+    assert drift["message"] == "put back spec.template.spec.containers[0].image (by somebody)"
+    world.kill_controller()
+    world.start_controller()
+    await asyncio.sleep(30)
+    assert world.status()["subsetStatuses"][0]["lastDrift"] == drift, "another process keeps it"
 
 
 @pytest.mark.parametrize("kind", KINDS)

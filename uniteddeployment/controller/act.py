@@ -20,9 +20,11 @@ from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.changes.recreate import applied
-from uniteddeployment.planning.observed import Refusal
+from uniteddeployment.planning.observed import Drift, Refusal
 from uniteddeployment.planning.plan import Plan
+from uniteddeployment.planning.results import LONGEST_MESSAGE
 from uniteddeployment.planning.steps import Apply, Delete, DeletePod, HostStep, MemberStep
+from uniteddeployment.text import shortened
 
 
 class Actor:
@@ -108,6 +110,8 @@ class Actor:
 
 def _note_success(step: MemberStep, written: Written, memory: Memory, outcome: Outcome) -> None:
     memory.failures.pop(step.subset, None)
+    if written.drift:
+        memory.drifts[step.subset] = Drift(memory.observed_at, shortened(written.drift, LONGEST_MESSAGE))
     if not isinstance(step, DeletePod):
         memory.refused.pop(step.ref.key, None)
     if written.changed:

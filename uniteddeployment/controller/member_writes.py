@@ -41,6 +41,8 @@ class Written:
     """Whether anything was changed."""
     events: tuple[Event, ...] = ()
     """Events to record instead of one that mentions the step."""
+    drift: str = ""
+    """The changes of others that were reverted."""
 
 
 class MemberWriter:
@@ -109,7 +111,7 @@ class MemberWriter:
             return Written(changed=bool(changed))
         fields = ", ".join(str(difference) for difference in changed[:_MOST_DIFFERENCES])
         message = f"{step.ref}: put back {fields}"
-        return Written(events=(Event("Warning", "DriftRepaired", message),))
+        return Written(events=(Event("Warning", "DriftRepaired", message),), drift=f"put back {fields}")
 
     async def _create(self, subject: Subject, member: Member, resource: Resource, step: Apply) -> Workload:
         try:

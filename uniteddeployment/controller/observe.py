@@ -14,6 +14,7 @@ from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes import retire
 from uniteddeployment.planning.observed import (
+    Drift,
     MemberView,
     Observed,
     Reach,
@@ -37,6 +38,10 @@ class Memory:
     """Subset -> why its last write failed."""
     refused: dict[WorkloadKey, Refusal] = field(default_factory=dict)
     """Workload -> the write that was refused because it changes fields that cannot be changed."""
+    drifts: dict[str, Drift] = field(default_factory=dict)
+    """Subset -> the last changes of others that were reverted."""
+    observed_at: str = ""
+    """Time of the last snapshot."""
     seeded: set[str] = field(default_factory=set)
     """Subsets whose generations were looked up in status since this process started."""
     clusters: frozenset[str] = frozenset()
@@ -103,8 +108,9 @@ class Observer:
         failures = {
             subset: failure for subset, failure in memory.failures.items() if failure.generation == subject.generation
         }
+        memory.observed_at = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
         return Observed(
-            now=self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            now=memory.observed_at,
             members={name: _without_deleted(view, unanswered.get(name, ())) for name, view in members.items()},
             revisions=self._records(subject),
             templates=self._templates(subject),
@@ -113,6 +119,7 @@ class Observer:
             stalled=frozenset(subset for subset, failure in failures.items() if failure.stalled),
             writing=frozenset(unanswered),
             refused=dict(memory.refused),
+            drifts=dict(memory.drifts),
             orphaning_checked=self._host.orphaning_checked(subject.uid),
         )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from uniteddeployment.planning.observed import Reach
-from uniteddeployment.planning.stored import RevisionCount, StoredCondition
+from uniteddeployment.planning.stored import RevisionCount, StoredCondition, StoredDrift
 from uniteddeployment.text import shortened
 
 LONGEST_MESSAGE = 1024
@@ -92,6 +92,8 @@ class SubsetResult:
     """Number of those that have stand-ins."""
     conditions: tuple[StoredCondition, ...] = ()
     paused: bool = False
+    last_drift: StoredDrift | None = None
+    """The last changes of others to its workload that were reverted."""
 
     def __post_init__(self) -> None:
         """Cut the message here, so that the same text is stored and compared with what is stored."""

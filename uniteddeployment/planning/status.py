@@ -209,6 +209,7 @@ def _subset(result: SubsetResult) -> StoredSubset:
         conditions=result.conditions,
         revisions=tuple(shown),
         last_observed_time=result.last_observed or None,
+        last_drift=result.last_drift,
     )
 
 

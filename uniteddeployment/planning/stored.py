@@ -30,6 +30,13 @@ class StoredCondition(Struct, rename="camel", frozen=True):
     message: str = ""
 
 
+class StoredDrift(Struct, rename="camel", frozen=True):
+    """Changes of others to a workload that were reverted."""
+
+    time: str
+    message: str = ""
+
+
 class RevisionCount(Struct, rename="camel", frozen=True):
     """The pods of a subset at one revision."""
 
@@ -79,6 +86,7 @@ class StoredSubset(StoredWorkload, rename="camel", frozen=True, kw_only=True):
     reserved_replicas: Count = 0
     conditions: tuple[StoredCondition, ...] = ()
     revisions: tuple[RevisionCount, ...] = ()
+    last_drift: StoredDrift | None = None
 
     def condition(self, type_: str) -> StoredCondition | None:
         """The condition of a type, if there is one."""

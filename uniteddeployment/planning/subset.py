@@ -13,7 +13,7 @@ from uniteddeployment.planning.replicas.ordinals import Range
 from uniteddeployment.planning.results import Counts, SubsetResult
 from uniteddeployment.planning.revisions import Revisions
 from uniteddeployment.planning.steps import MemberStep
-from uniteddeployment.planning.stored import StoredCondition
+from uniteddeployment.planning.stored import StoredCondition, StoredDrift
 from uniteddeployment_api import Subset, names
 from uniteddeployment_api.strategic import PatchError
 
@@ -112,8 +112,15 @@ def _context(inputs: PlanContext, subset: Subset) -> SubsetContext:
         covered=divided.covered.get(subset.name, 0),
         schedulable=divided.conditions.get(subset.name),
         now=observed.now,
+        last_drift=_last_drift(inputs, subset.name),
         lost=revisions.lost,
     )
+
+
+def _last_drift(inputs: PlanContext, subset: str) -> StoredDrift | None:
+    """The last changes of others to the workload of a subset: those that this process reverted, or else the stored."""
+    drift = inputs.observed.drifts.get(subset)
+    return StoredDrift(drift.time, drift.message) if drift else inputs.subject.status.subset(subset).last_drift
 
 
 def _view_of_kind(view: MemberView | None, cluster: str, kind: str) -> MemberView:
@@ -178,6 +185,7 @@ def _result(
         covered=context.covered,
         conditions=(context.schedulable,) if context.schedulable else (),
         paused=context.app.model.spec.paused,
+        last_drift=context.last_drift,
     )
 
 

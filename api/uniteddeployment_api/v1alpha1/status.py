@@ -18,6 +18,15 @@ class RevisionStatus(StatusModel):
     """Number of these pods that are ready."""
 
 
+class DriftStatus(StatusModel):
+    """Changes of others to a workload that the controller reverted."""
+
+    time: Time
+    """Time when the controller reverted them."""
+    message: Annotated[str, Field(max_length=32768)] = ""
+    """The changed fields, and who changed them, as far as managedFields show it."""
+
+
 class SubsetStatus(StatusModel):
     """Observed state of one subset."""
 
@@ -61,6 +70,8 @@ class SubsetStatus(StatusModel):
     last_observed_time: Time | None = None
     """Time when the cluster was last observed. Only set while the cluster cannot be reached; the counts are from that
     time."""
+    last_drift: DriftStatus | None = None
+    """Last changes of others to the workload of the subset that the controller reverted."""
 
 
 class LeftoverStatus(StatusModel):

@@ -18,7 +18,7 @@ from uniteddeployment.planning.observed import (
 from uniteddeployment.planning.observed.pods import summary
 from uniteddeployment.planning.results import Counts
 from uniteddeployment.planning.steps import Apply, MemberStep, Scale
-from uniteddeployment.planning.stored import RevisionCount, StoredCondition
+from uniteddeployment.planning.stored import RevisionCount, StoredCondition, StoredDrift
 from uniteddeployment.planning.templates import HASH_LENGTH
 from uniteddeployment_api import Subset, names
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
@@ -78,6 +78,8 @@ class SubsetContext:
     """The time of the snapshot."""
     schedulable: StoredCondition | None = None
     """The condition that says whether the subset takes pods, with the strategy Adaptive."""
+    last_drift: StoredDrift | None = None
+    """The last changes of others to the workload that were reverted."""
     lost: str = ""
     """Why the template of the stable revision is not available, if there was a stable revision."""
 

@@ -4,6 +4,7 @@ from uniteddeployment.planning.observed.pods import CONTROLLER_REVISION, Pod, Po
 from uniteddeployment.planning.observed.snapshot import (
     HOST,
     NO_PODS,
+    Drift,
     MemberView,
     Observed,
     PodTally,
@@ -32,6 +33,7 @@ __all__ = [
     "CONTROLLER_REVISION",
     "HOST",
     "NO_PODS",
+    "Drift",
     "MemberView",
     "Metadata",
     "Observed",

@@ -191,6 +191,16 @@ class Observed:
     """Clusters that have yet to answer writes for this application. Nothing else is written there until then."""
     refused: Mapping[WorkloadKey, "Refusal"] = field(default_factory=dict)
     """Workload -> the write that was refused because it changes fields that cannot be changed."""
+    drifts: Mapping[str, "Drift"] = field(default_factory=dict)
+    """Subset -> the last changes of others to its workload that this process reverted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Changes of others to a workload that were reverted."""
+
+    time: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
