@@ -1,5 +1,6 @@
 """The observed state of clusters: narrow structs that watch bytes are decoded into, and the snapshot made of them."""
 
+from uniteddeployment.planning.observed.clusters import NO_FACTS, ClusterFacts, FleetFacts, Taint
 from uniteddeployment.planning.observed.pods import CONTROLLER_REVISION, Pod, PodCondition, PodMetadata, PodStatus
 from uniteddeployment.planning.observed.snapshot import (
     HOST,
@@ -32,8 +33,11 @@ from uniteddeployment.planning.observed.workloads import (
 __all__ = [
     "CONTROLLER_REVISION",
     "HOST",
+    "NO_FACTS",
     "NO_PODS",
+    "ClusterFacts",
     "Drift",
+    "FleetFacts",
     "MemberView",
     "Metadata",
     "Observed",
@@ -48,6 +52,7 @@ __all__ = [
     "RevisionData",
     "RevisionRecord",
     "RollingUpdate",
+    "Taint",
     "UpdateStrategy",
     "Workload",
     "WorkloadCondition",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from uniteddeployment.planning.observed.clusters import NO_FACTS, NO_FLEET, ClusterFacts, FleetFacts
 from uniteddeployment.planning.observed.pods import Pod, Unready
 from uniteddeployment.planning.observed.workloads import Workload
 
@@ -193,6 +194,13 @@ class Observed:
     """Workload -> the write that was refused because it changes fields that cannot be changed."""
     drifts: Mapping[str, "Drift"] = field(default_factory=dict)
     """Subset -> the last changes of others to its workload that this process reverted."""
+    clusters: Mapping[str, ClusterFacts] = field(default_factory=dict)
+    """Cluster name -> its state in the fleet. The host has none."""
+    fleet: FleetFacts = NO_FLEET
+
+    def facts(self, cluster: str) -> ClusterFacts:
+        """The state of a cluster in the fleet; nothing is wrong with a cluster that has none."""
+        return self.clusters.get(cluster, NO_FACTS)
 
 
 @dataclass(frozen=True, slots=True)

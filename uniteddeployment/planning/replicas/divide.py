@@ -18,6 +18,7 @@ from uniteddeployment.planning.replicas import (
 )
 from uniteddeployment.planning.replicas.adaptive import Standing
 from uniteddeployment.planning.replicas.ordinals import Range
+from uniteddeployment.planning.replicas.taints import Verdict, judge
 from uniteddeployment.planning.stored import StoredCondition
 from uniteddeployment_api import Subset
 from uniteddeployment_api.int_or_percent import held_back, scaled
@@ -52,7 +53,8 @@ def divide(
     """
     given = _current(subject, app, observed)
     standings = adaptive.standings(subject, app, observed, given)
-    divided = allocate(_request(app, given, standings, ranges or {}))
+    verdicts = {name: _judge(app, observed, subset) for name, subset in app.subsets.items()}
+    divided = allocate(_request(app, given, standings, ranges or {}, verdicts))
     replicas = divided.replicas
     reserved = {subset.name: subset.reserved for subset in divided.subsets if subset.reserved}
     waits = [standing.requeue_after for standing in standings.values() if standing.requeue_after is not None]
@@ -70,8 +72,22 @@ def divide(
     )
 
 
+def _judge(app: Application, observed: Observed, subset: Subset) -> Verdict:
+    return judge(observed.facts(app.cluster_of(subset)).taints, (), observed.now)
+
+
+def _tainted(request: SubsetRequest, verdict: Verdict) -> SubsetRequest:
+    if verdict.may_grow:
+        return request
+    return replace(request, may_grow=False, note=verdict.note)
+
+
 def _request(
-    app: Application, given: Mapping[str, int], standings: Mapping[str, Standing], ranges: Mapping[str, Range]
+    app: Application,
+    given: Mapping[str, int],
+    standings: Mapping[str, Standing],
+    ranges: Mapping[str, Range],
+    verdicts: Mapping[str, Verdict],
 ) -> AllocationRequest:
     topology = app.model.spec.topology
     bounds = any(subset.min_replicas is not None or subset.max_replicas is not None for subset in topology.subsets)
@@ -86,6 +102,7 @@ def _request(
     elif standings:
         shrinking = sum(request.current for request in requests) > (total or 0)
         requests = [_adapted(request, standings[request.name], total or 0, shrinking) for request in requests]
+    requests = [_tainted(request, verdicts[request.name]) for request in requests]
     return AllocationRequest(
         total=total,
         subsets=tuple(requests),

@@ -1,0 +1,53 @@
+"""The state of the fleet, as far as it decides where replicas run.
+
+These facts say whether a cluster is fit to hold replicas. They change slowly: all times are stored in the status of the
+Cluster. Whether this process can read and write a cluster now is :class:`~.snapshot.Reach`, which changes at once.
+"""
+
+from dataclasses import dataclass
+
+NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "PreferNoSchedule", "NoExecute"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a cluster, set by a user or automatically."""
+
+    key: str
+    value: str = ""
+    effect: str = NO_SCHEDULE
+    time_added: str | None = None
+    """When it was added (RFC 3339); None if that is not stored yet."""
+
+    def __str__(self) -> str:
+        """The taint as kubectl writes it: ``key=value:Effect``."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """The state of one cluster of the fleet."""
+
+    taints: tuple[Taint, ...] = ()
+    """Taints of the spec, and automatic ones."""
+    offline_since: str | None = None
+    """Since when the phase is Offline; None if it is another phase."""
+    room: int | None = None
+    """Pods of this application that fit now, in addition to those that it has there; None if that is unknown."""
+
+
+NO_FACTS = ClusterFacts()
+"""Stands for a cluster about which nothing is known, such as the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFacts:
+    """The state of the whole fleet."""
+
+    clusters: int = 0
+    """Number of clusters."""
+    lost: tuple[str, ...] = ()
+    """For each cluster that is Offline, the time since when."""
+
+
+NO_FLEET = FleetFacts()
