@@ -3,10 +3,29 @@
 import asyncio
 import gc
 import logging
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
+
+COMPILED = Path(__file__).parents[1] / ".cache" / "pycache"
+"""Compiled modules, if the environment asks for none next to the sources."""
+
+
+def _compile_once() -> None:
+    """Keep compiled modules even with PYTHONDONTWRITEBYTECODE.
+
+    Otherwise each process that a test starts compiles the whole project, which takes longer than most commands.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(COMPILED)
+
+
+_compile_once()
 
 
 def pytest_configure() -> None:
