@@ -19,8 +19,8 @@ from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, install
 from tests.support.planning import manifest
 from tests.support.world import World
 from uniteddeployment.cli.install import rbac
-from uniteddeployment.controller import run
 from uniteddeployment.controller.rights import IN_MEMBER, ON_HOST
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.controller.settings import LEASE
 from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS, WebhookCertificate
 from uniteddeployment.embedded import http
@@ -181,7 +181,7 @@ async def leads_and_serves_webhooks(world: World) -> None:
         elif one["kind"] == "Secret":
             world.request(world.host, "POST", f"/api/v1/namespaces/{rights.NAMESPACE}/secrets", one)
     client = Client(InProcessTransport(world.host, rights.TOKEN, "host"), "host")
-    await run.check(client)
+    await check_served(client)
     await WebhookCertificate(client, rights.NAMESPACE).refresh()
     await Elector(client, rights.NAMESPACE, LEASE, "one").run(lambda: asyncio.sleep(5))
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from uniteddeployment.cli.arguments import namespace_name
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.kube import kubeconfig as kubeconfigs
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
@@ -68,13 +69,6 @@ async def connected(to: Target) -> AsyncIterator[Client]:
     """A client for the target's cluster. Raises CredentialsError if the kubeconfig cannot be used."""
     async with opened(kubeconfigs.load(to.kubeconfig, to.context)) as client:
         yield client
-
-
-async def check_served(client: Client, namespace: str | None) -> None:
-    """Raise StartError, with the command that helps, if the cluster does not serve our kinds."""
-    from uniteddeployment.controller import run  # noqa: PLC0415  # it loads the whole controller
-
-    await run.check(client, namespace)
 
 
 async def read_application(client: Client, namespace: str, name: str, type_: type[T]) -> T:

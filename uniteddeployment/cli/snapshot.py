@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from uniteddeployment.cli.connect import Target, check_served, client_of, connected
+from uniteddeployment.cli.connect import Target, client_of, connected
 from uniteddeployment.controller.host import Host
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.kube.client import Client
 

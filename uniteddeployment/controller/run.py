@@ -14,17 +14,15 @@ from prometheus_client import CollectorRegistry
 
 from uniteddeployment.controller import web
 from uniteddeployment.controller.controller import Controller
+from uniteddeployment.controller.errors import StartError
 from uniteddeployment.controller.health import Health
 from uniteddeployment.controller.metrics import LoopMetrics
-from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.controller.settings import LEASE, Settings
-from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.clock import since_boot
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment.kube.election import Elector
-from uniteddeployment.kube.errors import NotFound
-from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.metrics import Metrics
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.transport import AiohttpTransport
@@ -33,10 +31,6 @@ from uniteddeployment_api import names
 _log = structlog.get_logger(__name__)
 
 GARBAGE_THRESHOLD = 20_000
-
-
-class StartError(Exception):
-    """The controller cannot start. The message says why and what to do, in one line."""
 
 
 async def run(connection: Connection, settings: Settings) -> None:
@@ -56,7 +50,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
     unguarded = _client(connection, metrics, "host")
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(unguarded.close)
-        await check(unguarded)
+        await check_served(unguarded)
         identity = _identity()
         elector = _elector(unguarded, settings, identity)
         guard = elector.check if settings.leader_election else None
@@ -153,20 +147,3 @@ async def _web(settings: Settings, health: Health, registry: CollectorRegistry) 
 def _client(connection: Connection, metrics: Metrics, name: str, guard: Callable[[], None] | None = None) -> Client:
     transport = AiohttpTransport(connection, guard=guard)
     return Client(transport, name, field_manager=names.FIELD_MANAGER, metrics=metrics.client(name), guard=guard)
-
-
-async def check(client: Client, namespace: str | None = None) -> None:
-    """Raise StartError, with the command that helps, if the host does not serve our kinds.
-
-    This needs the rights to list UnitedDeployments in ``namespace`` (in all namespaces if it is None) and Clusters in
-    all namespaces.
-    """
-    for resource, scope in ((UNITED_DEPLOYMENTS, namespace), (CLUSTERS, None)):
-        try:
-            async for _ in client.list_pages(resource, PartialObject, namespace=scope, limit=1):
-                break
-        except NotFound:
-            kind = f"{resource.plural}.{resource.group}"
-            raise StartError(
-                f"{client.name} does not know {kind}; install the CRDs first: ud crds | kubectl apply -f -"
-            ) from None

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 import kopf
 import structlog
 
+from uniteddeployment.controller.errors import WebhookError
 from uniteddeployment.controller.settings import Settings
-from uniteddeployment.controller.webhook_certificate import CHECK_SECONDS, WebhookCertificate, WebhookError
+from uniteddeployment.controller.webhook_certificate import CHECK_SECONDS, WebhookCertificate
 from uniteddeployment.controller.webhook_server import WebhookServer, listen
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection

@@ -18,6 +18,7 @@ import structlog
 
 from uniteddeployment.controller import certificates
 from uniteddeployment.controller.certificates import Serving
+from uniteddeployment.controller.errors import WebhookError
 from uniteddeployment.controller.settings import WEBHOOK
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Conflict, KubeError, NotFound
@@ -36,10 +37,6 @@ CONFIGURATIONS = tuple(
 )
 _TRIES = 5
 _log = structlog.get_logger(__name__)
-
-
-class WebhookError(Exception):
-    """The webhooks cannot be served. The message says why, in one line."""
 
 
 class _Secret(msgspec.Struct):

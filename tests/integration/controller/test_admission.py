@@ -23,8 +23,9 @@ from uniteddeployment.cli.demo.embedded import Options
 from uniteddeployment.cli.demo.fleet import install
 from uniteddeployment.controller import shell, webhook_server
 from uniteddeployment.controller.certificates import RENEWAL, VALIDITY
+from uniteddeployment.controller.errors import WebhookError
 from uniteddeployment.controller.settings import WEBHOOK, Settings
-from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS, WebhookCertificate, WebhookError
+from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS, WebhookCertificate
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import from_values
 from uniteddeployment.kube.meta import PartialObject

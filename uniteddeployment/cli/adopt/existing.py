@@ -10,11 +10,12 @@ from uniteddeployment.cli.adopt import document
 from uniteddeployment.cli.adopt.document import Candidate
 from uniteddeployment.cli.adopt.store import create
 from uniteddeployment.cli.arguments import application_name
-from uniteddeployment.cli.connect import Target, check_served, connected, opened
+from uniteddeployment.cli.connect import Target, connected, opened
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.output.documents import check_output, dump
 from uniteddeployment.cli.output.terminal import say
 from uniteddeployment.controller import logs
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject, connection
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from uniteddeployment.cli.arguments import TITLE
-from uniteddeployment.cli.connect import check_served
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.output.terminal import say
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import AlreadyExists, NotFound
 from uniteddeployment.kube.meta import PartialObject

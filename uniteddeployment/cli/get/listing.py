@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from uniteddeployment.cli.application import Shown
-from uniteddeployment.cli.connect import Target, check_served, connected, read_application
+from uniteddeployment.cli.connect import Target, connected, read_application
 from uniteddeployment.cli.errors import FAILED, USAGE, CommandError, fail_with
 from uniteddeployment.cli.get.tree import View
 from uniteddeployment.cli.output.documents import as_list, check_output, dump
 from uniteddeployment.cli.output.terminal import Lines, Screen, say
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
