@@ -38,6 +38,12 @@ def _pointers(condition: str) -> str:
     return f"{condition} && (!has(self.from) || {condition.replace('self.path', 'self.from')})"
 
 
+_TOLERATIONS: Final = (
+    "spec.topology.subsets[].tolerations[]",
+    "spec.topology.subsets[].clusterTolerations[]",
+    "spec.topology.tolerations[]",
+)
+
 SUBSET_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="subset-names-unique",
@@ -68,21 +74,27 @@ SUBSET_RULES: Final[tuple[Rule, ...]] = (
         ),
         message="only the key metadata.name is supported, with the operator In or NotIn and exactly one value",
     ),
-    Rule(
-        name="toleration-exists",
-        at="spec.topology.subsets[].tolerations[]",
-        cel=(
-            "has(self.operator) && self.operator == 'Exists' ? !has(self.value) || self.value == '' : "
-            "has(self.key) && self.key != ''"
-        ),
-        message="with the operator Exists, value must be empty; with any other operator, key is required",
+    *(
+        Rule(
+            name="toleration-exists",
+            at=at,
+            cel=(
+                "has(self.operator) && self.operator == 'Exists' ? !has(self.value) || self.value == '' : "
+                "has(self.key) && self.key != ''"
+            ),
+            message="with the operator Exists, value must be empty; with any other operator, key is required",
+        )
+        for at in _TOLERATIONS
     ),
-    Rule(
-        name="toleration-seconds",
-        at="spec.topology.subsets[].tolerations[]",
-        cel="!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
-        field_path=".effect",
-        message="tolerationSeconds requires the effect NoExecute",
+    *(
+        Rule(
+            name="toleration-seconds",
+            at=at,
+            cel="!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+            field_path=".effect",
+            message="tolerationSeconds requires the effect NoExecute",
+        )
+        for at in _TOLERATIONS
     ),
     Rule(
         name="patch-protected",

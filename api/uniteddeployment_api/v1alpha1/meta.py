@@ -158,7 +158,7 @@ class NodeSelectorTerm(Model):
 
 
 class Toleration(Model):
-    """Allows pods on nodes that have a matching taint."""
+    """Allows pods on nodes, or replicas in clusters, that have a matching taint."""
 
     key: Annotated[str, Field(max_length=317)] | None = None
     """Key of the taint. If not set, the operator must be Exists, and every key matches."""
@@ -169,7 +169,8 @@ class Toleration(Model):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
     """Effect of the taint. If not set, every effect matches."""
     toleration_seconds: Annotated[int, Field(strict=True, json_schema_extra={"format": "int64"})] | None = None
-    """Seconds that pods stay on a node after it gets a NoExecute taint. If not set, they stay without a limit."""
+    """Seconds that pods stay after a NoExecute taint was added. If not set, they stay without a limit. Zero and
+    negative values mean not at all."""
 
 
 class Taint(Model):

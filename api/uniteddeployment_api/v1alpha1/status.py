@@ -40,7 +40,14 @@ class SubsetStatus(StatusModel):
     workload: str = ""
     """Workload of the subset, as Kind/name. Of several Deployments, the one at the target revision if it exists."""
     replicas: Int32 = 0
-    """Number of pods that the subset is assigned."""
+    """Number of pods that the subset is assigned now."""
+    desired_replicas: Int32 | None = None
+    """Number of pods that the subset will have when those that move away from it are ready elsewhere. Only set while it
+    differs from replicas."""
+    moved_replicas: Int32 = 0
+    """Number of pods that moved away because the cluster was lost or has a taint, and that failback returns."""
+    possibly_running: Int32 = 0
+    """Number of pods that the cluster may still run while it cannot be observed."""
     observed_replicas: Int32 = 0
     """Number of pods that exist."""
     ready_replicas: Int32 = 0
@@ -109,6 +116,11 @@ class UnitedDeploymentStatus(StatusModel):
     """Number of pods that are at the updated revision and ready."""
     unplaced_replicas: Int32 = 0
     """Number of pods of spec.replicas that no subset can take. The condition Stalled gives the reason."""
+    possibly_running_replicas: Int32 = 0
+    """Number of pods that clusters which cannot be observed may still run. Those that run elsewhere by now are not
+    included in the other counts."""
+    last_move_time: Time | None = None
+    """Time when replicas last began to move because of the state of a cluster."""
     current_revision: str = ""
     """Name of the ControllerRevision that was last rolled out completely: the stable revision."""
     updated_revision: str = ""
@@ -116,7 +128,8 @@ class UnitedDeploymentStatus(StatusModel):
     label_selector: str = ""
     """spec.selector in text form, for the scale subresource."""
     conditions: tuple[Condition, ...] = ()
-    """Ready, Reconciling and Stalled. The reason of Ready is the state of the application."""
+    """Ready, Reconciling and Stalled. The reason of Ready is the state of the application. Moving is only set while
+    replicas move between subsets, or would if not too many clusters were lost at once."""
     subset_statuses: tuple[SubsetStatus, ...] = ()
     """Status of each subset, in the order of spec.topology.subsets."""
     leftovers: tuple[LeftoverStatus, ...] = ()

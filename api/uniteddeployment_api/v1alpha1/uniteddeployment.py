@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, WithJsonSchema
 
+from uniteddeployment_api.duration import DURATION_PATTERN
 from uniteddeployment_api.names import (
     ANNOTATION_RECREATE,
     API_VERSION,
@@ -33,6 +34,8 @@ from uniteddeployment_api.v1alpha1.template import SubsetPatch, WorkloadTemplate
 
 MAX_SUBSETS = 256
 MAX_OVERRIDES = 64
+NEVER = "Never"
+"""The grace period of an application whose replicas stay with a lost cluster."""
 
 
 class ClusterType(Model):
@@ -111,6 +114,8 @@ class Subset(Model):
     """Nodes of the cluster that the pods of the subset may run on. Immutable. Defaults to all nodes."""
     tolerations: Annotated[tuple[Toleration, ...], Field(max_length=64)] = ()
     """Tolerations that are added to those of the pod template. Immutable."""
+    cluster_tolerations: Annotated[tuple[Toleration, ...], Field(max_length=64)] = ()
+    """Tolerations of the subset for taints of its cluster. They come before those of spec.topology.tolerations."""
     replicas: IntOrPercent | None = None
     """Fixed share: a number of pods, or a percentage of spec.replicas, rounded half up. Subsets without a fixed share
     divide the remaining pods evenly."""
@@ -162,6 +167,22 @@ class ScheduleStrategy(Model):
     """Settings for the type Adaptive."""
 
 
+class Failover(Model):
+    """What happens to the replicas of a cluster that is lost. Only with the schedule strategy Adaptive."""
+
+    grace_period: Annotated[
+        str, Field(min_length=2, max_length=20, pattern=f"^({NEVER}|{DURATION_PATTERN.strip('^$')})$")
+    ] = "5m"
+    """Duration for which a cluster has to be Offline before other subsets run its replicas, such as 90s or 1h30m, or
+    Never."""
+    stateful_sets: Literal["Never", "Allowed"] = "Never"
+    """Whether pods with volumes of their own, and StatefulSet pods with Disjoint ordinals, may be started elsewhere
+    although the lost cluster may still run them. Allowed: they start with new, empty volumes."""
+    failback: Literal["Never", "Damped", "Immediate"] = "Damped"
+    """How replicas return to a cluster that has recovered. Damped: in rounds of topology.maxUnavailable pods, at least
+    one, each after the pods of the round before are ready. Immediate: in one round. Never: they stay where they are."""
+
+
 class Topology(Model):
     """Where the application runs and how its pods are divided."""
 
@@ -171,9 +192,12 @@ class Topology(Model):
     """Subsets, in order of preference."""
     schedule_strategy: ScheduleStrategy = ScheduleStrategy()
     """What happens to pods that cannot be scheduled."""
+    tolerations: Annotated[tuple[Toleration, ...], Field(max_length=64)] = ()
+    """Tolerations of all subsets for taints of their clusters. They are not added to the pods."""
     max_unavailable: IntOrPercent = "25%"
-    """Number of pods of the application that may be unavailable while workloads of removed, moved or converted subsets
-    are deleted, as a number or a percentage of all pods, rounded down."""
+    """Number of pods of the application that may be unavailable because replicas move between subsets, as a number or a
+    percentage of all pods, rounded down. Replicas move if shares change, if a cluster is lost or has a taint, and if a
+    subset is removed, moved or converted."""
     adopt: FormerOwner | None = None
     """The lost UnitedDeployment whose workloads this one takes over after its host was rebuilt. Pods are not
     restarted."""
@@ -226,6 +250,8 @@ class UnitedDeploymentSpec(Model):
     """Template of the workload of each subset."""
     topology: Topology = Topology()
     """Where the application runs and how its pods are divided."""
+    failover: Failover = Failover()
+    """What happens to the replicas of a cluster that is lost. Only with the schedule strategy Adaptive."""
     update_strategy: UpdateStrategy = UpdateStrategy()
     """How a new template is rolled out."""
     paused: StrictBool = False

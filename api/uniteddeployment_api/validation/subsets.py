@@ -53,9 +53,13 @@ def _is_node_name(requirement: NodeSelectorRequirement) -> bool:
 
 
 def _tolerations(candidate: Candidate) -> Iterator[FieldError]:
+    lists = [("spec.topology.tolerations", candidate.ud.spec.topology.tolerations)]
     for index, subset in enumerate(candidate.subsets):
-        for number, toleration in enumerate(subset.tolerations):
-            path = f"{SUBSETS}[{index}].tolerations[{number}]"
+        lists.append((f"{SUBSETS}[{index}].tolerations", subset.tolerations))
+        lists.append((f"{SUBSETS}[{index}].clusterTolerations", subset.cluster_tolerations))
+    for field, tolerations in lists:
+        for number, toleration in enumerate(tolerations):
+            path = f"{field}[{number}]"
             if not _is_whole(toleration):
                 yield violation("toleration-exists", path)
             if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":

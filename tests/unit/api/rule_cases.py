@@ -246,6 +246,26 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("toleration-exists", "spec.topology.subsets[0].tolerations[0]", subsets({"tolerations": [{"value": "v"}]})),
     (
+        "toleration-exists",
+        "spec.topology.subsets[0].clusterTolerations[0]",
+        subsets({"clusterTolerations": [{"operator": "Equal", "value": "v"}]}),
+    ),
+    (
+        "toleration-exists",
+        "spec.topology.tolerations[1]",
+        changed(manifest(), "spec.topology.tolerations", [{"operator": "Exists"}, {"value": "v"}]),
+    ),
+    (
+        "toleration-seconds",
+        "spec.topology.subsets[0].clusterTolerations[0].effect",
+        subsets({"clusterTolerations": [{"key": "k", "tolerationSeconds": 3}]}),
+    ),
+    (
+        "toleration-seconds",
+        "spec.topology.tolerations[0].effect",
+        changed(manifest(), "spec.topology.tolerations", [{"operator": "Exists", "tolerationSeconds": -1}]),
+    ),
+    (
         "toleration-seconds",
         "spec.topology.subsets[0].tolerations[0].effect",
         subsets({"tolerations": [{"key": "k", "tolerationSeconds": 3}]}),
@@ -462,6 +482,10 @@ ACCEPTED: list[dict[str, Any]] = [
     changed(subsets({"replicas": 3}, {"replicas": 2}), "spec.replicas", ...),
     manifest(updateStrategy={"manualUpdate": {"partitions": {"a": "50%"}, "partition": "100%"}}),
     subsets({"tolerations": [{"operator": "Exists"}, {"key": "k", "effect": "NoExecute", "tolerationSeconds": 3}]}),
+    subsets({"clusterTolerations": [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": -3}]}),
+    changed(manifest(), "spec.topology.tolerations", [{"key": "k", "value": "v"}]),
+    manifest(failover={"gracePeriod": "Never", "statefulSets": "Allowed", "failback": "Immediate"}),
+    manifest(failover={"gracePeriod": "1h30m"}),
     subsets({"nodeSelectorTerm": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}}),
     subsets({"nodeSelectorTerm": {"matchExpressions": [{"key": "cpus", "operator": "Gt", "values": ["4"]}]}}),
 ]

@@ -19,7 +19,14 @@ from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
 
 PAGE = (Path(__file__).parents[3] / "docs" / "uniteddeployment.md").read_text()
 FIRST, *OTHERS = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
-KUBERNETES_OWN = ("spec.selector.", ".nodeSelectorTerm.", ".tolerations[].", "conditions[].", ".metadata.")
+KUBERNETES_OWN = (
+    "spec.selector.",
+    ".nodeSelectorTerm.",
+    ".tolerations[].",
+    ".clusterTolerations[].",
+    "conditions[].",
+    ".metadata.",
+)
 """Fields of Kubernetes that the page does not explain again."""
 
 
