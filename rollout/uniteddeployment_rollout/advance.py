@@ -5,50 +5,25 @@ decision. So a controller that stores the status first and writes to the target 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
-from uniteddeployment_api.v1alpha1.rollout import UnitedRollout, UnitedRolloutSpec, UnitedRolloutStatus
+from uniteddeployment_api.int_or_percent import held_back
+from uniteddeployment_api.v1alpha1.rollout import UnitedRollout, UnitedRolloutSpec
 from uniteddeployment_api.validation.rollout import validate_united_rollout
-from uniteddeployment_rollout import budget, commands, pace, report, runs
-from uniteddeployment_rollout.holds import Hold, drift, holds
-from uniteddeployment_rollout.status import Draft, Event
+from uniteddeployment_rollout import budget, commands, disabled, failures, pace, report, runs
+from uniteddeployment_rollout.decision import Decision, TargetWrite
+from uniteddeployment_rollout.holds import Hold, holds
+from uniteddeployment_rollout.status import Draft
 from uniteddeployment_rollout.steps import Goal, everything, goal, offset_of, steps_of
-from uniteddeployment_rollout.target import HOLD_ALL, Target
-
-_CLEARED_BY_READY_PODS = "ProgressDeadlineExceeded"
-_DRIFT = "Drift"
-
-
-@dataclass(frozen=True, slots=True)
-class TargetWrite:
-    """What the target is to have. All partitions are written at once, so that none falls back to the default."""
-
-    partitions: Mapping[str, int]
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why, by subset."""
-    default: str = HOLD_ALL
-    revision: str = ""
-    """The revision that the partitions are for: another template is held by the default partition."""
-    restore: str = ""
-    """The revision whose template is to be written with them; empty to leave the template alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The status to store first, then what to write to the target, if anything."""
-
-    status: UnitedRolloutStatus
-    write: TargetWrite | None = None
-    events: tuple[Event, ...] = ()
-    requeue_after: float | None = None
-    """Seconds until time alone changes the decision; None if only a change of the objects does."""
+from uniteddeployment_rollout.target import Target
 
 
 def advance(rollout: UnitedRollout, target: Target | None, now: datetime, *, rival: str = "") -> Decision:
     """Decide what comes next. ``rival`` is an older rollout of the same target, which has it alone."""
     draft = Draft(rollout.status, now)
     spec, generation = rollout.spec, rollout.metadata.generation
+    if spec.disabled:
+        return disabled.decide(draft, rollout, target, rival=rival)
     reason, message = _refusal(rollout, target, rival)
     if target is None or reason:
         commands.carry_out(draft, spec, refusal=message)
@@ -58,6 +33,8 @@ def advance(rollout: UnitedRollout, target: Target | None, now: datetime, *, riv
         # What its status says is about an older spec. The next status comes soon, and with it the next decision.
         commands.carry_out(draft, spec)
         return Decision(draft.status, events=tuple(draft.events))
+    if draft.status.former_partition is None:
+        draft.set(former_partition=target.default_partition)
     runs.follow(draft, spec, target)
     commands.carry_out(draft, spec)
     write, requeue_after = _decide(draft, rollout, target)
@@ -108,16 +85,16 @@ def _roll_back(draft: Draft, rollout: UnitedRollout, target: Target) -> TargetWr
     )
     draft.set(partitions=dict(write.partitions), previous_partitions={})
     report.rolling_back(draft, rollout.metadata.generation, target)
-    return write if _differs(target, write) or write.restore else None
+    return write if write.differs(target) or write.restore else None
 
 
 def _run(draft: Draft, rollout: UnitedRollout, target: Target) -> tuple[TargetWrite | None, float | None]:
     spec, generation = rollout.spec, rollout.metadata.generation
     ready_before = draft.status.updated_ready_replicas
-    if errors := validate_united_rollout(rollout, target.sizes):
+    if errors := validate_united_rollout(rollout, target.labels):
         report.refuse(draft, generation, "InvalidSpec", "; ".join(str(error) for error in errors))
         return None, None
-    _note_drift(draft, target)
+    failures.note_drift(draft, target)
     wanted, waiting = _through_steps(draft, spec, target)
     if not draft.status.run_id:
         report.idle(draft, generation, target)
@@ -125,25 +102,15 @@ def _run(draft: Draft, rollout: UnitedRollout, target: Target) -> tuple[TargetWr
     found = tuple(holds(draft.status, spec, target))
     left = pace.deadline(draft, spec, target, held=bool(found) or waiting is not None, ready_before=ready_before)
     if left == 0:
-        _fail(draft, spec, target)
+        failures.deadline_passed(draft, spec, target)
         return _decide(draft, rollout, target)
     allowed = _allowed(draft, spec, target, wanted, found)
     write = None
-    if draft.status.failure is None or draft.status.failure.reason != _DRIFT:
+    if draft.status.failure is None or draft.status.failure.reason != failures.DRIFT:
         write = _write(draft, target, allowed, wanted)
     report.running(draft, generation, target, wanted, holds=found, waiting=waiting)
     times = [time for time in (left, waiting.seconds if waiting else None) if time is not None]
     return write, min(times, default=None)
-
-
-def _note_drift(draft: Draft, target: Target) -> None:
-    failure = draft.status.failure
-    message = drift(draft.status, target)
-    if message and failure is None:
-        draft.set(failure=draft.failure(_DRIFT, message, target.partitions_by))
-        draft.event("Drift", message, "Warning")
-    elif not message and failure is not None and failure.reason == _DRIFT:
-        draft.set(failure=None)
 
 
 def _through_steps(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> tuple[Goal, pace.Waiting | None]:
@@ -161,7 +128,7 @@ def _through_steps(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> tup
         if draft.status.ready_time is None:
             draft.set(ready_time=draft.time)
         failure = draft.status.failure
-        if failure is not None and failure.reason == _CLEARED_BY_READY_PODS:
+        if failure is not None and failure.reason == failures.PROGRESS_DEADLINE and not draft.status.reverted:
             draft.set(failure=None)
         if any(True for _ in holds(draft.status, spec, target)):
             return wanted, None
@@ -182,21 +149,7 @@ def _goal(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> Goal:
     failure = draft.status.failure
     rejected = failure is not None and failure.reason == runs.ROLLED_BACK_BEFORE
     there = {subset.name: subset.staying for subset in target.subsets}
-    return goal(spec, 0 if rejected else draft.status.step, target.sizes, there)
-
-
-def _fail(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> None:
-    slow = [subset for subset in target.subsets if subset.reachable and subset.outstanding]
-    details = "; ".join(f"{subset.name}: {subset.reason}" for subset in slow if subset.reason)
-    message = (
-        f"{sum(subset.outstanding for subset in slow)} updated pods were not ready within {spec.progress_deadline}"
-    )
-    message += f" ({details})" if details else ""
-    draft.event("ProgressDeadlineExceeded", message, "Warning")
-    if spec.on_failure == "Rollback":
-        commands.start_rollback(draft, _CLEARED_BY_READY_PODS, message)
-    else:
-        draft.set(failure=draft.failure(_CLEARED_BY_READY_PODS, message))
+    return goal(spec, 0 if rejected else draft.status.step, target.sizes, there, target.labels)
 
 
 def _allowed(
@@ -226,17 +179,19 @@ def _write(draft: Draft, target: Target, allowed: Mapping[str, int], wanted: Goa
     partitions, before = {}, {}
     for subset in target.subsets:
         present = subset.partition
-        if isinstance(present, int) and subset.allowed == allowed[subset.name]:
+        held = subset.replicas - allowed[subset.name]
+        if isinstance(present, int) and held_back(present, subset.replicas) == held:
             partitions[subset.name] = present
             continue
-        partitions[subset.name] = subset.replicas - allowed[subset.name]
+        partitions[subset.name] = held
         if isinstance(present, int):
             before[subset.name] = present
     draft.set(partitions=partitions, previous_partitions=before)
-    write = TargetWrite(partitions, wanted.reasons, revision=draft.status.update_revision)
-    return write if _differs(target, write) else None
-
-
-def _differs(target: Target, write: TargetWrite) -> bool:
-    present = (target.default_partition, dict(target.partitions), target.partitions_revision)
-    return present != (write.default, dict(write.partitions), write.revision)
+    write = TargetWrite(
+        partitions,
+        wanted.reasons,
+        revision=draft.status.update_revision,
+        max_updated={name: number for name, number in allowed.items() if name not in wanted.whole},
+        revert=draft.status.reverted,
+    )
+    return write if write.differs(target) else None

@@ -85,6 +85,8 @@ def _approve(draft: Draft, _: UnitedRolloutSpec, __: RolloutCommand) -> None:
     status = draft.status
     if status.approved:
         raise Refused(f"step {status.step} is approved already")
+    if status.failure is not None or status.phase == "Degraded":
+        raise Refused(f"the run is degraded: {status.message}")
     if status.step_state != "Paused":
         raise Refused(f"step {status.step} does not wait for an approval now")
     draft.set(approved=True)
@@ -111,7 +113,7 @@ def _retry(draft: Draft, _: UnitedRolloutSpec, __: RolloutCommand) -> None:
     if draft.status.failure is None:
         raise Refused("nothing has failed")
     rejected = draft.status.failure.reason == ROLLED_BACK_BEFORE
-    draft.set(failure=None, progress_time=None, partitions={}, previous_partitions={})
+    draft.set(failure=None, progress_time=None, partitions={}, previous_partitions={}, reverted=())
     if rejected:
         draft.set(rejected_revision="")
 
@@ -148,6 +150,7 @@ def start_rollback(draft: Draft, reason: str, message: str, by: str = "") -> Non
         rollback=draft.failure(reason, message, by),
         restore=draft.status.stable_revision,
         failure=None,
+        reverted=(),
         paused_by="",
         step_state=None,
     )

@@ -40,21 +40,3 @@ def holds(status: UnitedRolloutStatus, spec: UnitedRolloutSpec, target: Target) 
             if not subset.reachable:
                 since = f", last seen at {subset.last_observed}" if subset.last_observed else ""
                 yield Hold("Unreachable", f"the cluster of subset {subset.name} cannot be reached{since}")
-
-
-def drift(status: UnitedRolloutStatus, target: Target) -> str:
-    """Which partition in the target is neither the one that is to be there nor the one before; empty if none is.
-
-    An entry that somebody removed is not drift: the default partition holds the subset, and the entry is written again.
-    """
-    for subset in target.subsets:
-        expected = status.partitions.get(subset.name)
-        if expected is None or subset.partition is None:
-            continue
-        if subset.partition not in (expected, status.previous_partitions.get(subset.name)):
-            by = f" by {target.partitions_by}" if target.partitions_by else ""
-            return (
-                f"the partition of subset {subset.name} was changed{by} from {expected} to {subset.partition}; "
-                "give the command retry to let the rollout write it again"
-            )
-    return ""

@@ -38,6 +38,21 @@ def idle(draft: Draft, generation: int, target: Target) -> None:
         _conclude(draft, generation, "Healthy", "Healthy", f"all pods run {status.stable_revision}", ready=True)
 
 
+def disabled(draft: Draft, generation: int, target: Target | None) -> None:
+    """A rollout that is switched off. In mid-run, nothing is complete and nobody works on it."""
+    if target is not None:
+        _count(draft, target)
+    status = draft.status
+    if not status.run_id:
+        _conclude(draft, generation, "Disabled", "Disabled", "spec.disabled is set", ready=True)
+        return
+    message = (
+        f"spec.disabled is set during run {status.run_id}: the partitions of the target stay as they are, and "
+        f"{status.updated_replicas} of {status.replicas} pods are updated"
+    )
+    _conclude(draft, generation, "Disabled", "Disabled", message)
+
+
 def rolling_back(draft: Draft, generation: int, target: Target) -> None:
     """A run that is being rolled back."""
     _count(draft, target)

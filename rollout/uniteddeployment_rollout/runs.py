@@ -42,6 +42,8 @@ _NO_RUN: dict[str, Any] = {
     "restore": "",
     "partitions": {},
     "previous_partitions": {},
+    "reverted": (),
+    "drift_time": None,
     "subsets": (),
     "target_replicas": 0,
 }
@@ -120,7 +122,7 @@ def _first(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> None:
 
 def _start(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> None:
     count = draft.status.run_count + 1
-    revision = target.updated_revision
+    revision, drifted = target.updated_revision, target.drifted
     draft.set(
         run_id=f"{revision}.{count}",
         run_count=count,
@@ -129,6 +131,7 @@ def _start(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> None:
         started_by=target.template_by,
         start_time=draft.time,
         steps=len(steps_of(spec)),
+        drift_time=drifted.drift_time if drifted else None,
     )
     next_step(draft)
     number = len(steps_of(spec))

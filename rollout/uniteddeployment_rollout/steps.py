@@ -3,12 +3,13 @@
 Targets only rise from step to step, whatever their form: a partition cannot take an updated pod back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from uniteddeployment_api.int_or_percent import percent_of
-from uniteddeployment_api.v1alpha1.rollout import RolloutStep, UnitedRolloutSpec
+from uniteddeployment_api.selectors import selector_matches
+from uniteddeployment_api.v1alpha1.rollout import RolloutStep, RolloutWave, UnitedRolloutSpec
 from uniteddeployment_rollout.partitions import FIRST_CANARY_EVERYWHERE, LARGEST_FIRST, NEAREST, shares
 
 _OFFSETS: Mapping[str, Fraction] = {
@@ -25,6 +26,8 @@ class Goal:
 
     updated: Mapping[str, int]
     reasons: Mapping[str, str]
+    whole: frozenset[str] = frozenset()
+    """Subsets of which all pods are to be updated, however many they are."""
 
     @property
     def total(self) -> int:
@@ -51,33 +54,50 @@ def rounded_up(value: int | str, total: int) -> int:
     return -(-percent_of(value) * total // 100)
 
 
+def named(wave: RolloutWave, subsets: Collection[str], labels: Mapping[str, Mapping[str, str]]) -> frozenset[str]:
+    """The subsets that a wave applies to. ``labels`` are those of their Cluster objects."""
+    names = frozenset(wave.subsets or subsets)
+    selector = wave.cluster_selector
+    if selector is None:
+        return names
+    return frozenset(name for name in names if selector_matches(selector, labels.get(name, {})))
+
+
 def goal(
-    spec: UnitedRolloutSpec, number: int, sizes: Mapping[str, int], there: Mapping[str, int] | None = None
+    spec: UnitedRolloutSpec,
+    number: int,
+    sizes: Mapping[str, int],
+    there: Mapping[str, int] | None = None,
+    labels: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Goal:
     """The goal of a step (from 1): that of all steps up to it, so that it never falls; of step 0, nothing further.
 
     ``there`` are updated pods that stay in any case. They count, so that a step does not update others beside them.
+    ``labels`` are those of the Cluster objects of the subsets, which waves select by.
     """
     offset = offset_of(spec)
     updated = {name: min((there or {}).get(name, 0), size) for name, size in sizes.items()}
     reasons = {name: "is updated already" if updated[name] else "no step has reached it" for name in sizes}
+    whole: frozenset[str] = frozenset()
     for index, step in enumerate(steps_of(spec)[:number], start=1):
         before = updated
+        wave = frozenset(sizes) if step.wave is None else named(step.wave, sizes, labels or {})
+        if step.replicas == _ALL:
+            whole |= wave
         if step.wave is None:
             total = rounded_up(step.replicas, sum(sizes.values()))
             updated = shares(sizes, total, offset, updated)
             why = f"step {index} updates {total} of {sum(sizes.values())} pods"
         else:
-            named = step.wave.subsets or tuple(sizes)
             updated = {
-                name: max(before[name], rounded_up(step.replicas, size) if name in named else 0)
+                name: max(before[name], rounded_up(step.replicas, size) if name in wave else 0)
                 for name, size in sizes.items()
             }
             why = f"step {index} updates {step.replicas} of this subset"
         reasons = {name: why if updated[name] > before[name] else reasons[name] for name in sizes}
-    return Goal(updated, reasons)
+    return Goal(updated, reasons, whole)
 
 
 def everything(sizes: Mapping[str, int], why: str) -> Goal:
     """All pods."""
-    return Goal(dict(sizes), dict.fromkeys(sizes, why))
+    return Goal(dict(sizes), dict.fromkeys(sizes, why), frozenset(sizes))

@@ -32,6 +32,15 @@ class TargetSubset:
     """The entry in ``partitions``; None if there is none, or if partitions are for another revision."""
     default: int | str = 0
     """The default partition, which applies if there is no entry."""
+    max_updated: int | None = None
+    """The entry in ``maxUpdated``, if it is for the present revision."""
+    reverted: bool = False
+    """Whether it is to return to the stable revision."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of its Cluster object."""
+    drift: str = ""
+    """The last changes of others in its cluster that the UnitedDeployment controller reverted."""
+    drift_time: str = ""
 
     @property
     def reachable(self) -> bool:
@@ -41,8 +50,11 @@ class TargetSubset:
     @property
     def allowed(self) -> int:
         """How many pods may be updated as ``spec`` is now."""
+        if self.reverted:
+            return 0
         value = self.default if self.partition is None else self.partition
-        return self.replicas - held_back(value, self.replicas)
+        allowed = self.replicas - held_back(value, self.replicas)
+        return allowed if self.max_updated is None else min(allowed, self.max_updated)
 
     @property
     def unavailable(self) -> int:
@@ -57,6 +69,8 @@ class TargetSubset:
     @property
     def staying(self) -> int:
         """Updated pods that are there to stay. A subset that shrinks still shows pods that are about to go."""
+        if self.reverted:
+            return 0
         staying = min(self.updated, self.replicas)
         return staying if self.observed <= self.replicas else min(staying, self.allowed)
 
@@ -64,6 +78,10 @@ class TargetSubset:
     def outstanding(self) -> int:
         """Pods that may be updated and are not yet ready at the new revision."""
         return max(0, self.allowed - self.updated_ready)
+
+
+def _drift_time(subset: TargetSubset) -> str:
+    return subset.drift_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +98,8 @@ class Target:
     partitions: Mapping[str, int | str] = field(default_factory=dict)
     partitions_revision: str = ""
     """The revision that the partitions are for. For another one, the default partition applies to all subsets."""
+    max_updated: Mapping[str, int] = field(default_factory=dict)
+    revert: tuple[str, ...] = ()
     subsets: tuple[TargetSubset, ...] = ()
     cause: str = ""
     """Why its template was changed, as its author says."""
@@ -98,10 +118,24 @@ class Target:
         return {subset.name: subset.replicas for subset in self.subsets}
 
     @property
+    def labels(self) -> dict[str, Mapping[str, str]]:
+        return {subset.name: subset.labels for subset in self.subsets}
+
+    @property
     def replicas(self) -> int:
         return sum(subset.replicas for subset in self.subsets)
 
     @property
+    def drifted(self) -> TargetSubset | None:
+        """The subset whose workload others have changed last; None if there is none."""
+        return max((subset for subset in self.subsets if subset.drift_time), key=_drift_time, default=None)
+
+    @property
     def parked(self) -> bool:
         """Whether nothing but the default partition decides, and it holds everything."""
-        return self.default_partition == HOLD_ALL and not self.partitions and not self.partitions_revision
+        return self.default_partition == HOLD_ALL and not self.has_entries
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether it has anything for single subsets."""
+        return bool(self.partitions or self.partitions_revision or self.max_updated or self.revert)

@@ -8,6 +8,7 @@ same messages.
 from typing import Final
 
 from uniteddeployment_api.limits import MAX_IGNORED_PATH_LENGTH, MAX_IGNORED_PATHS
+from uniteddeployment_api.names import UNITED_ROLLOUT_KIND
 from uniteddeployment_api.rules.base import Rule
 from uniteddeployment_api.rules.rollout import ROLLOUT_RULES
 from uniteddeployment_api.rules.sizes import SIZE_RULES
@@ -66,6 +67,14 @@ RULES: Final[tuple[Rule, ...]] = (
         message=_SELECTOR_VALUES.message,
     ),
     *ROLLOUT_RULES,
+    Rule(
+        name="selector-values",
+        kind=UNITED_ROLLOUT_KIND,
+        at="spec.steps[].wave.clusterSelector.matchExpressions[]",
+        cel=_SELECTOR_VALUES.cel,
+        field_path=_SELECTOR_VALUES.field_path,
+        message=_SELECTOR_VALUES.message,
+    ),
 )
 
 

@@ -55,4 +55,12 @@ ROLLOUT_RULES: Final[tuple[Rule, ...]] = (
         other_object=True,
         message="every name must be that of a subset of the target",
     ),
+    Rule(
+        name="rollout-wave-selects-subsets",
+        kind=UNITED_ROLLOUT_KIND,
+        at="spec.steps[]",
+        field_path=".wave.clusterSelector",
+        other_object=True,
+        message="the labels must be those of a Cluster that runs a subset of the target",
+    ),
 )

@@ -17,6 +17,7 @@ from uniteddeployment_api.v1alpha1.meta import (
     Int32,
     Int64,
     IntOrPercent,
+    LabelSelector,
     Model,
     ObjectMeta,
     StatusModel,
@@ -35,7 +36,7 @@ Text = Annotated[str, Field(max_length=1024)]
 Revision = Annotated[str, Field(max_length=253)]
 RunID = Annotated[str, Field(alias="runID", max_length=280)]
 Verb = Literal["approve", "pause", "resume", "abort", "retry", "undo", "skip", "promote"]
-Phase = Literal["Pending", "Healthy", "Progressing", "Paused", "Degraded", "RollingBack"]
+Phase = Literal["Pending", "Healthy", "Progressing", "Paused", "Degraded", "RollingBack", "Disabled"]
 StepState = Literal["Updating", "Baking", "Paused"]
 
 
@@ -51,6 +52,9 @@ class RolloutWave(Model):
 
     subsets: Annotated[tuple[DnsLabel, ...], Field(max_length=MAX_WAVE)] = ()
     """Names of the subsets. If empty, all subsets."""
+    cluster_selector: LabelSelector | None = None
+    """Labels of the Cluster objects of the subsets. With names, both must apply. A subset in the cluster that holds the
+    UnitedDeployment has no labels."""
 
 
 class RolloutPause(Model):
@@ -92,8 +96,9 @@ class UnitedRolloutSpec(Model):
     distribution: Literal["Even", "FirstCanaryEverywhere", "LargestFirst"] = "Even"
     """How the pods of a step are divided among subsets. Even: a similar share of each subset. FirstCanaryEverywhere:
     each subset gets its first updated pod early. LargestFirst: large subsets come first."""
-    on_failure: Literal["Hold", "Rollback"] = "Hold"
-    """What to do if updated pods do not become ready in time. Hold: stop. Rollback: return to the stable revision."""
+    on_failure: Literal["Hold", "RollbackCluster", "Rollback"] = "Hold"
+    """What to do if updated pods do not become ready in time. Hold: stop. RollbackCluster: stop, and return the subsets
+    in the clusters that failed to the stable revision. Rollback: return all subsets to the stable revision."""
     on_unreachable: Literal["Hold", "Skip"] = "Hold"
     """What to do if a cluster cannot be reached. Hold: wait for it. Skip: continue with the other clusters, and update
     it later."""
@@ -103,6 +108,9 @@ class UnitedRolloutSpec(Model):
     """Number of last stable revisions whose templates are rolled out without steps."""
     paused: StrictBool = False
     """While true, no further pods are updated."""
+    disabled: StrictBool = False
+    """While true, the rollout does not write to its target. Without a run, the default partition of the target gets the
+    value back that it had before. During a run, the partitions stay as they are."""
 
 
 class RolloutCommand(StatusModel):
@@ -141,7 +149,7 @@ class RolloutFailure(StatusModel):
     """Why a run does not continue, or why it is rolled back."""
 
     reason: Text
-    """Cause, as one word: ProgressDeadlineExceeded, RolledBackBefore, Aborted or Reverted."""
+    """Cause, as one word: ProgressDeadlineExceeded, Drift, MemberDrift, RolledBackBefore, Aborted or Reverted."""
     message: Text = ""
     """Cause, for people."""
     by: Text = ""
@@ -206,7 +214,7 @@ class UnitedRolloutStatus(StatusModel):
     phase: Phase | None = None
     """Pending: the target has no stable revision yet. Healthy: all pods run the stable revision. Progressing: pods are
     being updated. Paused: waits for a time or an approval, or paused by a command. Degraded: somebody has to act.
-    RollingBack: pods return to the stable revision."""
+    RollingBack: pods return to the stable revision. Disabled: spec.disabled is set."""
     message: Text = ""
     """What the rollout does or waits for."""
     run_id: RunID = ""
@@ -263,8 +271,16 @@ class UnitedRolloutStatus(StatusModel):
     """Revision whose template the controller writes to the target. Set until the target has it."""
     partitions: Annotated[dict[str, Int32], Field(max_length=MAX_WAVE)] = Field(default_factory=dict)
     """Desired partitions of the target, by subset. They are stored here before they are written to the target."""
+    reverted: Annotated[tuple[DnsLabel, ...], Field(max_length=MAX_WAVE)] = ()
+    """Subsets that return to the stable revision because pods in their clusters failed. The command retry empties the
+    list."""
     previous_partitions: Annotated[dict[str, Int32], Field(max_length=MAX_WAVE)] = Field(default_factory=dict)
     """Previous partitions of the target, until it has the present ones. Any others are drift."""
+    drift_time: Time | None = None
+    """Time of the newest change of others in a member that is known. A later one stops the run."""
+    former_partition: IntOrPercent | None = None
+    """Default partition of the target before the rollout changed it. It gets this value back when the rollout is
+    disabled."""
     subsets: tuple[RolloutSubsetStatus, ...] = ()
     """Status of each subset of the target during a run."""
     history: Annotated[tuple[RolloutRun, ...], Field(max_length=MAX_HISTORY)] = ()

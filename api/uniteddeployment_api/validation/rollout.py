@@ -1,14 +1,18 @@
 """Parsing and validation of UnitedRollouts from users and API servers."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from uniteddeployment_api.errors import FieldError, from_pydantic
 from uniteddeployment_api.int_or_percent import percent_of
+from uniteddeployment_api.selectors import requirement_values_fit, selector_matches
 from uniteddeployment_api.v1alpha1.rollout import RolloutStep, UnitedRollout
 from uniteddeployment_api.validation.candidate import violation
+
+Subsets = Mapping[str, Mapping[str, str]]
+"""Name of each subset of a target -> labels of its Cluster object."""
 
 
 def parse_united_rollout(obj: Mapping[str, Any]) -> UnitedRollout:
@@ -20,11 +24,11 @@ def parse_united_rollout(obj: Mapping[str, Any]) -> UnitedRollout:
 
 
 def validate_united_rollout(
-    rollout: UnitedRollout, subsets: Collection[str] | None = None, *, old: UnitedRollout | None = None
+    rollout: UnitedRollout, subsets: Subsets | None = None, *, old: UnitedRollout | None = None
 ) -> tuple[FieldError, ...]:
     """Return all rules that ``rollout`` violates and, if ``old`` is given, that the change from ``old`` violates.
 
-    The names of subsets in waves are checked only if the target's ``subsets`` are given.
+    Names of subsets and labels of clusters in waves are checked only if the target's ``subsets`` are given.
     """
     errors = []
     if old is not None and old.spec.target_ref != rollout.spec.target_ref:
@@ -32,7 +36,7 @@ def validate_united_rollout(
     steps = rollout.spec.steps
     if not steps:
         return (*errors, violation("rollout-steps-needed", "spec.steps"))
-    errors += [*_falling(steps), *_not_positive(steps)]
+    errors += [*_falling(steps), *_not_positive(steps), *_selectors(steps)]
     if subsets is not None:
         errors += _unknown(steps, subsets)
     return tuple(errors)
@@ -60,9 +64,21 @@ def _not_positive(steps: tuple[RolloutStep, ...]) -> Iterator[FieldError]:
             yield violation("rollout-steps-update", f"spec.steps[{index}].replicas")
 
 
-def _unknown(steps: tuple[RolloutStep, ...], subsets: Collection[str]) -> Iterator[FieldError]:
+def _selectors(steps: tuple[RolloutStep, ...]) -> Iterator[FieldError]:
+    for index, step in enumerate(steps):
+        selector = step.wave.cluster_selector if step.wave else None
+        for place, requirement in enumerate(selector.match_expressions if selector else ()):
+            if not requirement_values_fit(requirement.operator, requirement.values):
+                path = f"spec.steps[{index}].wave.clusterSelector.matchExpressions[{place}].values"
+                yield violation("selector-values", path)
+
+
+def _unknown(steps: tuple[RolloutStep, ...], subsets: Subsets) -> Iterator[FieldError]:
     for index, step in enumerate(steps):
         for place, name in enumerate(step.wave.subsets if step.wave else ()):
             if name not in subsets:
                 path = f"spec.steps[{index}].wave.subsets[{place}]"
                 yield violation("rollout-wave-names-subsets", path, f"there is no {name}")
+        selector = step.wave.cluster_selector if step.wave else None
+        if selector is not None and not any(selector_matches(selector, labels) for labels in subsets.values()):
+            yield violation("rollout-wave-selects-subsets", f"spec.steps[{index}].wave.clusterSelector")

@@ -3,13 +3,21 @@
 Each change queues the keys of the rollouts that it concerns; what changed is found again by the next decision.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.index import Index
 from uniteddeployment.kube.reflector import Reflector
-from uniteddeployment_rollout.loop.objects import UNITED_DEPLOYMENTS, UNITED_ROLLOUTS, Key, StoredRollout, StoredTarget
+from uniteddeployment_rollout.loop.objects import (
+    CLUSTERS,
+    UNITED_DEPLOYMENTS,
+    UNITED_ROLLOUTS,
+    Key,
+    StoredCluster,
+    StoredRollout,
+    StoredTarget,
+)
 
 
 class Host:
@@ -27,9 +35,11 @@ class Host:
         self._by_target: Index[Key, StoredRollout] = Index(lambda rollout: rollout.target)
         self.rollouts: Cache[StoredRollout] = Cache(self._rollout_changed, indexes=[self._by_target])
         self.targets: Cache[StoredTarget] = Cache(self._target_changed)
+        self.clusters: Cache[StoredCluster] = Cache(self._cluster_changed)
         self.reflectors = (
             Reflector(client, UNITED_ROLLOUTS, StoredRollout, self.rollouts, namespace=namespace),
             Reflector(client, UNITED_DEPLOYMENTS, StoredTarget, self.targets, namespace=namespace),
+            Reflector(client, CLUSTERS, StoredCluster, self.clusters, namespace=namespace),
         )
 
     async def wait_synced(self) -> None:
@@ -41,6 +51,20 @@ class Host:
         """The rollout that has a target: of several, the oldest."""
         found = self.rollouts.select(self._by_target.keys(target))
         return min(found, key=lambda one: (one.metadata.creation_timestamp, one.key), default=None)
+
+    def labels(self, cluster: str) -> Mapping[str, str]:
+        """The labels of a Cluster (``namespace/name``); none for the host, and if there is no such Cluster."""
+        namespace, _, name = cluster.partition("/")
+        found = self.clusters.get((namespace, name))
+        return found.metadata.labels if found is not None else {}
+
+    def _cluster_changed(self, old: StoredCluster | None, new: StoredCluster | None) -> None:
+        """Labels change rarely, so it is cheap enough to queue all rollouts that read any."""
+        if old is not None and new is not None and old.metadata.labels == new.metadata.labels:
+            return
+        for rollout in self.rollouts.objects.values():
+            if rollout.selects_clusters:
+                self._changed(rollout.key)
 
     def _rollout_changed(self, old: StoredRollout | None, new: StoredRollout | None) -> None:
         for rollout in (old, new):

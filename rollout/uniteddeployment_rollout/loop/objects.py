@@ -1,6 +1,6 @@
 """The objects that the controller watches, as narrow structs, and the pure values that decisions are made of."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from uniteddeployment_api.validation.rollout import parse_united_rollout
 from uniteddeployment_rollout.target import Target, TargetSubset
 
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
+CLUSTERS = Resource(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, names.CLUSTER_KIND)
 UNITED_ROLLOUTS = Resource(names.GROUP, names.VERSION, names.UNITED_ROLLOUT_PLURAL, names.UNITED_ROLLOUT_KIND)
 FIELD_MANAGER = "uniteddeployment-rollout"
 
@@ -55,12 +56,14 @@ class TargetMetadata(Struct, rename="camel", frozen=True):
         force_setattr(self, "annotations", {names.ANNOTATION_CHANGE_CAUSE: cause} if cause else {})
 
 
-class ManualUpdate(Struct, frozen=True):
+class ManualUpdate(Struct, rename="camel", frozen=True):
     """``spec.updateStrategy.manualUpdate``."""
 
     partition: int | str = 0
     partitions: dict[str, int | str] = {}
     revision: str = ""
+    max_updated: dict[str, int] = {}
+    revert: tuple[str, ...] = ()
 
 
 class UpdateStrategy(Struct, rename="camel", frozen=True):
@@ -76,6 +79,13 @@ class TargetSpec(Struct, rename="camel", frozen=True):
     update_strategy: UpdateStrategy = UpdateStrategy()
 
 
+class DriftStatus(Struct, frozen=True):
+    """Changes of others that the UnitedDeployment controller reverted."""
+
+    time: str = ""
+    message: str = ""
+
+
 class SubsetStatus(Struct, rename="camel", frozen=True):
     """What is read of the status of a subset."""
 
@@ -89,6 +99,7 @@ class SubsetStatus(Struct, rename="camel", frozen=True):
     updated_ready_replicas: int = 0
     reason: str = ""
     last_observed_time: str = ""
+    last_drift: DriftStatus = DriftStatus()
 
 
 class TargetStatus(Struct, rename="camel", frozen=True):
@@ -115,6 +126,22 @@ class FullTarget(Struct, rename="camel", frozen=True):
     spec: dict[str, Any]
 
 
+class ClusterMetadata(Struct, rename="camel", frozen=True):
+    """The metadata of a Cluster."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+
+
+class StoredCluster(Struct, frozen=True):
+    """A Cluster: waves select subsets by its labels."""
+
+    metadata: ClusterMetadata
+
+
 class RolloutMetadata(Struct, rename="camel", frozen=True):
     """The metadata of a UnitedRollout."""
 
@@ -137,6 +164,13 @@ class StoredRollout(Struct, rename="camel", frozen=True):
     @property
     def key(self) -> Key:
         return self.metadata.namespace, self.metadata.name
+
+    @property
+    def selects_clusters(self) -> bool:
+        """Whether a wave selects subsets by the labels of their clusters."""
+        steps = self.spec.get("steps")
+        waves = [step.get("wave") for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+        return any(isinstance(wave, Mapping) and "clusterSelector" in wave for wave in waves)
 
     @property
     def target(self) -> Key:
@@ -170,10 +204,15 @@ class StoredRevision(Struct, frozen=True):
     data: Revision = Revision()
 
 
-def target_of(stored: StoredTarget) -> Target:
-    """The target as decisions read it."""
+def no_labels(_: str) -> Mapping[str, str]:
+    """The labels of Clusters that are not known."""
+    return {}
+
+
+def target_of(stored: StoredTarget, labels: Callable[[str], Mapping[str, str]] = no_labels) -> Target:
+    """The target as decisions read it. ``labels`` returns those of a Cluster, which is named ``namespace/name``."""
     meta, status, manual = stored.metadata, stored.status, stored.spec.update_strategy.manual_update
-    own = manual.partitions if manual.revision in ("", status.updated_revision) else {}
+    own = manual if manual.revision in ("", status.updated_revision) else ManualUpdate(manual.partition)
     return Target(
         name=meta.name,
         generation=meta.generation,
@@ -184,14 +223,16 @@ def target_of(stored: StoredTarget) -> Target:
         default_partition=manual.partition,
         partitions=manual.partitions,
         partitions_revision=manual.revision,
-        subsets=tuple(_subset(subset, manual, own) for subset in status.subset_statuses),
+        max_updated=manual.max_updated,
+        revert=manual.revert,
+        subsets=tuple(_subset(subset, own, labels(subset.cluster)) for subset in status.subset_statuses),
         cause=meta.annotations.get(names.ANNOTATION_CHANGE_CAUSE, ""),
         template_by=meta.template_by,
         partitions_by=meta.partitions_by,
     )
 
 
-def _subset(status: SubsetStatus, manual: ManualUpdate, own: Mapping[str, int | str]) -> TargetSubset:
+def _subset(status: SubsetStatus, manual: ManualUpdate, labels: Mapping[str, str]) -> TargetSubset:
     return TargetSubset(
         name=status.name,
         cluster=status.cluster,
@@ -203,8 +244,13 @@ def _subset(status: SubsetStatus, manual: ManualUpdate, own: Mapping[str, int | 
         state=status.state,
         last_observed=status.last_observed_time,
         reason=status.reason,
-        partition=own.get(status.name),
+        partition=manual.partitions.get(status.name),
         default=manual.partition,
+        max_updated=manual.max_updated.get(status.name),
+        reverted=status.name in manual.revert,
+        labels=labels,
+        drift=status.last_drift.message,
+        drift_time=status.last_drift.time,
     )
 
 

@@ -16,7 +16,7 @@ from uniteddeployment_api import InvalidObject, names
 from uniteddeployment_rollout.advance import advance
 from uniteddeployment_rollout.loop.host import Host
 from uniteddeployment_rollout.loop.metrics import RolloutMetrics
-from uniteddeployment_rollout.loop.objects import Key, StoredRollout, target_of
+from uniteddeployment_rollout.loop.objects import Key, RolloutMetadata, StoredRollout, TargetMetadata, target_of
 from uniteddeployment_rollout.loop.writes import Writer, dumped
 from uniteddeployment_rollout.status import Event
 
@@ -55,7 +55,7 @@ class Reconciler:
             _log.warning("rollout cannot be read", namespace=key[0], name=key[1], error=str(error))
             return None
         stored_target = self._host.targets.get(rollout.target)
-        target = target_of(stored_target) if stored_target is not None else None
+        target = target_of(stored_target, self._host.labels) if stored_target is not None else None
         owner = self._host.owner(rollout.target)
         rival = owner.metadata.name if owner is not None and owner.key != key else ""
         decision = advance(model, target, self._now(), rival=rival)
@@ -70,25 +70,33 @@ class Reconciler:
 
     def record(self, rollout: StoredRollout, events: tuple[Event, ...]) -> None:
         """Record Events about a rollout; they are written in the background."""
+        self._record(names.UNITED_ROLLOUT_KIND, rollout.metadata, events)
+
+    def record_deletion(self, rollout: StoredRollout) -> None:
+        """Report that the target of a deleted rollout stays as it is, on the rollout and on the target."""
+        target = self._host.targets.get(rollout.target)
+        run, what = rollout.status.get("runID"), f"UnitedRollout {rollout.metadata.name} was deleted"
+        manual = "spec.updateStrategy.manualUpdate"
+        message = f"{what}: new templates are held until you change {manual}.partition"
+        if run:
+            message = f"{what} during run {run}: the partitions stay as they are until you change {manual}"
+        event = Event("RolloutDeleted", message, "Warning" if run else "Normal")
+        self.record(rollout, (event,))
+        if target is not None:
+            self._record(names.UNITED_DEPLOYMENT_KIND, target.metadata, (event,))
+
+    def _record(self, kind: str, metadata: RolloutMetadata | TargetMetadata, events: tuple[Event, ...]) -> None:
         if self._recorder is None:
             return
         regarding = ObjectReference(
             api_version=names.API_VERSION,
-            kind=names.UNITED_ROLLOUT_KIND,
-            namespace=rollout.metadata.namespace,
-            name=rollout.metadata.name,
-            uid=rollout.metadata.uid,
+            kind=kind,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
         )
         for event in events:
             self._recorder.event(regarding, event.type, event.reason, event.message, action="Rollout")
-
-    def record_deletion(self, rollout: StoredRollout) -> None:
-        """Say of a rollout that was deleted in mid-run that its target is frozen."""
-        run = rollout.status.get("runID")
-        if run:
-            name = rollout.target[1]
-            message = f"deleted in mid-run {run}: UnitedDeployment {name} stays as it is, partitions included"
-            self.record(rollout, (Event("RolloutDeleted", message, "Warning"),))
 
 
 def conflicts(error: errors.KubeError) -> bool:

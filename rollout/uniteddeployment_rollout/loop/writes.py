@@ -3,13 +3,14 @@
 Both name the resource version that the decision was made on, so a decision on an outdated object is refused.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment_api import revisions
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
-from uniteddeployment_rollout.advance import TargetWrite
+from uniteddeployment_rollout.decision import TargetWrite
 from uniteddeployment_rollout.loop.objects import (
     UNITED_DEPLOYMENTS,
     UNITED_ROLLOUTS,
@@ -44,12 +45,13 @@ class Writer:
     async def write(self, target: StoredTarget, write: TargetWrite) -> StoredTarget:
         """Write the partitions, and with them the template of an earlier revision if the decision says so."""
         meta = target.metadata
-        present = target.spec.update_strategy.manual_update.partitions
-        partitions = {**dict.fromkeys(present), **write.partitions}
+        present = target.spec.update_strategy.manual_update
         manual = {
             "partition": write.default,
-            "partitions": partitions if write.partitions else None,
+            "partitions": _replaced(present.partitions, write.partitions),
             "revision": write.revision or None,
+            "maxUpdated": _replaced(present.max_updated, write.max_updated),
+            "revert": list(write.revert) or None,
         }
         spec: dict[str, Any] = {"updateStrategy": {"manualUpdate": manual}}
         if write.restore:
@@ -66,6 +68,11 @@ class Writer:
         full = await self._client.get(UNITED_DEPLOYMENTS, meta.name, FullTarget, namespace=meta.namespace)
         wanted = revisions.restored(full.spec, stored.data)
         return revisions.merge_diff(full.spec, wanted)
+
+
+def _replaced(present: Mapping[str, object], wanted: Mapping[str, object]) -> dict[str, object] | None:
+    """A merge patch that replaces a map; None removes it."""
+    return {**dict.fromkeys(present), **wanted} if wanted else None
 
 
 def dumped(status: UnitedRolloutStatus) -> dict[str, Any]:

@@ -95,6 +95,10 @@ class Rollouts:
         }
         self.world.request(self.world.host, "POST", PATH, document)
 
+    def edit(self, name: str = "web", **spec: Any) -> None:
+        """A user edits the rollout."""
+        self._merge(f"{PATH}/{name}", {"spec": spec})
+
     def release(self, image: str) -> None:
         """A user applies another image. The manifest says nothing of partitions, so theirs stay."""
         self.scene.image = image
@@ -143,9 +147,9 @@ class Rollouts:
         except AssertionError:
             raise AssertionError(f"{phase} {step} was not reached: {self.status} {self.world.status()}") from None
 
-    def events(self) -> list[str]:
+    def events(self, kind: str = names.UNITED_ROLLOUT_KIND) -> list[str]:
         found = self.world.host.access.list("events.events.k8s.io", "default")
-        return [event["reason"] for event in found if event["regarding"]["kind"] == names.UNITED_ROLLOUT_KIND]
+        return [event["reason"] for event in found if event["regarding"]["kind"] == kind]
 
     def _count(self) -> None:
         updated = sum(self.running(self.scene.image))

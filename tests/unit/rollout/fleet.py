@@ -33,6 +33,14 @@ class Fleet:
         self.default: int | str = 0
         self.partitions: dict[str, int | str] = {}
         self.revision = ""
+        self.max_updated: dict[str, int] = {}
+        self.revert: set[str] = set()
+        self.labels: dict[str, dict[str, str]] = {}
+        """Labels of the clusters, by subset."""
+        self.clusters: dict[str, str] = {}
+        """Clusters by subset; each has its own if it is not here."""
+        self.drifts: dict[str, tuple[str, str]] = {}
+        """Subset -> time and message of the last change of others that was reverted."""
         self.bad: set[str] = set()
         """Revisions whose pods never become ready."""
         self.lost: set[str] = set()
@@ -70,16 +78,24 @@ class Fleet:
         self.default = write.default
         self.partitions = dict(write.partitions)
         self.revision = write.revision
+        self.max_updated = dict(write.max_updated)
+        self.revert = set(write.revert)
         self.template = write.restore or self.template
         self.changed()
 
     def held(self, name: str) -> int:
-        return held_back(self.own.get(name, self.default), self.sizes[name])
+        size = self.sizes[name]
+        if not self.applies:
+            return held_back(self.default, size)
+        if name in self.revert:
+            return size
+        held = held_back(self.partitions.get(name, self.default), size)
+        return max(held, size - self.max_updated.get(name, size))
 
     @property
-    def own(self) -> dict[str, int | str]:
-        """The partitions that apply: those that are for another revision do not."""
-        return self.partitions if self.revision in ("", self.template) else {}
+    def applies(self) -> bool:
+        """Whether what is there for single subsets applies: for another revision, only the default partition does."""
+        return self.revision in ("", self.template)
 
     def tick(self) -> bool:
         """One action in each cluster that can be reached; returns whether anything happened."""
@@ -105,11 +121,13 @@ class Fleet:
             if not pod.ready and pod.revision not in self.bad and pod.revision:
                 pod.ready = True
                 return True
-        old = [pod for pod in pods if pod.revision != self.template]
-        stable = self.template == self.current
-        if old and (stable or len(old) > held) and (stable or all(pod.ready for pod in pods)):
+        reverts = self.applies and name in self.revert
+        template = self.current if reverts else self.template
+        old = [pod for pod in pods if pod.revision != template]
+        back = template == self.current
+        if old and (back or (len(old) > held and all(pod.ready for pod in pods))):
             last = next((pod for pod in reversed(old) if not pod.ready), old[-1])
-            last.revision, last.ready = self.template, False
+            last.revision, last.ready = template, False
             return True
         return False
 
@@ -124,6 +142,8 @@ class Fleet:
             default_partition=self.default,
             partitions=dict(self.partitions),
             partitions_revision=self.revision,
+            max_updated=dict(self.max_updated),
+            revert=tuple(sorted(self.revert)),
             subsets=tuple(self._subset(name) for name in self.sizes),
             partitions_by=self.partitions_by,
         )
@@ -134,7 +154,7 @@ class Fleet:
         broken = sum(not pod.ready for pod in updated)
         return TargetSubset(
             name=name,
-            cluster=f"default/{name}",
+            cluster=self.clusters.get(name, f"default/{name}"),
             replicas=self.sizes[name],
             observed=len(pods),
             ready=sum(pod.ready for pod in pods),
@@ -143,8 +163,13 @@ class Fleet:
             state="Unknown" if name in self.lost else self.states.get(name, "Progressing"),
             reason=f"ImagePullBackOff: {broken}" if broken else "",
             last_observed="2026-01-01T00:00:00Z" if name in self.lost else "",
-            partition=self.own.get(name),
+            partition=self.partitions.get(name) if self.applies else None,
             default=self.default,
+            max_updated=self.max_updated.get(name) if self.applies else None,
+            reverted=self.applies and name in self.revert,
+            labels=self.labels.get(name, {}),
+            drift_time=self.drifts.get(name, ("", ""))[0],
+            drift=self.drifts.get(name, ("", ""))[1],
         )
 
     def updated(self, revision: str = "") -> dict[str, int]:
@@ -212,7 +237,8 @@ class Controller:
         self.rollout = stored_again(self.rollout, decision)
         self.events += decision.events
         if decision.write is not None and not dies_before_write:
-            if decision.write.default != HOLD_ALL or (decision.status.run_id and not decision.write.restore):
+            assert decision.write.default == HOLD_ALL or decision.status.phase == "Disabled"
+            if decision.status.run_id and not decision.write.restore:
                 assert set(decision.write.partitions) == set(self.fleet.sizes)  # I7
             self.writes.append(decision.write)
             self.fleet.write(decision.write)

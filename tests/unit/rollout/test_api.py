@@ -40,7 +40,7 @@ def refused(host, document):
 
 def test_the_example_of_the_page_is_taken_and_read_back(host):
     assert refused(host, EXAMPLE) == []
-    assert validate_united_rollout(parse_united_rollout(EXAMPLE), ["member-1"]) == ()
+    assert validate_united_rollout(parse_united_rollout(EXAMPLE), {"member-1": {}}) == ()
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,14 @@ def test_an_unknown_field_is_refused():
         ([{"replicas": 0}], "spec.steps[0].replicas"),
         ([{"replicas": "0%"}], "spec.steps[0].replicas"),
         ([{"wave": {"subsets": ["a", "x"]}, "replicas": 1}], "spec.steps[0].wave.subsets[1]"),
+        (
+            [{"wave": {"clusterSelector": {"matchLabels": {"zone": "y"}}}, "replicas": 1}],
+            "spec.steps[0].wave.clusterSelector",
+        ),
     ],
 )
 def test_a_broken_rule_is_reported_with_the_path_of_the_field(steps, path):
-    errors = validate_united_rollout(parse_united_rollout(rollout(steps=steps)), ["a", "b"])
+    errors = validate_united_rollout(parse_united_rollout(rollout(steps=steps)), {"a": {"zone": "x"}, "b": {}})
     assert [error.path for error in errors] == [path]
 
 
@@ -100,6 +104,12 @@ BROKEN = {
         changed_steps({"replicas": "100%"}, {"replicas": 40}, {"replicas": "20%"}),
     ),
     "no pods": ("rollout-steps-update", changed_steps({"replicas": 0})),
+    "a selector without values": (
+        "selector-values",
+        changed_steps(
+            {"wave": {"clusterSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}, "replicas": 1}
+        ),
+    ),
     "no percentage": ("rollout-steps-update", changed_steps({"replicas": "0%"}, {"replicas": "5%"})),
 }
 

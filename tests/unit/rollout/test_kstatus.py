@@ -61,6 +61,20 @@ def rolling_back():
     return controller
 
 
+def disabled():
+    controller = healthy()
+    controller.edit(disabled=True)
+    controller.settle()
+    return controller
+
+
+def disabled_during_a_run():
+    controller = paused()
+    controller.edit(disabled=True)
+    controller.settle()
+    return controller
+
+
 EXPECTED = {
     pending: ("Pending", "InProgress", "Progressing"),
     healthy: ("Healthy", "Current", "Healthy"),
@@ -68,6 +82,8 @@ EXPECTED = {
     timed: ("Paused", "InProgress", "Suspended"),
     progressing: ("Progressing", "InProgress", "Progressing"),
     degraded: ("Degraded", "Failed", "Degraded"),
+    disabled: ("Disabled", "Current", "Suspended"),
+    disabled_during_a_run: ("Disabled", "InProgress", "Suspended"),
     rolling_back: ("RollingBack", "InProgress", "Progressing"),
 }
 

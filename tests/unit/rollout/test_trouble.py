@@ -104,7 +104,7 @@ def test_30_pods_that_are_down_for_another_reason_use_up_the_budget():
 
 def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it():
     fleet, controller = at_half()
-    fleet.partitions["a"] = 0
+    fleet.partitions["a"], fleet.max_updated["a"] = 0, 4
     fleet.partitions_by = "kubectl-edit"
     fleet.changed()
     controller.settle()

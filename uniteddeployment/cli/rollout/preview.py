@@ -14,17 +14,23 @@ from uniteddeployment_api import names
 from uniteddeployment_api.errors import InvalidObject
 from uniteddeployment_api.v1alpha1.rollout import RolloutStep, UnitedRolloutSpec
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
-from uniteddeployment_rollout.loop.objects import StoredTarget, target_of
+from uniteddeployment_rollout.loop.objects import CLUSTERS, StoredCluster, StoredTarget, target_of
 from uniteddeployment_rollout.steps import goal, steps_of
+from uniteddeployment_rollout.target import Target as Application
 
 
 def main(target: Target, name: str) -> None:
     """Print a table of updated pods by subset and step. Raises InvalidObject."""
     logs.configure("console", "error")
-    spec, sizes = asyncio.run(_read(target, name))
-    columns = (Column("STEP"), *(Column(subset, right=True) for subset in sizes), Column("PODS"), Column("THEN"))
+    spec, application = asyncio.run(_read(target, name))
+    columns = (
+        Column("STEP"),
+        *(Column(subset, right=True) for subset in application.sizes),
+        Column("PODS"),
+        Column("THEN"),
+    )
     screen = Screen()
-    screen.show(table(columns, _rows(spec, sizes), screen.width))
+    screen.show(table(columns, _rows(spec, application), screen.width))
 
 
 def lint(files: Sequence[str]) -> None:
@@ -45,21 +51,23 @@ def lint(files: Sequence[str]) -> None:
         fail_with(problems, USAGE)
 
 
-async def _read(target: Target, name: str) -> tuple[UnitedRolloutSpec, dict[str, int]]:
+async def _read(target: Target, name: str) -> tuple[UnitedRolloutSpec, Application]:
     async with connected(target) as client:
         rollout = await read(client, target.namespace, name)
         application = await read_application(client, target.namespace, rollout.target[1], StoredTarget)
-    model, sizes = rollout.model(), target_of(application).sizes
-    if errors := validate_united_rollout(model, sizes):
+        clusters = await client.list_all(CLUSTERS, StoredCluster) if rollout.selects_clusters else []
+    labels = {f"{cluster.metadata.namespace}/{cluster.metadata.name}": cluster.metadata.labels for cluster in clusters}
+    model, found = rollout.model(), target_of(application, lambda cluster: labels.get(cluster, {}))
+    if errors := validate_united_rollout(model, found.labels):
         raise InvalidObject(errors)
-    return model.spec, sizes
+    return model.spec, found
 
 
-def _rows(spec: UnitedRolloutSpec, sizes: dict[str, int]) -> list[Row]:
-    rows = []
+def _rows(spec: UnitedRolloutSpec, application: Application) -> list[Row]:
+    rows, sizes = [], application.sizes
     total = sum(sizes.values())
     for number, step in enumerate(steps_of(spec), start=1):
-        wanted = goal(spec, number, sizes)
+        wanted = goal(spec, number, sizes, labels=application.labels)
         cells = {subset: f"{wanted.updated[subset]}/{size}" for subset, size in sizes.items()}
         share = f"{wanted.total} of {total}" + (f" ({100 * wanted.total // total}%)" if total else "")
         rows.append(Row({"STEP": str(number), **cells, "PODS": share, "THEN": _then(step)}))
