@@ -76,6 +76,24 @@ ANNOTATIONS: Final = frozenset(
 )
 """All annotations that this project reads. Caches drop other annotations."""
 
+SYSTEM_NAMESPACE: Final = "uniteddeployment-system"
+"""Namespace of the controller on the host, and of its account in members."""
+CONTROLLER_ACCOUNT: Final = "uniteddeployment"
+"""ServiceAccount of the controller on the host."""
+MEMBER_ACCOUNT: Final = "uniteddeployment-member"
+"""ServiceAccount, ClusterRole and ClusterRoleBinding of the controller in members."""
+TOKEN_SECRET_TYPE: Final = f"{GROUP}/member-token"
+"""Type of the Secrets on the host that ``ud clusters register`` creates. The type of a Secret cannot be changed. The
+controller replaces the tokens in these Secrets, and in no others."""
+ANNOTATION_HOST: Final = f"{GROUP}/host"
+"""On the system namespace of a member: the address of the host that the member is registered with."""
+ANNOTATION_HOST_UID: Final = f"{GROUP}/host-uid"
+"""On the system namespace of a member: the uid of the namespace kube-system of that host."""
+ANNOTATION_CREATED: Final = f"{GROUP}/created-by-registration"
+"""On the system namespace of a member: ``true`` if the registration created it."""
+ANNOTATION_TOKEN_ISSUED: Final = f"{GROUP}/token-issued"
+"""On a Secret with a token for a member: when the token was issued, by the clock of whoever requested it."""
+
 FINALIZER: Final = f"{GROUP}/workloads"
 """Finalizer that keeps a UnitedDeployment until its workloads in all clusters are deleted or orphaned."""
 FIELD_MANAGER: Final = "uniteddeployment"

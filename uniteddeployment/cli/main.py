@@ -8,6 +8,7 @@ import typer
 
 from uniteddeployment.cli import completion
 from uniteddeployment.cli.adopt.command import adopt
+from uniteddeployment.cli.clusters.command import app as clusters
 from uniteddeployment.cli.controller.command import app as controller
 from uniteddeployment.cli.convert.command import convert
 from uniteddeployment.cli.demo.command import demo, embedded, playground
@@ -49,6 +50,7 @@ def ud(
 
 for command in (get, wait, plan, history, undo, adopt, convert, demo, playground, embedded, crds, rbac):
     app.command()(command)
+app.add_typer(clusters, name="clusters")
 app.add_typer(controller, name="controller")
 app.add_typer(rollout, name="rollout")
 

@@ -73,6 +73,12 @@ MEMBER: tuple[Rule, ...] = (
     *_SUBSETS,
     _rule("Identify the cluster by the uid of this namespace.", "get", NAMESPACES, only=SYSTEM_NAMESPACE),
     _rule(
+        "Read which host the member is registered with, from annotations of this namespace.",
+        "get",
+        NAMESPACES,
+        only=names.SYSTEM_NAMESPACE,
+    ),
+    _rule(
         "Create the namespace of an application if it does not exist, and set its labels.", "create patch", NAMESPACES
     ),
     _rule("Keep the Pod Security labels of namespaces like those on the host.", "list watch", NAMESPACES),
@@ -84,6 +90,15 @@ def impersonation(service_account: str) -> Rule:
     """Return the rule that a member needs in addition if its Cluster has ``spec.impersonate``."""
     why = "Write the workloads of applications as this ServiceAccount of their namespaces."
     return Rule(why, "", ("serviceaccounts",), ("impersonate",), (service_account,))
+
+
+def token_storage(secret: str) -> Rule:
+    """Return the rule on the host for one Secret with a token that the controller replaces.
+
+    ``ud clusters register`` creates a Role with it for each member. Therefore the controller needs no right to write
+    any other Secret.
+    """
+    return Rule("Store new tokens for the member.", "", (SECRETS.plural,), ("patch",), (secret,))
 
 
 HOST: tuple[Rule, ...] = (

@@ -204,11 +204,24 @@ class Client:
         type_: type[T],
         *,
         namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
         dry_run: bool = False,
         priority: Priority = Priority.URGENT,
     ) -> T:
-        """Create an object. Raises ``AlreadyExists`` if its name is taken. ``dry_run`` stores nothing."""
-        request = requests.create(resource, body, namespace, field_manager=self._field_manager, dry_run=dry_run)
+        """Create an object, or a subresource of the object ``name``, such as a token of a ServiceAccount.
+
+        Raises ``AlreadyExists`` if its name is taken. ``dry_run`` stores nothing.
+        """
+        request = requests.create(
+            resource,
+            body,
+            namespace,
+            name=name,
+            subresource=subresource,
+            field_manager=self._field_manager,
+            dry_run=dry_run,
+        )
         return await self._read(request, type_, priority)
 
     async def replace(

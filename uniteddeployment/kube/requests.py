@@ -133,13 +133,18 @@ def create(
     body: object,
     namespace: str | None = None,
     *,
+    name: str | None = None,
+    subresource: str | None = None,
     field_manager: str | None = None,
     dry_run: bool = False,
 ) -> Request:
-    """Create an object. With ``dry_run``, nothing is stored, and the answer is the object as it would be."""
+    """Create an object, or a subresource of the object ``name``.
+
+    With ``dry_run``, nothing is stored, and the answer is the object as it would be.
+    """
     query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
-    encoded = msgspec.json.encode(body)
-    return Request("POST", resource.path(namespace), query, _WRITE, encoded, "create", resource.plural)
+    path = resource.path(namespace, name, subresource)
+    return Request("POST", path, query, _WRITE, msgspec.json.encode(body), "create", resource.plural)
 
 
 def replace(

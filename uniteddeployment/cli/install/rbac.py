@@ -9,15 +9,16 @@ from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.output.documents import check_output, dump_all
 from uniteddeployment.cli.output.terminal import program
 from uniteddeployment.controller.rights import HOST, MEMBER, OWN_NAMESPACE, Rule, impersonation
+from uniteddeployment_api import names
 from uniteddeployment_api.v1alpha1.meta import DNS_SUBDOMAIN_PATTERN
 
 HEADER = "# Written by `make generate` from uniteddeployment/controller/rights.py. Do not edit.\n"
-NAMESPACE = "uniteddeployment-system"
+NAMESPACE = names.SYSTEM_NAMESPACE
 
 _CORE = '""'
 
-HOST_ROLE = "uniteddeployment"
-MEMBER_ROLE = "uniteddeployment-member"
+HOST_ROLE = names.CONTROLLER_ACCOUNT
+MEMBER_ROLE = names.MEMBER_ACCOUNT
 
 
 def main(where: str, impersonate: str | None, output: str) -> None:
