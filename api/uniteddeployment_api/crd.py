@@ -71,7 +71,7 @@ _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
     },
     CLUSTER_KIND: {
         "spec.taints": {"x-kubernetes-list-type": "atomic"},
-        "spec.allowedNamespaces": {"default": {}},
+        "spec.allowedNamespaces": {"default": {"from": "Same"}},
         "spec.allowedNamespaces.selector": {"x-kubernetes-map-type": "atomic"},
         "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     },

@@ -18,6 +18,11 @@ def fields(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
+def rules(rule: str, field_path: str = "") -> dict[str, Any]:
+    path = {"fieldPath": field_path} if field_path else {}
+    return {"x-kubernetes-validations": [{"rule": rule, "message": "m", **path}]}
+
+
 def changed(crd: Obj, dotted: str, value: Any) -> Obj:
     created = deepcopy(crd)
     *steps, last = dotted.split(".")
@@ -149,11 +154,24 @@ def test_groups_of_kubernetes_need_an_approval() -> None:
             {**fields(a=TEXT), "default": {"b": 1}},
             f'{SCHEMA}.default: Invalid value: {{"b":1}}: must not contain the unknown field "b"',
         ),
+        # A default is judged by the rules as it is written, without the defaults of the fields inside it.
+        (
+            {**fields(a={**TEXT, "default": "x"}), "default": {}, **rules("self.a == 'x'")},
+            f'{SCHEMA}.default: Invalid value: "object": no such key: a evaluating rule: m',
+        ),
+        ({**fields(a=TEXT), "default": {"a": "z"}, **rules("self.a == 'x'", ".a")}, f"{SCHEMA}.default.a: Invalid"),
+        ({**fields(a=TEXT), "default": {"a": "z"}, **rules("self.a != oldSelf.a")}, f"{SCHEMA}.default: Invalid"),
+        ({**fields(a={**TEXT, **rules("self == 'x'")}), "default": {"a": "z"}}, f"{SCHEMA}.default.a: Invalid"),
     ],
 )
 def test_schemas_that_are_not_structural_or_inconsistent(schema: dict[str, Any], message: str) -> None:
     result = refusals(definition(schema or {"description": "of no type"}))
     assert any(text.startswith(message) for text in result), result
+
+
+def test_a_rule_above_a_default_does_not_judge_it() -> None:
+    inner = {**fields(a=TEXT), "default": {"a": "z"}}
+    assert refusals(definition({**fields(inner=inner), **rules("self.inner.a == 'x'")})) == []
 
 
 def test_the_one_way_to_repeat_types_is_that_of_int_or_string() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from uniteddeployment.embedded.crd import field_errors as fe
 from uniteddeployment.embedded.crd.cel.compilation import check_rules
+from uniteddeployment.embedded.crd.cel.rules import compile_rules
 from uniteddeployment.embedded.crd.field_errors import Path, child, render
 from uniteddeployment.embedded.crd.prune import compile_pruner
 from uniteddeployment.embedded.crd.regex import PatternError, compile_re2
@@ -62,6 +63,8 @@ def check_schema(schema: Raw, path: Path) -> list[Cause]:
         _defaults(schema, path, errors, is_root=True)
     if not errors:
         errors += check_rules(compiled(schema).node, path)
+    if not errors:
+        _default_rules(schema, path, errors)
     return errors
 
 
@@ -333,3 +336,16 @@ def _defaults(schema: Raw, path: Path, errors: list[Cause], *, is_root: bool = F
         compile_validator(node)(default, NOTHING, at, errors)
     for sub, below, _ in _children(schema, path):
         _defaults(sub, below, errors)
+
+
+def _default_rules(schema: Raw, path: Path, errors: list[Cause]) -> None:
+    """A default must satisfy the rules of its own schema, without the defaults of the fields inside it."""
+    default = schema.get("default")
+    check = compile_rules(parse(schema)) if default is not None else None
+    if check is not None:
+        at = child(path, "default")
+        check(default, NOTHING, False, at, errors)
+        # With itself as the old value, only rules on oldSelf are evaluated.
+        check(default, default, False, at, errors)
+    for sub, below, _ in _children(schema, path):
+        _default_rules(sub, below, errors)
