@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import fleet_fixture
+from tests.support import fleet_fixture, processes
 from tests.support.fleet_fixture import EnvironmentUnusableError, Fleet
+from tests.support.preloaded import Preloaded, preloaded
 from tests.support.site import Site
 from tests.support.site import site as make_site
 
@@ -31,6 +32,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             shares = "fleet" in getattr(item, "fixturenames", ())
             item.add_marker(pytest.mark.e2e)
             item.add_marker(pytest.mark.xdist_group("fleet" if shares else "programs"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forks() -> Iterator[Preloaded]:
+    """The process that processes of ``ud`` are forked from; few tests start a real program."""
+    with preloaded() as found, processes.forked_from(found):
+        yield found
 
 
 @pytest.fixture(scope="session")

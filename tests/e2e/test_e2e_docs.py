@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.documentation import DOCUMENTS, ROOT, blocks
 from tests.support.kubectl import kubectl
+from tests.support.preloaded import Preloaded
 from tests.support.processes import ud
 
 SECONDS = 90
@@ -70,12 +71,13 @@ class Playground:
 
 
 @pytest.fixture(scope="module")
-def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+def playground(tmp_path_factory: pytest.TempPathFactory, forks: Preloaded) -> Iterator[Playground]:
     folder = tmp_path_factory.mktemp("docs")
     programs = folder / "bin"
     programs.mkdir()
     (programs / "kubectl").symlink_to(kubectl())
-    path = os.pathsep.join([str(programs), str(ROOT / ".venv" / "bin"), os.environ["PATH"]])
+    forks.launcher(programs / "ud")
+    path = os.pathsep.join([str(programs), os.environ["PATH"]])
     with ud("playground", "--dir", str(folder), log=folder / "log") as process:
         process.wait_for("Ctrl-C stops everything", SECONDS)
         yield Playground({**os.environ, "PATH": path, "KUBECONFIG": str(folder / "kubeconfig")})

@@ -4,7 +4,6 @@ import base64
 import os
 import re
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,21 +15,12 @@ from urllib.parse import urlsplit
 
 from tests.support.control_planes import ControlPlane
 from tests.support.kubectl import kubectl
-from tests.support.processes import Process
+from tests.support.processes import Process, ud
 
 IP = "127.0.0.2"
 """The address of the pod: on this machine, and not the loopback address that programs mean by themselves."""
 FREE_PORTS = ("--metrics-port=0", "--probe-port=0", "--admission-port=0", f"--admission-host={IP}")
 """What is changed of the shipped arguments: several pods share the ports of this machine."""
-
-_UD = """
-import sys
-from pathlib import Path
-from uniteddeployment.kube import kubeconfig
-kubeconfig.SERVICE_ACCOUNT = Path(sys.argv.pop(1))
-from uniteddeployment.cli.main import main
-main()
-"""
 
 
 @dataclass(frozen=True)
@@ -86,21 +76,8 @@ def pod(
         "KUBERNETES_SERVICE_PORT": str(server.port),
         **told,
     }
-    log = folder / "log"
-    with log.open("wb") as out:
-        popen = subprocess.Popen(
-            [sys.executable, "-c", _UD, str(account), *arguments, *free_ports],
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            cwd=Path(__file__).parents[2],
-        )
-    process = Process(popen, log)
-    try:
+    with ud(*arguments, *free_ports, log=folder / "log", env=environment, service_account=account) as process:
         yield Pod(process)
-    finally:
-        if popen.poll() is None:
-            process.stop()
 
 
 def _service_account(plane: ControlPlane, namespace: str, name: str, folder: Path, kubeconfig: Path) -> Path:

@@ -16,10 +16,10 @@ from typing import Any
 
 import yaml
 
-from tests.support import control_planes
+from tests.support import control_planes, processes
 from tests.support.fleet_fixture import Fleet
 from tests.support.kubectl import kubectl
-from tests.support.processes import UD, Process, ud
+from tests.support.processes import Process, ud
 from tests.support.waiting import WAIT_SECONDS, until
 
 COMMAND_SECONDS = 90.0
@@ -53,7 +53,7 @@ class Site:
         return self.run([kubectl(), *arguments], stdin=stdin)
 
     def ud(self, *arguments: str, stdin: str = "") -> Done:
-        return self.run([*UD, *arguments], stdin=stdin)
+        return processes.run(arguments, environment=self.environment, stdin=stdin, seconds=COMMAND_SECONDS)
 
     def run(self, command: list[str], stdin: str = "", **environment: str) -> Done:
         return subprocess.run(
