@@ -31,7 +31,7 @@ _KEY_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDele
 
 def timestamp(now: datetime) -> str:
     """A time in the format of metav1.Time: seconds, UTC."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return now.astimezone(UTC).isoformat()[:19] + "Z"
 
 
 def parse_timestamp(text: str) -> datetime:

@@ -5,6 +5,7 @@ Contract: a new kind is an entry there and its definition in ``definitions.json`
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources as package
 from typing import Any
@@ -73,7 +74,15 @@ def resources(overrides: Mapping[str, Strategy] | None = None) -> tuple[Resource
     :func:`strategy` creates the replaced one. Each call creates strategies with allocations of their own.
     """
     replaced = overrides or {}
-    return tuple(_resource(data, replaced) for data in catalog().kinds)
+    return tuple(
+        replace(resource, strategy=replaced.get(resource.key) or strategy(data)) for data, resource in _resources()
+    )
+
+
+@lru_cache(maxsize=1)
+def _resources() -> tuple[tuple[KindData, Resource], ...]:
+    """Each kind with its resource, of which clusters share all but the strategy."""
+    return tuple((data, _resource(data)) for data in catalog().kinds)
 
 
 def strategy(kind: KindData) -> BuiltinStrategy:
@@ -96,8 +105,7 @@ def strategy_for(key: str) -> BuiltinStrategy:
     raise KeyError(key)
 
 
-def _resource(data: KindData, overrides: Mapping[str, Strategy]) -> Resource:
-    key = f"{data.plural}.{data.group}" if data.group else data.plural
+def _resource(data: KindData) -> Resource:
     converters = conversion.CONVERTERS.get(data.definition, (None, None))
     extra: dict[str, Any] = {}
     if data.row_conditions:
@@ -113,7 +121,7 @@ def _resource(data: KindData, overrides: Mapping[str, Strategy]) -> Resource:
         kind=data.kind,
         plural=data.plural,
         singular=data.singular,
-        strategy=overrides.get(key) or strategy(data),
+        strategy=strategy(data),
         schema=shapes.resolve(data.definition),
         resolve=shapes.resolve,
         namespaced=data.namespaced,

@@ -60,7 +60,7 @@ def manager_of(name: str, operation: str, api_version: str, subresource: str) ->
 
 def timestamp(now: datetime) -> str:
     """A time in the format of objects."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return now.astimezone(UTC).isoformat()[:19] + "Z"
 
 
 def read(stored: Sequence[dict[str, Any]] | None) -> Entries:

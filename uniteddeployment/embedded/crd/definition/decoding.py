@@ -5,7 +5,11 @@ kinds leaves such fields alone. This module decodes them, so that later code can
 """
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any, Final
+
+import msgspec
+from cachetools import LRUCache
 
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.builtin.decoding import DecodeError, conform
@@ -16,6 +20,9 @@ KIND: Final = "CustomResourceDefinition"
 _PACKAGE: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
 _MAPS: Final = ("properties", "patternProperties", "definitions")
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
+_decoded: LRUCache[bytes, None] = LRUCache(256)
+"""Digests of schemas that decoding would leave as they are. A definition is decoded with each change of its status, and
+a simulation creates the same definitions in each of its clusters."""
 _GO_TYPES: Final = {"integer": "number", "boolean": "bool"}
 
 
@@ -24,9 +31,16 @@ def decode(crd: Obj) -> list[str]:
     errors = conform(crd, shape_of(f"{_PACKAGE}.{KIND}"), KIND, "v1")
     for index, version in enumerate((crd.get("spec") or {}).get("versions") or ()):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is not None:
-            errors += _inside(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+        if schema is not None and _digest(schema) not in _decoded:
+            unknown = _inside(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+            if not unknown:
+                _decoded[_digest(schema)] = None
+            errors += unknown
     return errors
+
+
+def _digest(schema: dict[str, Any]) -> bytes:
+    return blake2b(msgspec.json.encode(schema), digest_size=16).digest()
 
 
 def _inside(schema: dict[str, Any], path: str) -> list[str]:
