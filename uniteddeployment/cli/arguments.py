@@ -1,33 +1,68 @@
-"""Names of applications and namespaces, as they are given on the command line."""
+"""Names of objects and namespaces, as they are given on the command line."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment_api import names
 
-_TYPES = tuple(
-    f"{word}{suffix}"
-    for word in ("ud", names.UNITED_DEPLOYMENT_PLURAL[:-1], names.UNITED_DEPLOYMENT_PLURAL)
-    for suffix in ("", f".{names.GROUP}", f".{names.VERSION}.{names.GROUP}")
-)
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind that commands take names of."""
+
+    name: str
+    plural: str
+    short: str
+
+    @property
+    def title(self) -> str:
+        """The resource as kubectl prints it."""
+        return f"{self.plural}.{names.GROUP}"
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """All forms in which kubectl takes the type."""
+        return tuple(
+            f"{word}{suffix}"
+            for word in (self.short, self.plural[:-1], self.plural)
+            for suffix in ("", f".{names.GROUP}", f".{names.VERSION}.{names.GROUP}")
+        )
+
+
+APPLICATION = Kind(names.UNITED_DEPLOYMENT_KIND, names.UNITED_DEPLOYMENT_PLURAL, "ud")
+ROLLOUT = Kind(names.UNITED_ROLLOUT_KIND, names.UNITED_ROLLOUT_PLURAL, "uro")
+TITLE = APPLICATION.title
+"""UnitedDeployments as kubectl prints them."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*", re.ASCII)
 _NAME_LIMIT = 253
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
-TITLE = f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}"
-"""The resource as kubectl prints it."""
 
 
 def application_name(text: str) -> str:
-    """The name of a UnitedDeployment, given as ``web`` or, as kubectl prints it, as ``ud/web``.
+    """The name of a UnitedDeployment. Raises CommandError as :func:`object_name` does."""
+    return object_name(text, APPLICATION)
+
+
+def application_names(texts: Sequence[str]) -> tuple[str, ...]:
+    """The names of UnitedDeployments, without repetitions. Raises CommandError as :func:`object_name` does."""
+    return tuple(dict.fromkeys(object_name(text, APPLICATION) for text in texts))
+
+
+def rollout_names(texts: Sequence[str]) -> tuple[str, ...]:
+    """The names of UnitedRollouts, without repetitions. Raises CommandError as :func:`object_name` does."""
+    return tuple(dict.fromkeys(object_name(text, ROLLOUT) for text in texts))
+
+
+def object_name(text: str, kind: Kind) -> str:
+    """The name of an object, given as ``web`` or, as kubectl prints it, as ``ud/web``.
 
     Raises CommandError if the text is neither.
     """
-    kind, slash, name = text.rpartition("/")
-    if slash and kind.lower() not in _TYPES:
-        raise CommandError(
-            f"{text!r} is not a {names.UNITED_DEPLOYMENT_KIND}: write NAME, ud/NAME or {TITLE}/NAME", USAGE
-        )
+    type_, slash, name = text.rpartition("/")
+    if slash and type_.lower() not in kind.types:
+        raise CommandError(f"{text!r} is not a {kind.name}: write NAME, {kind.short}/NAME or {kind.title}/NAME", USAGE)
     if len(name) > _NAME_LIMIT or not _NAME.fullmatch(name):
         raise CommandError(
             f"{name!r} is not a valid name: use lowercase letters, digits, '-' and '.', "
@@ -35,11 +70,6 @@ def application_name(text: str) -> str:
             USAGE,
         )
     return name
-
-
-def application_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Several names, without repetitions. Raises CommandError as :func:`application_name` does."""
-    return tuple(dict.fromkeys(application_name(text) for text in texts))
 
 
 def namespace_name(text: str) -> str:

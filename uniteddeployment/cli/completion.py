@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from importlib import metadata
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import typer
@@ -70,23 +71,61 @@ def for_kubectl() -> None:
 
 def applications(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of UnitedDeployments that start with this text. None if the cluster does not answer quickly."""
+    return _names(ctx, incomplete, "uniteddeployments")
+
+
+def rollouts(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The names of UnitedRollouts that start with this text."""
+    return _names(ctx, incomplete, "unitedrollouts")
+
+
+def runs(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The present run of the rollouts that are named on the command line."""
+    return _of_status(ctx, incomplete, "runID")
+
+
+def steps(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The present step of the rollouts that are named on the command line."""
+    return _of_status(ctx, incomplete, "step")
+
+
+def _names(ctx: typer.Context, incomplete: str, plural: str) -> list[str]:
     kind, slash, start = incomplete.rpartition("/")
-    taken = ctx.params.get("name") or ()
+    taken = _given(ctx)
     # Only candidates may be printed here, whatever goes wrong.
     with contextlib.suppress(Exception), contextlib.redirect_stderr(io.StringIO()):
-        names = _names(ctx.params)
+        query = urlencode({"limit": _LIMIT, "resourceVersion": "0"})
+        items = _ask(ctx.params, f"{plural}?{query}", ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")["items"]
+        names = sorted(item["metadata"]["name"] for item in items)
         return [f"{kind}{slash}{name}" for name in names if name.startswith(start) and name not in taken]
     return []
 
 
-def _names(options: dict[str, object]) -> list[str]:
+def _of_status(ctx: typer.Context, incomplete: str, field: str) -> list[str]:
+    candidates = []
+    with contextlib.suppress(Exception), contextlib.redirect_stderr(io.StringIO()):
+        for text in _given(ctx):
+            name = quote(text.rpartition("/")[2], safe="")
+            value = _ask(ctx.params, f"unitedrollouts/{name}")["status"].get(field)
+            candidates += [str(value)] if value and str(value).startswith(incomplete) else []
+    return candidates
+
+
+def _given(ctx: typer.Context) -> tuple[str, ...]:
+    """The names that are on the command line already."""
+    given = ctx.params.get("name") or ()
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _ask(options: dict[str, object], path: str, form: str = "") -> Any:
+    """Get something of our API in the namespace that the options name."""
     from uniteddeployment.kube import kubeconfig as kubeconfigs  # noqa: PLC0415
 
     kubeconfig, context = options.get("kubeconfig"), options.get("context")
-    path, chosen = str(kubeconfig) if kubeconfig else None, str(context) if context else None
-    connection = kubeconfigs.load(path, chosen)
-    namespace = str(options.get("namespace") or kubeconfigs.namespace(path, chosen))
-    headers = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+    file, chosen = str(kubeconfig) if kubeconfig else None, str(context) if context else None
+    connection = kubeconfigs.load(file, chosen)
+    namespace = str(options.get("namespace") or kubeconfigs.namespace(file, chosen))
+    headers = {"accept": f"application/json{form}"}
     if connection.tokens is not None:
         headers["authorization"] = f"Bearer {asyncio.run(connection.tokens.token())}"
     server, tls = urlsplit(connection.server), connection.tls_context()
@@ -95,8 +134,7 @@ def _names(options: dict[str, object]) -> list[str]:
     if tls is not None:
         client = http.client.HTTPSConnection(host, server.port, timeout=SECONDS, context=tls)
     with contextlib.closing(client):
-        query = urlencode({"limit": _LIMIT, "resourceVersion": "0"})
-        path_ = f"{server.path.rstrip('/')}{PATH}/namespaces/{quote(namespace, safe='')}/uniteddeployments?{query}"
-        client.request("GET", path_, headers=headers)
-        answer = json.loads(client.getresponse().read())
-    return sorted(item["metadata"]["name"] for item in answer["items"])
+        client.request(
+            "GET", f"{server.path.rstrip('/')}{PATH}/namespaces/{quote(namespace, safe='')}/{path}", headers=headers
+        )
+        return json.loads(client.getresponse().read())

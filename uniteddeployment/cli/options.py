@@ -43,6 +43,33 @@ Names = Annotated[
         show_default=False,
     ),
 ]
+RolloutNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NAME", help="UnitedRollouts: NAME or uro/NAME.", autocompletion=completion.rollouts, show_default=False
+    ),
+]
+OptionalRolloutNames = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME",
+        help="UnitedRollouts: NAME or uro/NAME. Default: all.",
+        autocompletion=completion.rollouts,
+        show_default=False,
+    ),
+]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="List all namespaces.")]
+Selector = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Label selector, such as a=b,c!=d or 'e in (f,g)'.",
+        show_default=False,
+    ),
+]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing changes until Ctrl-C.")]
 Files = Annotated[
     list[str],
     typer.Option(

@@ -5,25 +5,16 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Kubeconfig, Names, Namespace
+from uniteddeployment.cli.options import AllNamespaces, Context, Kubeconfig, Names, Namespace, Selector, Watch
 
 
 @reports_errors
 def get(
     name: Names = None,
     namespace: Namespace = "",
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="List all namespaces.")] = False,
-    selector: Annotated[
-        str,
-        typer.Option(
-            "--selector",
-            "-l",
-            metavar="SELECTOR",
-            help="Label selector, such as a=b,c!=d or 'e in (f,g)'.",
-            show_default=False,
-        ),
-    ] = "",
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing changes until Ctrl-C.")] = False,
+    all_namespaces: AllNamespaces = False,
+    selector: Selector = "",
+    watch: Watch = False,
     output: Annotated[
         str,
         typer.Option(

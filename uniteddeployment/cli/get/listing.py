@@ -1,7 +1,6 @@
 """``ud get``: lists applications, once or continuously."""
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from uniteddeployment.cli.errors import FAILED, USAGE, CommandError, fail_with
 from uniteddeployment.cli.get.tree import View
 from uniteddeployment.cli.output.documents import as_list, check_output, dump
 from uniteddeployment.cli.output.terminal import Lines, Screen, say
+from uniteddeployment.cli.output.watching import redraw_on_changes
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.served import check_served
@@ -21,7 +21,6 @@ from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment_api import names
 
-REFRESH_SECONDS = 1.0
 _FORMATS = ("wide", "json", "yaml", "name")
 
 
@@ -126,23 +125,11 @@ async def _watch(query: Query, *, wide: bool) -> None:
         watching = asyncio.create_task(reflector.run())
         try:
             await reflector.synced.wait()
-            await _redraw(reflector, changed, query, wide=wide)
+            await redraw_on_changes(lambda screen: _cached(screen, reflector.cache, query, wide=wide), changed)
         finally:
             watching.cancel()
 
 
-async def _redraw(reflector: Reflector[Shown], changed: asyncio.Event, query: Query, *, wide: bool) -> None:
-    """On a terminal, replace the table after each change, and once a second to update ages. Elsewhere, print a table
-    for each change."""
-    screen = Screen()
-
-    def lines() -> Lines:
-        keys = sorted(key for key in reflector.cache.objects if query.includes(key[1]))
-        return _lines(screen, query, [reflector.cache.objects[key].as_dict() for key in keys], wide=wide)
-
-    async with screen.live(lines) as redraw:
-        while True:
-            changed.clear()
-            redraw()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), REFRESH_SECONDS if screen.redraws else None)
+def _cached(screen: Screen, cache: Cache[Shown], query: Query, *, wide: bool) -> Lines:
+    keys = sorted(key for key in cache.objects if query.includes(key[1]))
+    return _lines(screen, query, [cache.objects[key].as_dict() for key in keys], wide=wide)

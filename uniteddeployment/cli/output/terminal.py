@@ -50,9 +50,12 @@ class Glyphs:
     stem: str = "│"
     arrow: str = "→"
     step: str = "▶"
+    todo: str = "○"
+    full: str = "█"
+    empty: str = "░"
 
 
-_ASCII = Glyphs("+", "~", "x", "?", "=", "|-", "`-", "|", "->", "*")
+_ASCII = Glyphs("+", "~", "x", "?", "=", "|-", "`-", "|", "->", "*", "o", "#", ".")
 
 
 class Screen:

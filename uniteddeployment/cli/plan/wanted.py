@@ -38,11 +38,13 @@ def read(files: Sequence[str], namespace: str, *, required: str, recursive: bool
     if that is not empty.
     """
     return [
-        _wanted(manifest, namespace, required) for manifest in manifests.united_deployments(files, recursive=recursive)
+        of_manifest(manifest, namespace, required)
+        for manifest in manifests.united_deployments(files, recursive=recursive)
     ]
 
 
-def _wanted(manifest: Manifest, default: str, required: str) -> Wanted:
+def of_manifest(manifest: Manifest, default: str, required: str = "") -> Wanted:
+    """A UnitedDeployment with a name. Raises CommandError as :func:`read` does."""
     document = {key: value for key, value in manifest.document.items() if key != "status"}
     metadata = document["metadata"]
     namespace = metadata.get("namespace") or default

@@ -1,11 +1,15 @@
 """The commands ``ud rollout ...``."""
 
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uniteddeployment.cli import completion
 from uniteddeployment.cli.errors import reports_errors
 from uniteddeployment.cli.options import (
+    AllNamespaces,
     Context,
     ElectionNamespace,
     Kubeconfig,
@@ -16,120 +20,244 @@ from uniteddeployment.cli.options import (
     MetricsHost,
     MetricsPort,
     Namespace,
+    OptionalRolloutNames,
+    RolloutNames,
+    Selector,
+    Watch,
 )
+
+if TYPE_CHECKING:
+    from uniteddeployment.cli.connect import Target
+    from uniteddeployment.cli.rollout.listing import Query
+    from uniteddeployment.cli.rollout.verbs import Order
 
 app = typer.Typer(help="Show and control rollouts.", no_args_is_help=True, rich_markup_mode=None)
 controller = typer.Typer(help="Run the rollout controller.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(controller, name="controller")
 
-Name = Annotated[str, typer.Argument(help="The UnitedRollout.")]
-Names = Annotated[list[str], typer.Argument(help="The UnitedRollouts.")]
 By = Annotated[str, typer.Option(help="Who gives the command. Default: the user of this computer.", show_default=False)]
 Timeout = Annotated[str, typer.Option(help="How long to wait: 90s, 10m or 1h.")]
+Output = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="FORMAT", help="wide, json, yaml or name. Default: for people.", show_default=False
+    ),
+]
+Documents = Annotated[
+    str,
+    typer.Option("--output", "-o", metavar="FORMAT", help="json or yaml. Default: a table.", show_default=False),
+]
+Run = Annotated[
+    str,
+    typer.Option(
+        "--run",
+        metavar="RUN",
+        help="Refuse if this is not the present run. Default: the present one.",
+        autocompletion=completion.runs,
+        show_default=False,
+    ),
+]
+Step = Annotated[
+    int,
+    typer.Option(
+        "--step",
+        metavar="STEP",
+        min=1,
+        help="Refuse if this is not the present step. Default: the present one.",
+        autocompletion=completion.steps,
+        show_default=False,
+    ),
+]
 
 
 @app.command()
 @reports_errors
 def get(
-    name: Annotated[list[str] | None, typer.Argument(help="UnitedRollouts. Default: all.", show_default=False)] = None,
+    name: OptionalRolloutNames = None,
     namespace: Namespace = "",
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="All namespaces.")] = False,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="wide, json or yaml. Default: a table.", show_default=False)
-    ] = "",
+    all_namespaces: AllNamespaces = False,
+    selector: Selector = "",
+    watch: Watch = False,
+    output: Output = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show rollouts, and the subsets of each run.
+    """Show rollouts with their run, steps and subsets.
 
     \b
     Examples:
-      ud rollout get                # all rollouts of the namespace
-      ud rollout get web -o wide    # with messages and revisions
+      ud rollout get web            # its steps, and what each subset waits for
+      ud rollout get web -w         # keep showing changes
+      ud rollout get web -o json
     """
-    from uniteddeployment.cli.connect import target  # noqa: PLC0415
-    from uniteddeployment.cli.rollout import show  # noqa: PLC0415
+    from uniteddeployment.cli.rollout import listing  # noqa: PLC0415
 
-    show.main(target(kubeconfig, context, namespace, all_namespaces=all_namespaces), name or (), output)
+    query = _query(name, namespace, selector, kubeconfig, context, all_namespaces=all_namespaces, tree=True)
+    listing.main(query, watch=watch, output=output)
+
+
+@app.command("list")
+@reports_errors
+def list_(
+    name: OptionalRolloutNames = None,
+    namespace: Namespace = "",
+    all_namespaces: AllNamespaces = False,
+    selector: Selector = "",
+    watch: Watch = False,
+    output: Output = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """List rollouts, with one row for each.
+
+    \b
+    Examples:
+      ud rollout list                 # all rollouts of the namespace
+      ud rollout list -A -o wide      # all namespaces, with runs and messages
+      ud rollout list -l team=web -w
+    """
+    from uniteddeployment.cli.rollout import listing  # noqa: PLC0415
+
+    query = _query(name, namespace, selector, kubeconfig, context, all_namespaces=all_namespaces, tree=False)
+    listing.main(query, watch=watch, output=output)
+
+
+def _query(
+    name: list[str] | None,
+    namespace: str,
+    selector: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    *,
+    all_namespaces: bool,
+    tree: bool,
+) -> "Query":
+    from uniteddeployment.cli.arguments import rollout_names  # noqa: PLC0415
+    from uniteddeployment.cli.connect import target  # noqa: PLC0415
+    from uniteddeployment.cli.rollout.listing import Query  # noqa: PLC0415
+
+    to = target(kubeconfig, context, namespace, all_namespaces=all_namespaces)
+    return Query(to, rollout_names(name or ()), selector, tree)
 
 
 @app.command()
 @reports_errors
-def history(name: Name, namespace: Namespace = "", kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Show the last runs of a rollout.
+def history(
+    name: RolloutNames,
+    namespace: Namespace = "",
+    output: Documents = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show the last runs of rollouts.
 
     \b
     Examples:
       ud rollout history web
     """
+    from uniteddeployment.cli.arguments import rollout_names  # noqa: PLC0415
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
-    from uniteddeployment.cli.rollout import show  # noqa: PLC0415
+    from uniteddeployment.cli.rollout import history as command  # noqa: PLC0415
 
-    show.history(target(kubeconfig, context, namespace), name)
+    command.main(target(kubeconfig, context, namespace), rollout_names(name), output)
 
 
 @app.command()
 @reports_errors
-def plan(name: Name, namespace: Namespace = "", kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+def plan(
+    name: OptionalRolloutNames = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="File or directory with manifests, or -. Targets that it does not contain are read from the cluster.",
+            show_default=False,
+        ),
+    ] = None,
+    namespace: Namespace = "",
+    output: Documents = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
     """Show how many pods of each subset every step updates.
 
     \b
     Examples:
-      ud rollout plan web           # before anything starts
+      ud rollout plan web             # before anything starts
+      ud rollout plan -f rollout.yaml
     """
+    from uniteddeployment.cli.arguments import rollout_names  # noqa: PLC0415
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
     from uniteddeployment.cli.rollout import preview  # noqa: PLC0415
 
-    preview.main(target(kubeconfig, context, namespace), name)
+    preview.main(target(kubeconfig, context, namespace), rollout_names(name or ()), file or (), output)
 
 
 @app.command()
 @reports_errors
 def lint(
-    file: Annotated[list[str], typer.Option("--filename", "-f", help="File or directory with manifests, or -.")],
+    file: Annotated[
+        list[str],
+        typer.Option("--filename", "-f", metavar="FILE", help="File or directory with manifests, or -."),
+    ],
 ) -> None:
     """Check the manifests of rollouts, without any cluster.
+
+    Waves are checked if the files contain the target, too.
 
     \b
     Examples:
       ud rollout lint -f rollout.yaml
+      ud rollout lint -f rollout.yaml -f web.yaml
     """
-    from uniteddeployment.cli.rollout import preview  # noqa: PLC0415
+    from uniteddeployment.cli.rollout import files  # noqa: PLC0415
 
-    preview.lint(file)
+    files.lint(file)
 
 
 @app.command()
 @reports_errors
 def status(
-    name: Name,
+    name: RolloutNames,
     namespace: Namespace = "",
     until: Annotated[str, typer.Option(help="healthy, or paused (a finished rollout counts, too).")] = "healthy",
     timeout: Timeout = "10m",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Wait until a rollout is healthy or paused.
+    """Wait until rollouts are healthy or paused.
 
-    Exits with 0 when it is, 1 if it is degraded, 3 on timeout, and 4 if it waits for an approval instead.
+    Exits with 0 when they are, 1 if one is degraded or was rolled back, 3 on timeout, and 4 if one is paused instead.
 
     \b
     Examples:
       ud rollout status web                           # in a pipeline, after a release
       ud rollout status web --until paused --timeout 5m
     """
+    from uniteddeployment.cli.arguments import rollout_names  # noqa: PLC0415
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
     from uniteddeployment.cli.rollout import waiting  # noqa: PLC0415
 
-    waiting.main(target(kubeconfig, context, namespace), name, until, timeout)
+    waiting.main(target(kubeconfig, context, namespace), rollout_names(name), until, timeout)
 
 
-def _verb(verb: str, purpose: str) -> None:
-    """Register the command for a verb: all of them have the same options."""
+def _give(target: "Target", name: list[str], order: "Order", timeout: str) -> None:
+    from uniteddeployment.cli.arguments import rollout_names  # noqa: PLC0415
+    from uniteddeployment.cli.rollout import verbs  # noqa: PLC0415
+
+    verbs.main(target, rollout_names(name), order, timeout)
+
+
+def _of_a_step(verb: str, purpose: str) -> None:
+    """Register a verb that is about one step of a run."""
 
     @reports_errors
     def give(
-        name: Names,
+        name: RolloutNames,
+        run: Run = "",
+        step: Step = 0,
         namespace: Namespace = "",
         by: By = "",
         timeout: Timeout = "30s",
@@ -137,25 +265,70 @@ def _verb(verb: str, purpose: str) -> None:
         context: Context = None,
     ) -> None:
         from uniteddeployment.cli.connect import target  # noqa: PLC0415
-        from uniteddeployment.cli.rollout import verbs  # noqa: PLC0415
+        from uniteddeployment.cli.rollout.verbs import Order  # noqa: PLC0415
 
-        verbs.main(target(kubeconfig, context, namespace), name, verb, by, timeout)
+        _give(target(kubeconfig, context, namespace), name, Order(verb, by, run, step), timeout)
 
-    give.__doc__ = f"{purpose}\n\nExits with 1 if the controller refuses.\n\n\b\nExamples:\n  ud rollout {verb} web\n"
+    _register(verb, purpose, give)
+
+
+def _of_a_run(verb: str, purpose: str) -> None:
+    """Register a verb that is about one run."""
+
+    @reports_errors
+    def give(
+        name: RolloutNames,
+        run: Run = "",
+        namespace: Namespace = "",
+        by: By = "",
+        timeout: Timeout = "30s",
+        kubeconfig: Kubeconfig = None,
+        context: Context = None,
+    ) -> None:
+        from uniteddeployment.cli.connect import target  # noqa: PLC0415
+        from uniteddeployment.cli.rollout.verbs import Order  # noqa: PLC0415
+
+        _give(target(kubeconfig, context, namespace), name, Order(verb, by, run), timeout)
+
+    _register(verb, purpose, give)
+
+
+def _of_a_rollout(verb: str, purpose: str) -> None:
+    """Register a verb that works with and without a run."""
+
+    @reports_errors
+    def give(
+        name: RolloutNames,
+        namespace: Namespace = "",
+        by: By = "",
+        timeout: Timeout = "30s",
+        kubeconfig: Kubeconfig = None,
+        context: Context = None,
+    ) -> None:
+        from uniteddeployment.cli.connect import target  # noqa: PLC0415
+        from uniteddeployment.cli.rollout.verbs import Order  # noqa: PLC0415
+
+        _give(target(kubeconfig, context, namespace), name, Order(verb, by), timeout)
+
+    _register(verb, purpose, give)
+
+
+def _register(verb: str, purpose: str, give: Callable[..., None]) -> None:
+    give.__doc__ = (
+        f"{purpose}\n\nExits with 1 if the controller refuses, and with 3 if it does not answer in time.\n\n"
+        f"\b\nExamples:\n  ud rollout {verb} web\n"
+    )
     app.command(verb)(give)
 
 
-for _name, _purpose in (
-    ("approve", "End the pause of the present step."),
-    ("skip", "Wait for nothing but the pods of this step."),
-    ("promote", "Update everything without further steps."),
-    ("pause", "Stop a rollout."),
-    ("resume", "Continue a rollout that was paused."),
-    ("retry", "Try again after a failure."),
-    ("abort", "Return to the stable revision."),
-    ("undo", "Return to the revision before the stable one."),
-):
-    _verb(_name, _purpose)
+_of_a_step("approve", "End the pause of the present step.")
+_of_a_step("skip", "Wait for nothing but the pods of this step.")
+_of_a_run("promote", "Update everything without further steps.")
+_of_a_rollout("pause", "Stop a rollout.")
+_of_a_rollout("resume", "Continue a rollout that was paused.")
+_of_a_run("retry", "Try again after a failure.")
+_of_a_run("abort", "Return to the stable revision.")
+_of_a_rollout("undo", "Return to the revision before the stable one.")
 
 
 @controller.command("run")

@@ -1,32 +1,65 @@
 """UnitedRollouts as the commands read them."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from uniteddeployment.cli.arguments import ROLLOUT
+from uniteddeployment.cli.connect import check_served
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment_api import names
 from uniteddeployment_rollout.loop.objects import UNITED_ROLLOUTS, StoredRollout
 
-TITLE = f"{names.UNITED_ROLLOUT_PLURAL}.{names.GROUP}"
-"""The resource as kubectl prints it."""
-
 
 async def read(client: Client, namespace: str, name: str) -> StoredRollout:
-    """Get a UnitedRollout. Raises CommandError if there is none."""
+    """Get a UnitedRollout. Raises CommandError if there is none, and StartError if its kind is not served."""
     try:
         return await client.get(UNITED_ROLLOUTS, name, StoredRollout, namespace=namespace)
     except NotFound as error:
-        raise CommandError(f"{error.message} (namespace {namespace})") from None
+        if "name" not in error.details:  # it is not the object that is missing
+            await check_served(client, namespace)
+        raise CommandError(f"{error.message} (namespace {namespace}); ud rollout list -A shows all of them") from None
 
 
-def document(rollout: StoredRollout) -> dict[str, Any]:
-    """The object with the fields that matter to people."""
-    meta = rollout.metadata
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.UNITED_ROLLOUT_KIND,
-        "metadata": {"name": meta.name, "namespace": meta.namespace, "generation": meta.generation},
-        "spec": rollout.spec,
-        "status": rollout.status,
-    }
+def complete(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without managedFields, and with its kind, which items of a list lack."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+    kind = {"apiVersion": names.API_VERSION, "kind": names.UNITED_ROLLOUT_KIND}
+    return {**kind, **document, "metadata": metadata}
+
+
+def title(name: str) -> str:
+    """The rollout as kubectl prints it."""
+    return f"{ROLLOUT.title}/{name}"
+
+
+def observed(rollout: StoredRollout) -> bool:
+    """Whether the status describes the present spec."""
+    return bool(rollout.status.get("observedGeneration") == rollout.metadata.generation)
+
+
+def phase(rollout: StoredRollout) -> str:
+    """The phase, if the status describes the present spec."""
+    known: str = rollout.status.get("phase", "")
+    return known if known and observed(rollout) else "Unknown"
+
+
+def message(rollout: StoredRollout) -> str:
+    """What the rollout does or waits for."""
+    if observed(rollout):
+        return str(rollout.status.get("message", ""))
+    return f"the rollout controller has not observed generation {rollout.metadata.generation} of the spec yet"
+
+
+def ends_by_itself(rollout: StoredRollout) -> bool:
+    """Whether time or pods end the present state. A pause without a duration needs somebody."""
+    conditions = {condition["type"]: condition for condition in rollout.status.get("conditions") or ()}
+    return bool(conditions.get("Reconciling", {}).get("status") == "True")
+
+
+def waits_for_approval(rollout: StoredRollout) -> bool:
+    """Whether the command ``approve`` is what the rollout waits for."""
+    at_pause = phase(rollout) == "Paused" and rollout.status.get("stepState") == "Paused"
+    conditions = {condition["type"]: condition for condition in rollout.status.get("conditions") or ()}
+    return at_pause and conditions.get("Ready", {}).get("reason") == "StepPaused" and not ends_by_itself(rollout)

@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from uniteddeployment.cli.connect import Target, connected
-from uniteddeployment.cli.errors import BLOCKED, FAILED, USAGE, CommandError
+from uniteddeployment.cli.errors import BLOCKED, FAILED, TIMEOUT, USAGE, CommandError, fail_with
 from uniteddeployment.cli.output.terminal import say
-from uniteddeployment.cli.rollout.objects import read
+from uniteddeployment.cli.rollout.objects import ends_by_itself, observed, read
 from uniteddeployment.cli.wait.waiter import seconds
 from uniteddeployment.controller import logs
 from uniteddeployment.kube.cache import Cache
@@ -23,17 +23,22 @@ from uniteddeployment_rollout.loop.objects import (
 )
 
 _AGAIN_SECONDS = 0.5
-"""How often a state that does not change is looked at again: its target may have changed."""
+"""Interval at which a state that does not change is checked again: its target may have changed."""
 _WANTED = {"healthy": ("Healthy",), "paused": ("Paused", "Healthy")}
 
 
-def main(target: Target, name: str, until: str, timeout: str) -> None:
-    """Wait, and print a line for each change. Raises CommandError, TimeoutError."""
+def main(target: Target, names: Sequence[str], until: str, timeout: str) -> None:
+    """Wait for all rollouts, and print a line for each change. Raises CommandError, TimeoutError.
+
+    Of several problems, the one with the lowest exit code decides: a degraded rollout (1) before a time-out (3).
+    """
     if until not in _WANTED:
         raise CommandError(f"--until must be healthy or paused, not {until!r}", USAGE)
     limit = seconds(timeout)
     logs.configure("console", "error")
-    asyncio.run(_wait(target, name, until, limit, timeout))
+    problems = asyncio.run(_wait_all(target, names, until, limit, timeout))
+    if problems:
+        fail_with([str(problem) for problem in problems], min(problem.code for problem in problems))
 
 
 async def watched(client: Client, namespace: str, name: str) -> AsyncIterator[StoredRollout]:
@@ -60,31 +65,86 @@ async def watched(client: Client, namespace: str, name: str) -> AsyncIterator[St
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def _wait(target: Target, name: str, until: str, limit: float, timeout: str) -> None:  # noqa: ASYNC109  # for the message
-    said = ""
-    try:
-        async with asyncio.timeout(limit), connected(target) as client:
-            await read(client, target.namespace, name)
-            async for rollout in watched(client, target.namespace, name):
-                status = rollout.status
-                if not await _up_to_date(client, rollout):
-                    continue
-                phase = status.get("phase", "")
-                line = f"{name} is {phase}: {status.get('message', '')}"
-                if line != said:
-                    say(line)
-                    said = line
-                if phase in _WANTED[until]:
-                    return
-                _raise_for(phase, rollout, line)
-    except TimeoutError:
-        raise TimeoutError(f"{name} was not {until} within {timeout}; {said or 'its state is not known'}") from None
-    raise CommandError(f"{name} was deleted")
+async def _wait_all(
+    target: Target,
+    names: Sequence[str],
+    until: str,
+    limit: float,
+    timeout: str,  # noqa: ASYNC109  # for the message
+) -> list[CommandError]:
+    async with connected(target) as client:
+        waiters = [Waiter(name, until) for name in names]
+        results = await asyncio.gather(
+            *(waiter.wait(client, target.namespace, limit, timeout) for waiter in waiters), return_exceptions=True
+        )
+    problems = []
+    for result in results:
+        if isinstance(result, CommandError):
+            problems.append(result)
+        elif isinstance(result, BaseException):
+            raise result
+    return problems
+
+
+class Waiter:
+    """Follows one rollout."""
+
+    def __init__(self, name: str, until: str) -> None:
+        self._name = name
+        self._until = until
+        self._said = ""
+        self._run = ""
+        """The run that was seen last."""
+
+    async def wait(
+        self,
+        client: Client,
+        namespace: str,
+        limit: float,
+        timeout: str,  # noqa: ASYNC109  # for the message
+    ) -> None:
+        """Wait until the rollout is as wanted. Raises CommandError."""
+        try:
+            async with asyncio.timeout(limit):
+                await read(client, namespace, self._name)
+                async for rollout in watched(client, namespace, self._name):
+                    if await _up_to_date(client, rollout) and self.ends(rollout):
+                        return
+        except TimeoutError:
+            state = self._said or "its state is not known"
+            raise CommandError(f"{self._name} was not {self._until} within {timeout}; {state}", TIMEOUT) from None
+        raise CommandError(f"{self._name} was deleted")
+
+    def ends(self, rollout: StoredRollout) -> bool:
+        """Whether the rollout is as wanted. Raises CommandError if waiting cannot help."""
+        status = rollout.status
+        phase = status.get("phase", "")
+        line = f"{self._name} is {phase}: {status.get('message', '')}"
+        if line != self._said:
+            say(line)
+            self._said = line
+        self._run = status.get("runID") or self._run
+        if phase == "Healthy":
+            self._check_outcome(rollout)
+        if phase in _WANTED[self._until]:
+            return True
+        if phase == "Degraded":
+            raise CommandError(line, FAILED)
+        if phase == "Paused" and not ends_by_itself(rollout):
+            raise CommandError(line, BLOCKED)
+        return False
+
+    def _check_outcome(self, rollout: StoredRollout) -> None:
+        """A rollout whose new version was rolled back is healthy again, but the release has failed."""
+        for run in rollout.status.get("history") or ():
+            if run["runID"] == self._run and run["outcome"] == "RolledBack":
+                reason = run.get("reason") or "no reason is known"
+                raise CommandError(f"{self._name}: run {self._run} was rolled back: {reason}", FAILED)
 
 
 async def _up_to_date(client: Client, rollout: StoredRollout) -> bool:
     """Whether the status is about the present spec and the present template of the target."""
-    if rollout.status.get("observedGeneration") != rollout.metadata.generation:
+    if not observed(rollout):
         return False
     namespace, name = rollout.target
     try:
@@ -92,12 +152,3 @@ async def _up_to_date(client: Client, rollout: StoredRollout) -> bool:
     except NotFound:
         return True
     return target.observed and target.updated_revision == (rollout.status.get("updateRevision") or "")
-
-
-def _raise_for(phase: str, rollout: StoredRollout, line: str) -> None:
-    """Raise CommandError for a phase that waiting does not end. A pause with a duration ends by itself."""
-    if phase == "Degraded":
-        raise CommandError(line, FAILED)
-    conditions = {condition["type"]: condition for condition in rollout.status.get("conditions") or ()}
-    if phase == "Paused" and conditions.get("Reconciling", {}).get("status") != "True":
-        raise CommandError(line, BLOCKED)

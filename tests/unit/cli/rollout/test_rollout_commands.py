@@ -1,6 +1,7 @@
 """What ``ud rollout`` prints and how it exits, without a cluster; docs/rollouts.md runs the commands against one."""
 
 import copy
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,22 +9,24 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from tests.unit.rollout.fleet import canary
+from tests.unit.rollout.fleet import at_half, canary
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.main import app
-from uniteddeployment.cli.output.table import table
-from uniteddeployment.cli.rollout import preview, show, waiting
+from uniteddeployment.cli.output.terminal import Glyphs
+from uniteddeployment.cli.rollout import history, listing, tree, waiting
 from uniteddeployment_rollout.loop.objects import RolloutMetadata, StoredRollout
 from uniteddeployment_rollout.loop.writes import dumped
 
-SAMPLE = yaml.safe_load((Path(__file__).parents[4] / "config" / "samples" / "rollout.yaml").read_text())
+SAMPLES = Path(__file__).parents[4] / "config" / "samples"
+SAMPLE = yaml.safe_load((SAMPLES / "rollout.yaml").read_text())
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+STEPS = [{"replicas": 1, "pause": {}}, {"replicas": "50%"}, {"wave": {"subsets": ["a"]}, "replicas": "100%"}]
 
 
-def stored(controller):
+def stored(controller, **status):
     spec = controller.rollout.spec.model_dump(by_alias=True, exclude_none=True)
     metadata = RolloutMetadata("web", "default", generation=1, creation_timestamp="2026-01-01T00:00:00Z")
-    return StoredRollout(metadata, spec, dumped(controller.status))
+    return StoredRollout(metadata, spec, dumped(controller.status) | status)
 
 
 def released(*, bad=False, **spec):
@@ -35,33 +38,96 @@ def released(*, bad=False, **spec):
     return controller
 
 
-def printed(columns, rows):
-    return [line.plain.rstrip() for line in table(columns, rows, None)]
+def degraded():
+    controller = released(bad=True, steps=STEPS)
+    controller.wait(3600)
+    return controller
 
 
-def test_a_run_is_shown_with_its_subsets():
-    lines = printed(show._COLUMNS, show._rows(stored(released()), NOW))
-    assert lines[1].split()[:7] == ["web", "web", "Paused", "1/3", "8", "1", "1"]
-    assert lines[1].endswith("step 1 of 3: waits for approval")
-    assert lines[2].split()[:7] == ["a", "a", "Progressing", "of", "1", "4", "1"]
-    assert len(lines) == 5
+def shown(rollout, width=None, **options):
+    view = tree.View(Glyphs(), width, now=NOW, **options)
+    return [line.plain for line in view.lines([rollout])]
+
+
+def listed(rollout, width=None, **options):
+    view = tree.View(Glyphs(), width, now=NOW, **options)
+    return [line.plain.rstrip() for line in listing.rows(view, [rollout])]
+
+
+def test_a_run_is_shown_with_its_steps_its_subsets_and_the_next_command():
+    assert shown(stored(at_half()[1])) == [
+        "⏸ web  Paused",
+        "  Message   step 2 of 3: waits for approval",
+        "  Next      ud rollout approve web",
+        "  Target    UnitedDeployment web",
+        "  Run       v2.1, for 60m",
+        "  Revision  v1 → v2",
+        "  Steps     ✔ 1  ▶ 50%  ○ 100%",
+        "  Pods      ██████████░░░░░░░░░░ 4 of 8 updated, 4 ready",
+        "SUBSET  CLUSTER  UPDATED  READY  PARTITION  STATE",
+        "├─ ◌ a  a            2/2      2        2/4  Progressing",
+        "├─ ◌ b  b            1/1      1        1/2  Progressing",
+        "└─ ◌ c  c            1/1      1        1/2  Progressing",
+    ]
+
+
+def test_pods_that_fail_are_explained_below_their_subset_also_on_a_narrow_terminal():
+    lines = shown(stored(degraded()), 56)
+    assert lines[:3] == [
+        "✖ web  Degraded",
+        "  Message   step 1 of 4: 1 updated pods were not ready",
+        "            within 10m (a: ImagePullBackOff: 1)",
+    ]
+    assert "  Steps     ▶ 1  ○ 50%  ○ a: 100%  ○ 100%" in lines
+    row = lines.index("├─ ◌ a  a            1/1      0        3/4  Progressing")
+    assert lines[row + 1] == "│    ImagePullBackOff: 1"
+    assert max(map(len, lines)) <= 56
+    assert shown(stored(degraded()), 45)[-1].split() == ["└─", "◌", "c", "0/0", "0", "2/2", "Progressing"]
+
+
+def test_a_pause_with_a_duration_names_no_command():
+    rollout = stored(released(steps=[{"replicas": 1, "pause": {"duration": "1h"}}]))
+    assert not [line for line in shown(rollout) if "approve" in line]
+
+
+def test_a_healthy_rollout_shows_its_revision_and_no_table():
+    assert shown(stored(canary()[1])) == [
+        "✔ web  Healthy",
+        "  Message   all pods run v1",
+        "  Target    UnitedDeployment web",
+        "  Revision  v1",
+    ]
+
+
+def test_a_status_of_an_older_spec_is_not_taken_for_the_present_state():
+    rollout = stored(canary()[1], observedGeneration=0)
+    assert shown(rollout)[:2] == [
+        "? web  Unknown",
+        "  Message   the rollout controller has not observed generation 1 of the spec yet",
+    ]
+
+
+def test_texts_from_the_cluster_cannot_change_the_terminal():
+    rollout = stored(at_half()[1], message="\x1b[2Jgone", startedBy="me\r\n")
+    assert not [line for line in shown(rollout) if "\x1b" in line or "\r" in line]
+
+
+def test_a_list_has_one_row_for_each_rollout_and_explains_what_needs_attention():
+    assert listed(stored(degraded())) == [
+        "NAME   TARGET  PHASE     STEP  UPDATED  READY  PODS  AGE",
+        "✖ web  web     Degraded  1/4         1      0     8  60m",
+        "    step 1 of 4: 1 updated pods were not ready within 10m (a: ImagePullBackOff: 1)",
+    ]
+    assert len(listed(stored(canary()[1]))) == 2
+    assert listed(stored(degraded()), wide=True, namespaces=True)[0].split() == [
+        "NAMESPACE", "NAME", "TARGET", "PHASE", "STEP", "UPDATED", "READY", "PODS", "AGE", "RUN", "MESSAGE",
+    ]  # fmt: skip
 
 
 def test_finished_runs_are_shown_with_their_outcome_and_duration():
     controller = released(steps=[{"replicas": "100%"}])
-    (run,) = dumped(controller.status)["history"]
-    line = printed(show._HISTORY, [show._run(run, NOW)])[1]
+    line = history.lines(dumped(controller.status)["history"], None, NOW)[1].plain
     assert line.split() == ["v2.1", "v1", "v2", "Completed", "1", "0s", "60m", "ago"]
-
-
-def test_the_plan_shows_the_pods_of_each_subset_at_each_step():
-    controller = released(steps=[{"replicas": 1, "pause": {}}, {"replicas": "50%", "bake": "60s"}])
-    rows = preview._rows(controller.rollout.spec, {"a": 4, "b": 2, "c": 2})
-    assert [list(row.cells.values()) for row in rows] == [
-        ["1", "1/4", "0/2", "0/2", "1 of 8 (12%)", "wait for approval"],
-        ["2", "2/4", "1/2", "1/2", "4 of 8 (50%)", "bake 60s"],
-        ["3", "4/4", "2/2", "2/2", "8 of 8 (100%)", ""],
-    ]
 
 
 @pytest.mark.parametrize(
@@ -70,32 +136,52 @@ def test_the_plan_shows_the_pods_of_each_subset_at_each_step():
         (released, 4),
         (lambda: released(steps=[{"replicas": 1, "pause": {"duration": "1h"}}]), None),
         (lambda: released(bad=True), None),
+        (degraded, 1),
     ],
-    ids=["waits for approval", "pauses for a time", "progressing"],
+    ids=["waits for approval", "pauses for a time", "progressing", "degraded"],
 )
 def test_waiting_ends_early_only_where_time_alone_does_not_help(controller, code):
-    rollout = stored(controller())
-    phase = rollout.status["phase"]
+    rollout, waiter = stored(controller()), waiting.Waiter("web", "healthy")
     if code is None:
-        waiting._raise_for(phase, rollout, "line")
+        assert not waiter.ends(rollout)
         return
     with pytest.raises(CommandError) as caught:
-        waiting._raise_for(phase, rollout, "line")
+        waiter.ends(rollout)
     assert caught.value.code == code
 
 
-def test_waiting_for_a_degraded_rollout_fails():
-    controller = released(bad=True)
-    controller.wait(3600)
-    with pytest.raises(CommandError) as caught:
-        waiting._raise_for("Degraded", stored(controller), "line")
+def test_waiting_fails_if_the_run_that_it_has_seen_is_rolled_back():
+    """The rollout is healthy then, at the old revision: a pipeline must not report a success."""
+    controller = released()
+    waiter = waiting.Waiter("web", "healthy")
+    with pytest.raises(CommandError):
+        waiter.ends(stored(controller))
+    controller.give("1", "abort")
+    controller.settle()
+    with pytest.raises(CommandError, match=r"run v2\.1 was rolled back: Aborted") as caught:
+        waiter.ends(stored(controller))
     assert caught.value.code == 1
+    assert waiting.Waiter("web", "healthy").ends(stored(controller)), "an older rollback does not count"
 
 
-def linted(tmp_path, document):
+def test_waiting_for_a_pause_accepts_it():
+    assert waiting.Waiter("web", "paused").ends(stored(released()))
+
+
+def invoked(*arguments, stdin=""):
+    return CliRunner().invoke(app, ["rollout", *arguments], input=stdin)
+
+
+def linted(tmp_path, *documents):
     file = tmp_path / "rollout.yaml"
-    file.write_text(yaml.safe_dump(document))
-    return CliRunner().invoke(app, ["rollout", "lint", "-f", str(file)])
+    file.write_text(yaml.safe_dump_all(documents))
+    return invoked("lint", "-f", str(file))
+
+
+def with_steps(*steps):
+    document = copy.deepcopy(SAMPLE)
+    document["spec"]["steps"] = list(steps)
+    return document
 
 
 def test_lint_accepts_the_sample(tmp_path):
@@ -107,14 +193,15 @@ def test_lint_accepts_the_sample(tmp_path):
     ("step", "message"),
     [
         ({"replicas": "101%"}, "spec.steps[0].replicas: must be a whole number"),
+        ({"replicas": -1}, "spec.steps[0].replicas: must be a whole number"),
         ({"replicas": "0%"}, "spec.steps[0].replicas: must be more than 0"),
         ({"replicas": 1, "wiggle": True}, "spec.steps[0].wiggle: unknown field"),
+        ({"replicas": 1, "wave": {"subsets": ["x"]}}, "spec.steps[0].wave.subsets[0]: every name must be"),
     ],
 )
 def test_lint_reports_each_problem_with_the_path_of_the_field(tmp_path, step, message):
-    document = copy.deepcopy(SAMPLE)
-    document["spec"]["steps"] = [step]
-    result = linted(tmp_path, document)
+    application = yaml.safe_load((SAMPLES / "web.yaml").read_text())
+    result = linted(tmp_path, with_steps(step), application)
     assert result.exit_code == 2
     assert f"UnitedRollout web: {message}" in result.output
 
@@ -123,6 +210,56 @@ def test_lint_without_a_rollout_is_a_usage_error(tmp_path):
     assert linted(tmp_path, {"kind": "ConfigMap"}).exit_code == 2
 
 
-@pytest.mark.parametrize("options", [["--until", "bored"], ["--timeout", "soon"]])
-def test_status_refuses_options_that_mean_nothing(options):
-    assert CliRunner().invoke(app, ["rollout", "status", "web", *options]).exit_code == 2
+STEPS_OF_PLAN = ({"replicas": 1, "pause": {}}, {"replicas": "50%", "bake": "60s"})
+
+
+def test_the_plan_of_files_shows_the_pods_of_each_cluster_at_each_step():
+    """No cluster is needed if the files have the target, too."""
+    text = yaml.safe_dump_all([with_steps(*STEPS_OF_PLAN), yaml.safe_load((SAMPLES / "web.yaml").read_text())])
+    result = invoked("plan", "-f", "-", stdin=text)
+    assert [line.rstrip() for line in result.stdout.splitlines()] == [
+        "SUBSET    CLUSTER   PODS   STEP 1   STEP 2    STEP 3",
+        "member-1  member-1     4        1        2         4",
+        "member-2  member-2     2        0        1         2",
+        "member-3  member-3     2        0        1         2",
+        "all       (host)       8  1 (12%)  4 (50%)  8 (100%)".replace("(host)", "      "),
+        "",
+        "step 1: 1, then wait for approval",
+        "step 2: 50%, then bake 60s",
+        "step 3: 100%",
+    ]
+
+
+def test_the_plan_for_programs_has_the_partitions():
+    text = yaml.safe_dump_all([with_steps(*STEPS_OF_PLAN), yaml.safe_load((SAMPLES / "web.yaml").read_text())])
+    document = json.loads(invoked("plan", "-f", "-", "-o", "json", stdin=text).stdout)
+    assert [step["partitions"] for step in document["steps"]] == [
+        {"member-1": 3, "member-2": 2, "member-3": 2},
+        {"member-1": 2, "member-2": 1, "member-3": 1},
+        {"member-1": 0, "member-2": 0, "member-3": 0},
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status", "web", "--until", "bored"],
+        ["status", "web", "--timeout", "soon"],
+        ["plan"],
+        ["plan", "web", "-f", "x.yaml"],
+        ["plan", "web", "-o", "xml"],
+        ["get", "web", "-A"],
+        ["get", "web", "-l", "a=b"],
+        ["get", "-w", "-o", "json"],
+        ["approve", "ud/web"],
+        ["approve", "No Name"],
+        ["approve", "web", "--step", "0"],
+        ["abort", "web", "--timeout", "soon"],
+        ["history", "web", "-o", "wide"],
+    ],
+    ids=" ".join,
+)
+def test_options_that_mean_nothing_are_usage_errors(arguments):
+    result = invoked(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
