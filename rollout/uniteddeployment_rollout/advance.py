@@ -17,6 +17,9 @@ from uniteddeployment_rollout.status import Draft
 from uniteddeployment_rollout.steps import Goal, everything, goal, offset_of, steps_of
 from uniteddeployment_rollout.target import Target
 
+REFUSALS = ("TargetTaken", "InvalidSpec", "TargetNotFound")
+"""Reasons of the condition ``Stalled`` for which a rollout does not follow its target."""
+
 
 def advance(rollout: UnitedRollout, target: Target | None, now: datetime, *, rival: str = "") -> Decision:
     """Decide what comes next. ``rival`` is an older rollout of the same target, which has it alone."""

@@ -112,8 +112,8 @@ def _of_status(ctx: typer.Context, incomplete: str, field: str) -> list[str]:
 
 
 def _given(ctx: typer.Context) -> tuple[str, ...]:
-    """The names that are on the command line already."""
-    given = ctx.params.get("name") or ()
+    """The names that are on the command line already. While an option lacks its value, they are unparsed arguments."""
+    given = ctx.params.get("name") or ctx.args
     return (given,) if isinstance(given, str) else tuple(given)
 
 

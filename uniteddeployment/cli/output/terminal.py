@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-Lines = Sequence[Text]
+Line = Text
+Lines = Sequence[Line]
 
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters: escape sequences, line breaks

@@ -58,7 +58,7 @@ Run = Annotated[
     ),
 ]
 Step = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--step",
         metavar="STEP",
@@ -257,7 +257,7 @@ def _of_a_step(verb: str, purpose: str) -> None:
     def give(
         name: RolloutNames,
         run: Run = "",
-        step: Step = 0,
+        step: Step = None,
         namespace: Namespace = "",
         by: By = "",
         timeout: Timeout = "30s",
@@ -267,7 +267,7 @@ def _of_a_step(verb: str, purpose: str) -> None:
         from uniteddeployment.cli.connect import target  # noqa: PLC0415
         from uniteddeployment.cli.rollout.verbs import Order  # noqa: PLC0415
 
-        _give(target(kubeconfig, context, namespace), name, Order(verb, by, run, step), timeout)
+        _give(target(kubeconfig, context, namespace), name, Order(verb, by, run, step or 0), timeout)
 
     _register(verb, purpose, give)
 

@@ -1,7 +1,8 @@
 """The UnitedRollouts of manifests, and ``ud rollout lint``, which checks them without any cluster."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from uniteddeployment.cli import manifests
 from uniteddeployment.cli.errors import USAGE, CommandError, fail_with
@@ -15,8 +16,18 @@ from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 
 _NAMESPACE = "default"
-_Subsets = tuple[tuple[str, str, int], ...]
-"""Name, cluster and number of pods of each subset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """A subset of an application."""
+
+    name: str
+    cluster: str
+    """The Cluster as namespace/name; empty for the host."""
+    replicas: int
+    labels: Mapping[str, str] | None = None
+    """Labels of the Cluster; None if they are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +35,24 @@ class Files:
     """The rollouts of files, and the applications beside them."""
 
     rollouts: tuple[Manifest, ...]
-    applications: dict[str, _Subsets]
+    applications: Mapping[str, tuple[Subset, ...]]
 
-    def subsets(self, application: str) -> _Subsets | None:
+    def subsets(self, application: str) -> tuple[Subset, ...] | None:
         """The subsets of a UnitedDeployment of the files; None if they do not contain it."""
         return self.applications.get(application)
 
     def errors(self, manifest: Manifest) -> tuple[FieldError, ...]:
-        """What is wrong with a rollout. Waves are checked if its target is in the files."""
+        """What is wrong with a rollout. Waves are checked as far as its target and Clusters are in the files."""
         try:
             rollout = parse_united_rollout(_without_status(manifest))
         except InvalidObject as error:
             return error.errors
         subsets = self.subsets(rollout.spec.target_ref.name)
-        return validate_united_rollout(rollout, None if subsets is None else [name for name, _, _ in subsets])
+        if subsets is None:
+            return validate_united_rollout(rollout)
+        errors = validate_united_rollout(rollout, {subset.name: subset.labels or {} for subset in subsets})
+        known = all(subset.labels is not None for subset in subsets)
+        return tuple(error for error in errors if known or error.rule != "rollout-wave-selects-subsets")
 
     def valid(self) -> list[UnitedRollout]:
         """The rollouts. Raises CommandError if one is not valid."""
@@ -58,10 +73,10 @@ def read(files: Sequence[str]) -> Files:
 
 def lint(files: Sequence[str]) -> None:
     """Check all UnitedRollouts in files. Raises CommandError."""
-    read_ = read(files)
+    contents = read(files)
     problems = []
-    for manifest in read_.rollouts:
-        errors = read_.errors(manifest)
+    for manifest in contents.rollouts:
+        errors = contents.errors(manifest)
         problems += [f"{manifest.title}: {error}" for error in errors]
         if not errors:
             say(f"{manifest.title}: valid")
@@ -69,19 +84,49 @@ def lint(files: Sequence[str]) -> None:
         fail_with(problems, USAGE)
 
 
-def _applications(objects: Sequence[Manifest]) -> dict[str, _Subsets]:
+def labelled(subsets: Sequence[Subset], labels: Mapping[str, Mapping[str, str]]) -> tuple[Subset, ...]:
+    """The subsets with the labels of their Clusters, as far as they are known."""
+    return tuple(
+        replace(subset, labels=labels.get(subset.cluster, subset.labels) if subset.cluster else {})
+        for subset in subsets
+    )
+
+
+def _applications(objects: Sequence[Manifest]) -> dict[str, tuple[Subset, ...]]:
     """The UnitedDeployments of manifests that are valid; `ud plan` reports what is wrong with others."""
-    applications: dict[str, _Subsets] = {}
+    labels = {f"{_namespace(one)}/{_name(one)}": _labels(one) for one in objects if _is(one, names.CLUSTER_KIND)}
+    applications = {}
     for manifest in objects:
-        if manifest.kind != names.UNITED_DEPLOYMENT_KIND or manifest.document.get("apiVersion") != names.API_VERSION:
-            continue
-        if not (manifest.document.get("metadata") or {}).get("name"):
+        if not _is(manifest, names.UNITED_DEPLOYMENT_KIND) or not _name(manifest):
             continue
         application = wanted.of_manifest(manifest, _NAMESPACE)
         if not application.errors:
             results = plan_offline(application.stored).results
-            applications[application.name] = tuple((one.name, one.cluster, one.replicas) for one in results)
+            subsets = [Subset(result.name, result.cluster, result.replicas) for result in results]
+            applications[application.name] = labelled(subsets, labels)
     return applications
+
+
+def _is(manifest: Manifest, kind: str) -> bool:
+    return manifest.kind == kind and manifest.document.get("apiVersion") == names.API_VERSION
+
+
+def _name(manifest: Manifest) -> str:
+    return str(_metadata(manifest).get("name") or "")
+
+
+def _namespace(manifest: Manifest) -> str:
+    return str(_metadata(manifest).get("namespace") or _NAMESPACE)
+
+
+def _labels(manifest: Manifest) -> dict[str, str]:
+    found = _metadata(manifest).get("labels")
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _metadata(manifest: Manifest) -> Mapping[str, Any]:
+    found = manifest.document.get("metadata")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _without_status(manifest: Manifest) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from uniteddeployment.cli.connect import Target, check_served, connected
+from uniteddeployment.cli.connect import Target, connected
 from uniteddeployment.cli.errors import FAILED, USAGE, CommandError, fail_with
 from uniteddeployment.cli.output.age import age
 from uniteddeployment.cli.output.documents import as_list, check_output, dump
@@ -18,6 +18,7 @@ from uniteddeployment.cli.output.watching import redraw_on_changes
 from uniteddeployment.cli.rollout.objects import complete, message, phase, title
 from uniteddeployment.cli.rollout.tree import PHASE_STYLES, View
 from uniteddeployment.controller import logs
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound

@@ -1,11 +1,11 @@
 """UnitedRollouts as the commands read them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uniteddeployment.cli.arguments import ROLLOUT
-from uniteddeployment.cli.connect import check_served
 from uniteddeployment.cli.errors import CommandError
+from uniteddeployment.controller.served import check_served
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment_api import names
@@ -52,14 +52,18 @@ def message(rollout: StoredRollout) -> str:
     return f"the rollout controller has not observed generation {rollout.metadata.generation} of the spec yet"
 
 
+def condition(rollout: StoredRollout, type_: str) -> Mapping[str, Any]:
+    """A condition of the status; empty if there is none."""
+    conditions: Sequence[Mapping[str, Any]] = rollout.status.get("conditions") or ()
+    return next((entry for entry in conditions if entry["type"] == type_), {})
+
+
 def ends_by_itself(rollout: StoredRollout) -> bool:
     """Whether time or pods end the present state. A pause without a duration needs somebody."""
-    conditions = {condition["type"]: condition for condition in rollout.status.get("conditions") or ()}
-    return bool(conditions.get("Reconciling", {}).get("status") == "True")
+    return bool(condition(rollout, "Reconciling").get("status") == "True")
 
 
 def waits_for_approval(rollout: StoredRollout) -> bool:
     """Whether the command ``approve`` is what the rollout waits for."""
-    at_pause = phase(rollout) == "Paused" and rollout.status.get("stepState") == "Paused"
-    conditions = {condition["type"]: condition for condition in rollout.status.get("conditions") or ()}
-    return at_pause and conditions.get("Ready", {}).get("reason") == "StepPaused" and not ends_by_itself(rollout)
+    at_pause = phase(rollout) == "Paused" and condition(rollout, "Ready").get("reason") == "StepPaused"
+    return at_pause and not ends_by_itself(rollout)

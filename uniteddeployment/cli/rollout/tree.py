@@ -1,17 +1,19 @@
 """A rollout as a tree: its run, its steps, and the subsets with what they wait for. Pure: objects in, lines out."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.text import Text
+from pydantic import ValidationError
 
 from uniteddeployment.cli.output.age import age
+from uniteddeployment.cli.output.labels import UNBROKEN, labelled, line
 from uniteddeployment.cli.output.table import Cell, Column, Row, table
-from uniteddeployment.cli.output.terminal import Glyphs, Lines, printable
+from uniteddeployment.cli.output.terminal import Glyphs, Line, Lines
 from uniteddeployment.cli.rollout.objects import message, phase, waits_for_approval
+from uniteddeployment_api.selectors import selector_text
+from uniteddeployment_api.v1alpha1.meta import LabelSelector
 from uniteddeployment_rollout.loop.objects import StoredRollout
 
 PHASE_STYLES = {
@@ -21,6 +23,7 @@ PHASE_STYLES = {
     "Paused": "cyan",
     "Degraded": "red",
     "RollingBack": "yellow",
+    "Disabled": "cyan",
     "Unknown": "yellow",
 }
 _STATE_STYLES = {"Ready": "green", "Held": "cyan", "Paused": "cyan", "Stalled": "red", "Unknown": "yellow"}
@@ -34,9 +37,8 @@ _COLUMNS = (
 )
 _WIDE = (Column("REASON"),)
 _BAR = 20
-_LABEL = 10
-_LEAST = 40
-"""Texts are wrapped at this width or more."""
+_SHOWN = 2
+"""Number of subsets of a wave that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,8 @@ class View:
 
     def lines(self, rollouts: Sequence[StoredRollout]) -> Lines:
         """Rollouts, with an empty line between them."""
-        lines: list[Text] = []
-        for rollout in rollouts:
-            lines += [Text("")] if lines else []
-            lines += self._rollout(rollout)
-        return lines
+        blocks = [list(self._rollout(rollout)) for rollout in rollouts]
+        return [line_ for index, block in enumerate(blocks) for line_ in ([line("")] if index else []) + block]
 
     def icon(self, word: str) -> str:
         """The symbol of a phase or of the state of a subset."""
@@ -65,17 +64,17 @@ class View:
             "Ready": glyphs.good,
             "Held": glyphs.paused,
             "Paused": glyphs.paused,
+            "Disabled": glyphs.paused,
             "Degraded": glyphs.bad,
             "Stalled": glyphs.bad,
             "Unknown": glyphs.unknown,
         }
         return icons.get(word, glyphs.busy)
 
-    def _rollout(self, rollout: StoredRollout) -> Iterator[Text]:
+    def _rollout(self, rollout: StoredRollout) -> Iterator[Line]:
         status, word = rollout.status, phase(rollout)
         name = "/".join(rollout.key) if self.namespaces else rollout.metadata.name
-        style = PHASE_STYLES.get(word, "")
-        yield Text(f"{self.icon(word)} {printable(name)}", style).append(f"  {printable(word)}", style)
+        yield line(f"{self.icon(word)} {name}  {word}", PHASE_STYLES.get(word, ""))
         yield from self._text("Message", message(rollout))
         if waits_for_approval(rollout):
             yield from self._text("Next", f"ud rollout approve {rollout.metadata.name}")
@@ -88,7 +87,7 @@ class View:
         yield from self._pods(status)
         yield from self._subsets(status)
 
-    def _run(self, status: Mapping[str, Any]) -> Iterator[Text]:
+    def _run(self, status: Mapping[str, Any]) -> Iterator[Line]:
         now = self.now or datetime.now(UTC)
         facts = [str(status["runID"]), f"for {age(status.get('startTime'), now)}" if status.get("startTime") else ""]
         facts += [f"by {status['startedBy']}" if status.get("startedBy") else "", str(status.get("cause", ""))]
@@ -96,7 +95,7 @@ class View:
         revisions = (str(status.get("stableRevision", "")), str(status.get("updateRevision", "")))
         yield from self._text("Revision", f" {self.glyphs.arrow} ".join(revisions))
 
-    def _steps(self, rollout: StoredRollout) -> Iterator[Text]:
+    def _steps(self, rollout: StoredRollout) -> Iterator[Line]:
         """The steps with their state. A step that the controller adds for the rest of the pods is shown, too."""
         status, glyphs = rollout.status, self.glyphs
         names = [step_name(step) for step in rollout.spec.get("steps") or ()]
@@ -110,9 +109,9 @@ class View:
             for number, _ in enumerate(names, start=1)
         ]
         items = [f"{mark} {name}" for mark, name in zip(marks, names, strict=True)]
-        yield from self._text("Steps", "  ".join(item.replace(" ", "\xa0") for item in items))
+        yield from self._text("Steps", "  ".join(item.replace(" ", UNBROKEN) for item in items))
 
-    def _pods(self, status: Mapping[str, Any]) -> Iterator[Text]:
+    def _pods(self, status: Mapping[str, Any]) -> Iterator[Line]:
         total, updated = int(status.get("replicas", 0)), int(status.get("updatedReplicas", 0))
         ready, goal = int(status.get("updatedReadyReplicas", 0)), int(status.get("targetReplicas", 0))
         filled = min(_BAR, _BAR * ready // total) if total else 0
@@ -143,27 +142,27 @@ class View:
         shown = reason and not self.wide and word not in ("Ready", "Held")
         return Row(cells, (reason,) if shown else (), f"{' ' if last else glyphs.stem}    ")
 
-    def _text(self, label: str, text: str) -> Iterator[Text]:
-        """A labelled text, wrapped at the width of the terminal."""
-        if not text:
-            return
-        safe = printable(text)
-        room = max(_LEAST, self.width - _LABEL - 2) if self.width is not None else None
-        parts = [safe] if room is None else _wrapped(safe, room)
-        for index, part in enumerate(parts):
-            line = Text("  ").append((label if index == 0 else "").ljust(_LABEL), "dim")
-            yield line.append(part.replace("\xa0", " "))
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
+    def _text(self, label: str, text: str) -> Lines:
+        return labelled(label, text, self.width)
 
 
 def step_name(step: Mapping[str, Any]) -> str:
     """A step in a few characters: its pods, and its wave if it has one."""
-    wave = step.get("wave")
-    if wave is None:
-        return str(step.get("replicas", ""))
-    subsets = wave.get("subsets") or ("each subset",)
-    more = f" +{len(subsets) - 2}" if len(subsets) > 2 else ""
-    return f"{', '.join(map(str, subsets[:2]))}{more}: {step.get('replicas', '')}"
+    pods, wave = str(step.get("replicas", "")), step.get("wave")
+    return pods if wave is None else f"{_wave(wave)}: {pods}"
+
+
+def _wave(wave: Mapping[str, Any]) -> str:
+    selector = wave.get("clusterSelector")
+    if selector is not None:
+        return f"clusters with {_selector(selector)}"
+    subsets = [str(name) for name in wave.get("subsets") or ("each subset",)]
+    more = f" +{len(subsets) - _SHOWN}" if len(subsets) > _SHOWN else ""
+    return f"{', '.join(subsets[:_SHOWN])}{more}"
+
+
+def _selector(selector: Mapping[str, Any]) -> str:
+    try:
+        return selector_text(LabelSelector.model_validate(selector)) or "any labels"
+    except ValidationError:  # a form that only a newer version knows
+        return "certain labels"

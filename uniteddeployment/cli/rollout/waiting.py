@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Sequence
 from uniteddeployment.cli.connect import Target, connected
 from uniteddeployment.cli.errors import BLOCKED, FAILED, TIMEOUT, USAGE, CommandError, fail_with
 from uniteddeployment.cli.output.terminal import say
-from uniteddeployment.cli.rollout.objects import ends_by_itself, observed, read
+from uniteddeployment.cli.rollout.objects import condition, ends_by_itself, observed, read
 from uniteddeployment.cli.wait.waiter import seconds
 from uniteddeployment.controller import logs
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment_rollout.advance import REFUSALS
 from uniteddeployment_rollout.loop.objects import (
     UNITED_DEPLOYMENTS,
     UNITED_ROLLOUTS,
@@ -130,7 +131,7 @@ class Waiter:
             return True
         if phase == "Degraded":
             raise CommandError(line, FAILED)
-        if phase == "Paused" and not ends_by_itself(rollout):
+        if phase == "Disabled" or (phase == "Paused" and not ends_by_itself(rollout)):
             raise CommandError(line, BLOCKED)
         return False
 
@@ -146,6 +147,8 @@ async def _up_to_date(client: Client, rollout: StoredRollout) -> bool:
     """Whether the status is about the present spec and the present template of the target."""
     if not observed(rollout):
         return False
+    if condition(rollout, "Stalled").get("reason") in REFUSALS:
+        return True  # the controller does not follow the target
     namespace, name = rollout.target
     try:
         target = target_of(await client.get(UNITED_DEPLOYMENTS, name, StoredTarget, namespace=namespace))

@@ -82,7 +82,7 @@ def test_pods_that_fail_are_explained_below_their_subset_also_on_a_narrow_termin
     row = lines.index("├─ ◌ a  a            1/1      0        3/4  Progressing")
     assert lines[row + 1] == "│    ImagePullBackOff: 1"
     assert max(map(len, lines)) <= 56
-    assert shown(stored(degraded()), 45)[-1].split() == ["└─", "◌", "c", "0/0", "0", "2/2", "Progressing"]
+    assert shown(stored(degraded()), 45)[-1].split() == ["└─", "◌", "c", "0/0", "0", "Progressing"]
 
 
 def test_a_pause_with_a_duration_names_no_command():
@@ -204,6 +204,30 @@ def test_lint_reports_each_problem_with_the_path_of_the_field(tmp_path, step, me
     result = linted(tmp_path, with_steps(step), application)
     assert result.exit_code == 2
     assert f"UnitedRollout web: {message}" in result.output
+
+
+def test_waves_by_labels_of_clusters_are_planned_from_files():
+    cluster = {
+        "apiVersion": "uniteddeployment.io/v1alpha1",
+        "kind": "Cluster",
+        "metadata": {"labels": {"tier": "test"}},
+        "spec": {"server": "https://x", "credentials": {"secretRef": {"name": "x"}}},
+    }
+    clusters = [{**cluster, "metadata": {**cluster["metadata"], "name": f"member-{n}"}} for n in (1, 2, 3)]
+    clusters[0]["metadata"]["labels"] = {"tier": "live"}
+    application = yaml.safe_load((SAMPLES / "web.yaml").read_text())
+
+    def wave(tier):
+        return with_steps({"wave": {"clusterSelector": {"matchLabels": {"tier": tier}}}, "replicas": "100%"})
+
+    text = yaml.safe_dump_all([wave("live"), application, *clusters])
+    result = invoked("plan", "-f", "-", stdin=text)
+    assert result.stdout.splitlines()[1].split() == ["member-1", "member-1", "4", "4", "4"]
+    assert "step 1: clusters with tier=live: 100%" in result.stdout
+    refused = invoked("lint", "-f", "-", stdin=yaml.safe_dump_all([wave("none"), application, *clusters]))
+    assert "spec.steps[0].wave.clusterSelector: the labels must be" in refused.output
+    unknown = invoked("lint", "-f", "-", stdin=yaml.safe_dump_all([wave("none"), application]))
+    assert unknown.exit_code == 0, "the labels of the clusters are not known here"
 
 
 def test_lint_without_a_rollout_is_a_usage_error(tmp_path):
