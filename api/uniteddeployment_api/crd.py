@@ -74,6 +74,7 @@ _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
         "spec.allowedNamespaces": {"default": {"from": "Same"}},
         "spec.allowedNamespaces.selector": {"x-kubernetes-map-type": "atomic"},
         "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        "status.taints": {"x-kubernetes-list-type": "atomic"},
     },
     UNITED_ROLLOUT_KIND: {
         "spec.steps": {"x-kubernetes-list-type": "atomic"},
@@ -119,6 +120,11 @@ def custom_resource_definitions() -> list[dict[str, Any]]:
             _column("Phase", "string", ".status.phase", "Phase of the cluster"),
             _column("Reason", "string", ready, "Reason of the condition Ready"),
             _column("Version", "string", ".status.kubernetesVersion", "Version of the API server"),
+            _column("Nodes", "integer", ".status.nodes", "Number of nodes"),
+            _column(
+                "Last Contact", "date", ".status.lastContactTime", "Age of the last answer; empty while it answers"
+            ),
+            _column("Taints", "string", ".status.taints[*].key", "Keys of the taints in effect", priority=1),
             _column("Server", "string", ".spec.server", "URL of the API server", priority=1),
             _column("Age", "date", ".metadata.creationTimestamp"),
         ],

@@ -96,6 +96,14 @@ ANNOTATION_TOKEN_ISSUED: Final = f"{GROUP}/token-issued"
 
 FINALIZER: Final = f"{GROUP}/workloads"
 """Finalizer that keeps a UnitedDeployment until its workloads in all clusters are deleted or orphaned."""
+TAINT_UNREACHABLE: Final = f"{GROUP}/unreachable"
+"""On Clusters that are Offline, and do not answer or refuse the credentials."""
+TAINT_NOT_READY: Final = f"{GROUP}/not-ready"
+"""On Clusters that are Offline and answer, for example with errors."""
+TAINT_CORDONED: Final = f"{GROUP}/cordoned"
+"""On Clusters with ``spec.unschedulable`` or ``spec.suspended``."""
+TAINT_TERMINATING: Final = f"{GROUP}/terminating"
+"""On Clusters that are being deleted."""
 FIELD_MANAGER: Final = "uniteddeployment"
 
 LABEL_LIMIT: Final = 63

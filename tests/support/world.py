@@ -31,13 +31,18 @@ ADMIN = Identity("admin", ("system:masters",))
 WORKERS = 16
 """Enough for the few applications of a test, and a tenth of the cost of as many workers as a real fleet needs."""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+AT_ONCE = {"offlineAfter": "0s", "recoverAfter": "0s"}
+"""``spec.health`` for tests that are not about thresholds."""
 UDS = f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}"
 
 
 class World:
     """The clusters and the controller, with short words for what tests do to them."""
 
-    def __init__(self, seed: int = 1, members: int = 3, **cluster: Any) -> None:
+    def __init__(
+        self, seed: int = 1, members: int = 3, *, health: Mapping[str, str] | None = None, **cluster: Any
+    ) -> None:
+        self.health = AT_ONCE if health is None else dict(health)
         self.loop = asyncio.get_running_loop()
         self.clock = LoopClock(self.loop, EPOCH)
         random = Random(seed)
@@ -117,6 +122,7 @@ class World:
                 "spec": {
                     "server": f"https://{name}.test:6443",
                     "credentials": {"secretRef": {"name": f"{name}-credentials"}},
+                    "health": self.health,
                 },
             }
             self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)

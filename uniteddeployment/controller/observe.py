@@ -121,6 +121,8 @@ class Observer:
             refused=dict(memory.refused),
             drifts=dict(memory.drifts),
             orphaning_checked=self._host.orphaning_checked(subject.uid),
+            clusters={name: facts for name in members if (facts := self._fleet.facts(name)) is not None},
+            fleet=self._fleet.fleet_facts(),
         )
 
     def _records(self, subject: Subject) -> tuple[RevisionRecord, ...]:

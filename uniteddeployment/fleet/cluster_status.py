@@ -2,34 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 import structlog
 
+from uniteddeployment.fleet import status
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
-from uniteddeployment.fleet.member import Facts
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import KubeError, NotFound
 from uniteddeployment.kube.limiter import Priority
-from uniteddeployment.planning.observed import Reach
 
 _log = structlog.get_logger(__name__)
-
-_PHASES = {
-    Reach.PENDING: "Pending",
-    Reach.READY: "Running",
-    Reach.OFFLINE: "Offline",
-    Reach.SUSPENDED: "Pending",
-    Reach.UNKNOWN: "Pending",
-}
-_REASONS = {
-    Reach.PENDING: "Connecting",
-    Reach.READY: "ClusterReady",
-    Reach.OFFLINE: "ClusterNotReachable",
-    Reach.SUSPENDED: "Suspended",
-}
 
 
 class ClusterStatus:
@@ -87,11 +71,11 @@ class ClusterStatus:
         stored = self._stored()
         if stored is None or stored.metadata.uid != self._cluster.uid:
             return True
-        status = self._wanted(stored.status)
-        if status is None or _undated(status) == _undated(stored.status):
+        wanted = self._wanted(stored.status)
+        if wanted is None or not status.differ(wanted, stored.status):
             return True
         try:
-            await self._patch(status)
+            await self._patch(status.patch(wanted, stored.status))
         except NotFound:
             return True
         except KubeError as error:
@@ -102,62 +86,14 @@ class ClusterStatus:
         self._problem = ""
         return True
 
-    async def _patch(self, status: Mapping[str, Any]) -> None:
+    async def _patch(self, change: Mapping[str, Any]) -> None:
         answer = await self._host.merge_patch(
             CLUSTERS,
             self._cluster.name,
-            {"metadata": {"uid": self._cluster.uid}, "status": status},
+            {"metadata": {"uid": self._cluster.uid}, "status": change},
             ClusterObject,
             namespace=self._cluster.namespace,
             subresource="status",
             priority=Priority.BACKGROUND,
         )
         self._answered(answer)
-
-
-def build(
-    cluster: ClusterObject,
-    stored: Mapping[str, Any],
-    reach: Reach,
-    *,
-    detail: str,
-    facts: Facts | None,
-    now: datetime,
-    uid: str = "",
-    reason: str = "",
-) -> dict[str, Any]:
-    """The status of a Cluster in this state.
-
-    ``uid`` is that of its cluster. ``reason`` replaces the reason that follows from ``reach``. The version and the
-    number of nodes stay as stored until the cluster reports others.
-    """
-    time = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    ready = {Reach.READY: "True", Reach.OFFLINE: "Unknown"}.get(reach, "False")
-    before = {condition.get("type"): condition for condition in stored.get("conditions") or ()}.get("Ready") or {}
-    since = before.get("lastTransitionTime") if before.get("status") == ready else time
-    status: dict[str, Any] = {name: stored[name] for name in ("kubernetesVersion", "nodes") if name in stored}
-    status |= {
-        "phase": _PHASES[reach],
-        "lastProbeTime": time,
-        "conditions": [
-            {
-                "type": "Ready",
-                "status": ready,
-                "observedGeneration": cluster.metadata.generation,
-                "lastTransitionTime": since,
-                "reason": reason or _REASONS[reach],
-                "message": detail or "the cluster answers",
-            }
-        ],
-    }
-    if uid:
-        status["clusterUID"] = uid
-    if facts is not None and facts.version:
-        status["kubernetesVersion"] = facts.version
-        status["nodes"] = facts.nodes
-    return status
-
-
-def _undated(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status without the time that differs in each write."""
-    return {**status, "lastProbeTime": None}

@@ -1,13 +1,16 @@
 """Cluster objects as they are watched, and the connection that a Cluster and its Secret define."""
 
 import base64
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
 
+from uniteddeployment.fleet.health import Settings
 from uniteddeployment.kube import credentials
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError
@@ -15,6 +18,7 @@ from uniteddeployment.kube.errors import ApiError, NotFound
 from uniteddeployment.kube.resource import SECRETS, Resource
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment_api import names
+from uniteddeployment_api.duration import seconds
 
 _KEYS = ("kubeconfig", "token", "tls.crt", "tls.key")
 CLUSTERS = Resource(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, names.CLUSTER_KIND)
@@ -45,6 +49,31 @@ class Impersonate(Struct, rename="camel", frozen=True):
     service_account: str = ""
 
 
+class ClusterTaint(Struct, frozen=True):
+    """An entry of ``taints``."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+class ClusterHealth(Struct, rename="camel", frozen=True):
+    """``health``. A field that is not set has the default of :class:`~uniteddeployment.fleet.health.Settings`."""
+
+    offline_after: str = ""
+    recover_after: str = ""
+    max_recover_after: str = ""
+    stable_after: str = ""
+
+    def settings(self) -> Settings:
+        """Return the thresholds. A value that is not a duration, which the API server refuses, has no effect."""
+        given = {}
+        for name in self.__struct_fields__:
+            with contextlib.suppress(ValueError):
+                given[name] = timedelta(seconds=seconds(getattr(self, name)))
+        return replace(Settings(), **given)
+
+
 class ClusterSpec(Struct, rename="camel", frozen=True):
     """The used part of a Cluster's spec."""
 
@@ -56,6 +85,9 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
     allowed_namespaces: AllowedNamespaces = AllowedNamespaces()
     namespaces: str = "Create"
     impersonate: Impersonate | None = None
+    taints: tuple[ClusterTaint, ...] = ()
+    unschedulable: bool = False
+    health: ClusterHealth = ClusterHealth()
 
     def connects_like(self, other: "ClusterSpec") -> bool:
         """Return True if a connection that was made for ``other`` serves this spec, too."""
@@ -65,6 +97,9 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
                 allowed_namespaces=self.allowed_namespaces,
                 namespaces=self.namespaces,
                 impersonate=self.impersonate,
+                taints=self.taints,
+                unschedulable=self.unschedulable,
+                health=self.health,
             )
             == self
         )

@@ -11,6 +11,7 @@ import structlog
 
 from uniteddeployment.fleet import clusters
 from uniteddeployment.fleet.entry import Entry, Problem
+from uniteddeployment.fleet.health import INTERNAL_ERROR, INVALID_CREDENTIALS
 from uniteddeployment.fleet.member import FIRST_PAUSE, LONGEST_PAUSE, Member
 from uniteddeployment.fleet.registrar import Registrar
 from uniteddeployment.kube.backoff import Backoff
@@ -33,7 +34,8 @@ class Connector:
     """Connects Clusters.
 
     ``new_member(entry, client)`` creates a member, ``set_state(entry, reach, detail)`` and ``reach_changed(member)``
-    take new states, and ``disconnected(member)`` is called when a member is no longer followed.
+    take new states, ``refused(entry, problem)`` is called each time that a Cluster cannot be used, and
+    ``disconnected(member)`` when a member is no longer followed.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Connector:
         new_member: Callable[[Entry, Client], Member],
         set_state: Callable[[Entry, Reach, str], None],
         reach_changed: Callable[[Member], None],
+        refused: Callable[[Entry, Problem], None],
         disconnected: Callable[[Member], None],
     ) -> None:
         self._host = host
@@ -53,6 +56,7 @@ class Connector:
         self._new_member = new_member
         self._set_state = set_state
         self._reach_changed = reach_changed
+        self._refused = refused
         self._disconnected = disconnected
 
     async def run(self, entry: Entry) -> None:
@@ -65,7 +69,7 @@ class Connector:
             try:
                 await self._keep_connected(entry)
             except Exception as error:  # noqa: BLE001  # logged, reported in status, and tried again
-                self._refuse(entry, Problem(Reach.PENDING, unexpected(entry.key, error)))
+                self._refuse(entry, Problem(Reach.PENDING, unexpected(entry.key, error), trouble=INTERNAL_ERROR))
             await asyncio.sleep(backoff.pause())
 
     async def _keep_connected(self, entry: Entry) -> None:
@@ -75,7 +79,8 @@ class Connector:
                 connection = await clusters.connection(entry.cluster, self._host)
                 client = self._connect(connection)
             except (CredentialsError, KubeError) as error:
-                self._refuse(entry, Problem(Reach.PENDING, str(error)))
+                trouble = INVALID_CREDENTIALS if isinstance(error, CredentialsError) else ""
+                self._refuse(entry, Problem(Reach.PENDING, str(error), trouble=trouble))
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             try:
@@ -114,6 +119,7 @@ class Connector:
     def _refuse(self, entry: Entry, problem: Problem) -> None:
         """Note why a Cluster is not used. What it showed stays known, unless that may be of another cluster."""
         if problem == entry.problem and not entry.undecided:
+            self._refused(entry, problem)
             return
         entry.problem = problem
         if problem.reason:
@@ -122,6 +128,7 @@ class Connector:
             self._reach_changed(entry.member)
         else:
             self._set_state(entry, problem.reach, problem.detail)
+        self._refused(entry, problem)
 
     async def _new_credentials(self, entry: Entry, member: Member, connection: Connection) -> None:
         """Return when the cluster cannot be reached and its Secret has other credentials.

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from uniteddeployment.fleet.claims import Claim
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import ClusterObject
+from uniteddeployment.fleet.health import Probes, Record, Sign
 from uniteddeployment.fleet.member import CONNECTING, Member
-from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.observed import Reach, Taint
 
 DUPLICATE, IS_HOST, REPLACED, MISSING_RIGHT = "DuplicateCluster", "IsHost", "ClusterReplaced", "MissingRight"
 
@@ -22,6 +23,8 @@ class Problem:
     """One of the constants above; empty if the cluster is only not connected."""
     same_as: str | None = None
     """The Cluster that is used instead; the host is ``""``."""
+    trouble: str = ""
+    """Why no connection could be made, as a reason of ``health``; empty if ``reason`` says more."""
 
 
 @dataclass(slots=True)
@@ -42,6 +45,16 @@ class Entry:
     undecided: bool = True
     """Whether the reach is not known yet."""
     problem: Problem | None = None
+    record: Record = field(default_factory=Record)
+    """Its health."""
+    probes: Probes = field(default_factory=Probes)
+    """Its probes by this process."""
+    sign: Sign | None = None
+    """The latest fact about it; None until there is one."""
+    judgement: asyncio.TimerHandle | None = None
+    """When its health is judged again."""
+    taints: tuple[Taint, ...] = ()
+    """The taints in effect."""
     status: ClusterStatus | None = None
     """Writes its status; None if the fleet is read-only."""
     reconsider: asyncio.Event = field(default_factory=asyncio.Event)
@@ -58,6 +71,8 @@ class Entry:
         return Claim(self.key, meta.creation_timestamp or "", self.held_uid, self.answering_uid, connecting)
 
     def stop(self) -> None:
-        """Cancel the task that keeps it connected."""
+        """Cancel the task that keeps it connected, and the next judgement."""
         if self.task is not None:
             self.task.cancel()
+        if self.judgement is not None:
+            self.judgement.cancel()

@@ -17,6 +17,10 @@ class UnidentifiedError(KubeError):
     """The cluster answers, and cannot be identified. The message says what to do."""
 
 
+class RefusedError(UnidentifiedError):
+    """The cluster does not accept the credentials."""
+
+
 class MissingRightError(UnidentifiedError):
     """The credentials do not have the right to read the namespace."""
 
@@ -27,7 +31,7 @@ async def cluster_uid(client: Client, *, timeout: float) -> str:  # noqa: ASYNC1
         answer = await client.probe(_REQUEST, timeout=timeout)
         uid = decode(answer.body, PartialObject).metadata.uid
     except Unauthorized:
-        raise UnidentifiedError("it refuses our credentials (401 Unauthorized)") from None
+        raise RefusedError("it refuses our credentials (401 Unauthorized)") from None
     except Forbidden:
         raise MissingRightError(
             f"the credentials may not get the namespace {SYSTEM_NAMESPACE}, whose uid identifies the cluster: "

@@ -8,82 +8,48 @@ the cluster is Offline, so one slow answer changes nothing (I3, I8).
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
 
-import msgspec
 import structlog
 
 from uniteddeployment.fleet.cache import AppKey, MemberCache
-from uniteddeployment.fleet.identity import MissingRightError, UnidentifiedError, cluster_uid
+from uniteddeployment.fleet.health import FAILED_PROBES, NOT_HEALTHY, NOT_READABLE, Trouble
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.fleet.member_namespaces import MemberNamespaces
+from uniteddeployment.fleet.probe import ReplacedError, facts, failing_checks, identify, trouble_of
+from uniteddeployment.fleet.status import Facts
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.decoding import DecodingError, decode
-from uniteddeployment.kube.errors import ApiError, Forbidden, KubeError, NotFound, Unreachable
+from uniteddeployment.kube.decoding import DecodingError
+from uniteddeployment.kube.errors import KubeError, NotFound
 from uniteddeployment.kube.reflector import Reflector
-from uniteddeployment.kube.requests import Request
-from uniteddeployment.kube.resource import NODES, PODS
+from uniteddeployment.kube.resource import PODS
 from uniteddeployment.planning.application import Kind
 from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.observed import MemberView, Pod, Reach, Workload
-from uniteddeployment.text import shortened
 from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)
 
 PROBE_INTERVAL = 15.0
 """Seconds between two probes of a cluster that is Ready."""
-PROBE_SECONDS = 5.0
-"""The time-out of a probe in seconds."""
-FAILED_PROBES = 2
-"""How many probes in a row have to fail before a cluster is Offline."""
 SECOND_PROBE_PAUSE = 1.0
-"""Seconds from a failed probe to the second one. With the values above, a frozen cluster is Offline within 26 s."""
+"""Seconds from a failed probe to the second one. With time-outs of 5 s, a frozen cluster is Offline within 26 s."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 """The shortest and the longest pause, in seconds, between two probes of a cluster that is not Ready."""
 UNDECIDED_SECONDS = 15.0
 """How long the first lists of a cluster may take before that counts as a failure and is reported."""
 WATCH_GRACE_SECONDS = 10.0
 """How long watches of a cluster that answers may fail before its cache counts as outdated."""
-LONGEST_VERSION = 64
-"""Characters that are kept of the version of an API server."""
-MOST_NODES = 1_000_000
 CONNECTING, READING = "connecting", "reading its workloads and pods"
 REOPENING = "it answers again, and its watches are being reopened"
-
-
-_VERSION = Request("GET", "/version", verb="probe", resource="version")
-_COUNT = Request("GET", NODES.path(), (("limit", "1"),), verb="probe", resource=NODES.plural)
-
-
-class _Version(msgspec.Struct, rename="camel", frozen=True):
-    git_version: str = ""
-
-
-class _Count(msgspec.Struct, rename="camel", frozen=True):
-    remaining_item_count: Annotated[int, msgspec.Meta(ge=0, le=MOST_NODES)] = 0
-
-
-class _NodeList(msgspec.Struct, frozen=True):
-    metadata: _Count = _Count()
-    items: list[msgspec.Raw] = []
-
-
-@dataclass(slots=True)
-class Facts:
-    """The version and the number of nodes of a cluster."""
-
-    version: str = ""
-    nodes: int | None = None
 
 
 class Member:
     """One connected cluster. ``run`` keeps its state up to date until cancelled.
 
     ``on_change`` is called with the application of each change, and ``on_reach_changed`` with the member whenever its
-    reach, its detail or its kinds change.
+    reach, its detail or its kinds change. ``on_probed`` is called after each probe whose outcome is known, with the
+    trouble (None if it was answered well) and the time when the probe was sent.
     """
 
     def __init__(
@@ -93,6 +59,7 @@ class Member:
         *,
         on_change: Callable[[AppKey], None],
         on_reach_changed: Callable[["Member"], None],
+        on_probed: Callable[["Member", Trouble | None, datetime], None] = lambda _member, _trouble, _began: None,
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         last_contact: str | None = None,
@@ -111,6 +78,7 @@ class Member:
         """Whether its reach is not known yet: its first lists are not complete, and nothing has failed."""
         self._begun = asyncio.get_running_loop().time()
         self._on_reach_changed = on_reach_changed
+        self._on_probed = on_probed
         self._now = now
         self._last_contact = last_contact
         self._seen: datetime | None = None
@@ -124,6 +92,8 @@ class Member:
         """Set when another cluster answers at the address; its objects are not those of this cluster."""
         self._failures = 0
         """The number of failed probes in a row."""
+        self._checks = ""
+        """The failing checks that the server named when these probes began to fail."""
         self._probe_now = asyncio.Event()
         self.namespaces = MemberNamespaces(client, on_namespace_changed) if on_namespace_changed is not None else None
         """The namespaces that the controller created; None if nobody asks for them."""
@@ -262,30 +232,42 @@ class Member:
                 reflector.retry_now()
 
     async def _probe_once(self) -> None:
-        """Probe once, and set the reach."""
-        problem = await self._problem()
+        """Probe once, set the reach, and report the outcome."""
+        began = self._now()
+        trouble = await self._trouble_of_probe()
         synced = all(reflector.settled for reflector in self._reflectors)
-        decided = problem is not None or synced or self._first_lists_failed()
-        if problem is not None:
+        decided = trouble is not None or synced or self._first_lists_failed()
+        if trouble is not None:
             self._failures += 1
             self.failing.set()
             if self.reach is not Reach.READY or self._failures >= FAILED_PROBES:
-                self._set_state(Reach.OFFLINE if synced else Reach.PENDING, problem, decided)
+                self._set_state(Reach.OFFLINE if synced else Reach.PENDING, trouble.detail, decided)
+            self._on_probed(self, trouble, began)
             return
         self._failures = 0
         self.failing.clear()
-        if not synced:
-            self._set_state(Reach.PENDING, self._trouble(self._reflectors) or READING, decided)
-        elif not self._recovering:
+        if synced:
+            self._on_probed(self, self._answered(decided), began)
+            return
+        trouble = self._trouble(self._reflectors)
+        self._set_state(Reach.PENDING, trouble.detail if trouble else READING, decided)
+        if trouble is not None:  # a cluster that is still being read is neither well nor in trouble
+            self._on_probed(self, trouble, began)
+
+    def _answered(self, decided: bool) -> Trouble | None:
+        """Set the reach of a cluster that was read and answers the probe; return the trouble of its watches."""
+        if not self._recovering:
             self._note_contact()
             self._set_state(Reach.READY, "", decided)
-        elif self.reach is Reach.READY and not self._watches_lost:
+            return None
+        if self.reach is Reach.READY and not self._watches_lost:
             self._set_state(Reach.READY, "", decided)
-        else:
-            known = self.reach is not Reach.PENDING
-            trouble = self._trouble(self._required)
-            why = f"it answers, but its objects cannot be watched: {trouble}" if trouble else REOPENING
-            self._set_state(Reach.OFFLINE if known else Reach.PENDING, why, decided)
+            return None
+        known = self.reach is not Reach.PENDING
+        trouble = self._trouble(self._required)
+        why = f"it answers, but its objects cannot be watched: {trouble.detail}" if trouble else REOPENING
+        self._set_state(Reach.OFFLINE if known else Reach.PENDING, why, decided)
+        return Trouble(trouble.reason if trouble else NOT_READABLE, why)
 
     def _first_lists_failed(self) -> bool:
         """Whether a first list has failed, or has taken too long."""
@@ -303,46 +285,39 @@ class Member:
         return any(reflector.failing_for > WATCH_GRACE_SECONDS for reflector in self._required)
 
     @staticmethod
-    def _trouble(reflectors: Iterable[Reflector[Workload] | Reflector[Pod]]) -> str:
-        return next((reflector.trouble for reflector in reflectors if reflector.trouble), "")
+    def _trouble(reflectors: Iterable[Reflector[Workload] | Reflector[Pod]]) -> Trouble | None:
+        error = next((reflector.trouble for reflector in reflectors if reflector.trouble is not None), None)
+        return Trouble(trouble_of(error).reason, str(error)) if error is not None else None
 
-    async def _problem(self) -> str | None:
-        """Send the requests of a probe; return the problem, or None. A cluster that is not Ready gets more requests."""
+    async def _trouble_of_probe(self) -> Trouble | None:
+        """Send the requests of a probe; return the trouble. A cluster that is not Ready gets more requests."""
         try:
-            await self._identify()
+            await identify(self.client, self.uid)
             if self.reach is not Reach.READY:
-                await self._ask_for_facts()
-        except Unreachable as error:
-            return error.why
-        except UnidentifiedError as error:
-            return str(error)
-        except ApiError as error:
-            return f"it answers {error.status} {error.reason}"
+                self.facts = await facts(self.client)
+        except ReplacedError as error:
+            self.replaced.set()
+            return trouble_of(error)
         except (KubeError, DecodingError) as error:
-            return f"it does not answer like a Kubernetes API server: {error}"
+            trouble = trouble_of(error)
+            return await self._with_checks(trouble) if trouble.reason == NOT_HEALTHY else trouble
         return None
+
+    async def _with_checks(self, trouble: Trouble) -> Trouble:
+        """Add the failing checks of the server, which are asked for once in a row of failed probes."""
+        if not self._failures:
+            self._checks = await failing_checks(self.client)
+        return Trouble(
+            trouble.reason, f"{trouble.detail}; failing checks: {self._checks}" if self._checks else trouble.detail
+        )
 
     async def _identify(self) -> None:
         """Raises UnidentifiedError if another cluster answers, and KubeError if none answers."""
         try:
-            uid = await cluster_uid(self.client, timeout=PROBE_SECONDS)
-        except MissingRightError:
-            return  # it accepts the credentials, and it was identified when it was connected
-        if self.uid and uid != self.uid:
+            await identify(self.client, self.uid)
+        except ReplacedError:
             self.replaced.set()
-            raise UnidentifiedError("another cluster answers at its address")
-
-    async def _ask_for_facts(self) -> None:
-        """Read the version, and the number of nodes if the credentials have the right to list them."""
-        answer = await self.client.probe(_VERSION, timeout=PROBE_SECONDS)
-        self.facts.version = shortened(decode(answer.body, _Version).git_version, LONGEST_VERSION)
-        try:
-            listed = await self.client.probe(_COUNT, timeout=PROBE_SECONDS)
-        except Forbidden:
-            self.facts.nodes = None
-        else:
-            nodes = decode(listed.body, _NodeList)
-            self.facts.nodes = len(nodes.items) + nodes.metadata.remaining_item_count
+            raise
 
     def _set_state(self, reach: Reach, detail: str, decided: bool) -> None:
         """Set the state, and report it if it has changed. Once decided, a member stays decided."""

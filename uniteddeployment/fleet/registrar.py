@@ -15,9 +15,10 @@ from uniteddeployment.fleet import claims
 from uniteddeployment.fleet.claims import Claim
 from uniteddeployment.fleet.entry import DUPLICATE, IS_HOST, MISSING_RIGHT, REPLACED, Entry, Problem
 from uniteddeployment.fleet.identity import MissingRightError, cluster_uid
-from uniteddeployment.fleet.member import FIRST_PAUSE, LONGEST_PAUSE, PROBE_SECONDS
+from uniteddeployment.fleet.member import FIRST_PAUSE, LONGEST_PAUSE
+from uniteddeployment.fleet.probe import PROBE_SECONDS, trouble_of
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import KubeError, NotFound, Unreachable
+from uniteddeployment.kube.errors import KubeError, NotFound
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.resource import NAMESPACES
 from uniteddeployment.planning.observed import HOST, Reach
@@ -76,8 +77,9 @@ class Registrar:
             if problem is None:
                 await self._hold(entry)
         except KubeError as error:
-            detail = error.why if isinstance(error, Unreachable) else str(error)
-            return Problem(Reach.PENDING, detail, MISSING_RIGHT if isinstance(error, MissingRightError) else "")
+            trouble = trouble_of(error)
+            reason = MISSING_RIGHT if isinstance(error, MissingRightError) else ""
+            return Problem(Reach.PENDING, trouble.detail, reason, trouble=trouble.reason)
         return problem
 
     def problem(self, entry: Entry) -> Problem | None:

@@ -14,19 +14,22 @@ from typing import Any
 import structlog
 from cachetools import LRUCache
 
-from uniteddeployment.fleet import cluster_status
+from uniteddeployment.fleet import status
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
 from uniteddeployment.fleet.connector import Connect, Connector, unexpected
 from uniteddeployment.fleet.entry import Entry
+from uniteddeployment.fleet.health import Phase, Record, Trouble
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.fleet.registrar import Registrar
+from uniteddeployment.fleet.taints import rfc3339
+from uniteddeployment.fleet.tracker import Tracker
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.reflector import Reflector
-from uniteddeployment.planning.observed import HOST, MemberView, Reach
+from uniteddeployment.planning.observed import HOST, ClusterFacts, FleetFacts, MemberView, Reach
 
 _log = structlog.get_logger(__name__)
 
@@ -64,6 +67,7 @@ class Fleet:
         self._namespace = namespace
         self._now = now
         self._entries: dict[str, Entry] = {}
+        self._tracker = Tracker(now, changed=self._report, fit_changed=self._fit_changed)
         self._registrar = Registrar(host, self._entries, self._give_up)
         self._connector = Connector(
             host,
@@ -72,6 +76,7 @@ class Fleet:
             new_member=lambda entry, client: self._new_member(entry.key, client, entry.answering_uid),
             set_state=self._set_state,
             reach_changed=self._member_reach_changed,
+            refused=self._tracker.refused,
             disconnected=self._note_last_contact,
         )
         self._given_up: set[str] = set()
@@ -131,6 +136,18 @@ class Fleet:
         entry = self._entries.get(cluster)
         return entry.cluster if entry else None
 
+    def facts(self, cluster: str) -> ClusterFacts | None:
+        """The facts about a cluster that decide whether it is fit to hold replicas; None without a Cluster object."""
+        entry = self._entries.get(cluster)
+        if entry is None:
+            return None
+        return ClusterFacts(entry.taints, offline_since=_offline_since(entry))
+
+    def fleet_facts(self) -> FleetFacts:
+        """How many clusters there are, apart from those that were never used, and which of them are Offline."""
+        used = [entry for entry in self._entries.values() if entry.record.phase is not Phase.PENDING]
+        return FleetFacts(len(used), tuple(sorted(since for entry in used if (since := _offline_since(entry)))))
+
     def view(self, cluster: str, application: AppKey) -> MemberView:
         """The state of an application in a cluster, which need not exist."""
         member = self.member(cluster)
@@ -160,6 +177,7 @@ class Fleet:
             client,
             on_change=lambda application: self._on_change(name, application),
             on_reach_changed=self._member_reach_changed,
+            on_probed=self._probed,
             namespace=self._namespace,
             now=self._now,
             last_contact=self._last_contacts.get(name),
@@ -196,6 +214,7 @@ class Fleet:
         same = known is not None and known.cluster.metadata.uid == new.metadata.uid
         if known is not None and same and new.spec.connects_like(known.cluster.spec):
             self._status_changed(known, new)
+            self._tracker.refresh(known)
             if old is None or (old.metadata.labels, old.spec) != (new.metadata.labels, new.spec):
                 self._on_reach_changed(new.key)
             return
@@ -207,6 +226,7 @@ class Fleet:
         elif not self._read_only:
             entry.status = self._new_status(new)
         self._entries[new.key] = entry
+        self._tracker.begin(entry, known if same else None)
         entry.task = self._tasks.create_task(self._connector.run(entry))
         self._registrar.changed()
 
@@ -247,6 +267,21 @@ class Fleet:
         if entry is not None:
             self._report(entry)
 
+    def _probed(self, member: Member, trouble: Trouble | None, began: datetime) -> None:
+        entry = self._entries.get(member.name)
+        if entry is None or entry.member is not member:
+            return
+        if trouble is None:
+            self._tracker.answered(entry)
+        else:
+            self._tracker.failed(entry, trouble, began)
+
+    def _fit_changed(self, entry: Entry, old: Record) -> None:
+        """The phase or the taints have changed, so applications may have to move."""
+        if old.phase is not entry.record.phase:
+            _log.info("cluster", cluster=entry.key, phase=str(entry.record.phase), reason=entry.record.reason)
+        self._on_reach_changed(entry.key)
+
     def _set_state(self, entry: Entry, reach: Reach, detail: str) -> None:
         was_undecided = entry.undecided
         entry.reach, entry.detail, entry.undecided = reach, detail, False
@@ -254,6 +289,8 @@ class Fleet:
             self._registrar.changed()
         self._state_changed.set()
         self._on_reach_changed(entry.key)
+        if reach is Reach.SUSPENDED:
+            self._tracker.suspended(entry)
         self._report(entry)
 
     def _new_status(self, cluster: ClusterObject) -> ClusterStatus:
@@ -288,16 +325,25 @@ class Fleet:
         entry = self._entries.get(key)
         if entry is None or entry.cluster.metadata.uid != uid or (entry.undecided and stored):
             return None
-        return cluster_status.build(
-            entry.cluster,
-            stored,
-            entry.reach,
-            detail=entry.detail,
-            facts=entry.member.facts if entry.member is not None else None,
-            now=self._now(),
+        return status.build(entry.cluster, stored, self._standing(entry), self._now())
+
+    def _standing(self, entry: Entry) -> status.Standing:
+        trouble, member, problem = entry.probes.trouble, entry.member, entry.problem
+        suspended = "Suspended" if entry.reach is Reach.SUSPENDED else ""
+        return status.Standing(
+            entry.record,
+            entry.taints,
+            reason=problem.reason if problem is not None else suspended,
+            detail=trouble.detail if trouble is not None and problem is None else entry.detail,
+            facts=member.facts if member is not None else None,
+            last_contact=member.last_contact if member is not None else self._last_contacts.get(entry.key),
             uid=entry.held_uid,
-            reason=entry.problem.reason if entry.problem is not None else "",
         )
+
+
+def _offline_since(entry: Entry) -> str | None:
+    record = entry.record
+    return rfc3339(record.since) if record.phase is Phase.OFFLINE and record.since is not None else None
 
 
 def selected(cluster: ClusterObject, labels: dict[str, str]) -> bool:

@@ -402,14 +402,21 @@ class Client:
     async def probe(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # handed to the transport
         """Send a request that shows whether the server answers.
 
-        It needs no slot, since requests without an answer hold the slots, and it passes an open circuit. Raises the
-        typed error unless the answer is a success.
+        Raises the typed error unless the answer is a success.
+        """
+        answer = await self.send_probe(request, timeout=timeout)
+        if not 200 <= answer.status < 300:
+            raise requests.failure(answer.status, answer.headers, answer.body)
+        return answer
+
+    async def send_probe(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # handed to the transport
+        """Send a probe and return the answer, whatever its status.
+
+        It needs no slot, since requests without an answer hold the slots, and it passes an open circuit.
         """
         with self._observed(request, probe=True) as report:
             answer = await self._transport.send(request, timeout=timeout)
             report(answer.status)
-        if not 200 <= answer.status < 300:
-            raise requests.failure(answer.status, answer.headers, answer.body)
         return answer
 
     @contextlib.asynccontextmanager

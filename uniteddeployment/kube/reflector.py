@@ -100,7 +100,7 @@ class Reflector(Generic[T]):
         self._streaming = True
         self._last_gone: float | None = None
         self._failing_since: float | None = None
-        self._failure = ""
+        self._failure: errors.KubeError | None = None
         self._opened = 0.0
         self._nudge = asyncio.Event()
 
@@ -127,9 +127,9 @@ class Reflector(Generic[T]):
         return 0.0 if self.steady or self._failing_since is None else self._now() - self._failing_since
 
     @property
-    def trouble(self) -> str:
-        """Why the collection cannot be followed, also while the next attempt is under way; empty if it can."""
-        return "" if self.steady else self._failure
+    def trouble(self) -> errors.KubeError | None:
+        """Why the collection cannot be followed, also while the next attempt is under way; None if it can."""
+        return None if self.steady else self._failure
 
     def retry_now(self) -> None:
         """End the present pause, because the server is known to be back."""
@@ -339,7 +339,8 @@ class Reflector(Generic[T]):
             self._version = None
         elif text != self.last_error:
             _log.warning("cannot follow", why=text, **self._names)
-        self.last_error = self._failure = text
+        self.last_error = text
+        self._failure = error
         if self._failing_since is None or self.steady:
             self._failing_since = self._now()
         self._set_connected(False)

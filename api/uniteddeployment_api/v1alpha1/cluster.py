@@ -4,11 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool
 
+from uniteddeployment_api.duration import Duration
 from uniteddeployment_api.v1alpha1.meta import (
     Condition,
     DnsSubdomain,
     Int32,
+    LabelKey,
     LabelSelector,
+    LabelValue,
     Model,
     ObjectMeta,
     StatusModel,
@@ -48,6 +51,21 @@ class Impersonate(Model):
     """Name of a ServiceAccount in the namespace of each application in the cluster."""
 
 
+class ClusterHealth(Model):
+    """Thresholds for the phase of the cluster. They count from times that the status stores."""
+
+    offline_after: Duration = "25s"
+    """How long a Running cluster has to fail until it is Offline. Two probes in a row have to fail in any case, which
+    takes up to 26 seconds if the cluster hangs."""
+    recover_after: Duration = "60s"
+    """How long an Offline cluster has to answer without a failure until it is Running. The time doubles each time that
+    the cluster is Offline again within stableAfter."""
+    max_recover_after: Duration = "10m"
+    """Upper limit of the doubled recoverAfter."""
+    stable_after: Duration = "10m"
+    """How long a cluster has to be Running until its earlier failures no longer prolong recoverAfter."""
+
+
 class ClusterSpec(Model):
     """How to reach the cluster, and who may use it."""
 
@@ -62,7 +80,11 @@ class ClusterSpec(Model):
     credentials: Credentials
     """Credentials for the cluster."""
     taints: Annotated[tuple[Taint, ...], Field(max_length=64)] = ()
-    """Reserved for future use. Taints have no effect yet: they neither keep subsets away nor evict pods."""
+    """Taints of the cluster. The status shows all taints in effect, with the time when each was first seen."""
+    unschedulable: StrictBool = False
+    """Cordon the cluster: it gets the taint uniteddeployment.io/cordoned:NoSchedule, and what runs there stays."""
+    health: ClusterHealth = ClusterHealth()
+    """Thresholds for the phase of the cluster."""
     allowed_namespaces: AllowedNamespaces = AllowedNamespaces()
     """Namespaces of the host whose applications may use the cluster. What already runs there stays when it is no longer
     allowed, and is not changed."""
@@ -127,15 +149,49 @@ class ClusterCapacity(StatusModel):
     """Time of these figures."""
 
 
+class ClusterTaint(StatusModel):
+    """A taint in effect."""
+
+    key: LabelKey
+    """Key of the taint."""
+    value: LabelValue = ""
+    """Value of the taint."""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    """Effect on what does not tolerate the taint."""
+    time_added: Time | None = None
+    """Time when the controller first saw the taint. Toleration seconds count from it."""
+
+
+class HealthStatus(StatusModel):
+    """State of the thresholds, which the next process of the controller continues from."""
+
+    reason: Annotated[str, Field(max_length=64)] = ""
+    """Why the cluster fails, or why it was Offline until it recovers."""
+    failing_since: Time | None = None
+    """Time since when the cluster fails."""
+    answering_since: Time | None = None
+    """Time since when a cluster that failed answers again."""
+    flaps: Int32 | None = None
+    """How often the cluster was Offline again soon after it had become Running."""
+
+
 class ClusterStatus(StatusModel):
     """Observed state of the cluster."""
 
-    phase: Literal["Pending", "Running", "Offline"] | None = None
-    """Pending: not connected, because the Cluster is new, cannot be used, or is suspended. Running: connected. Offline:
-    was connected, and does not answer now. The reason of the condition Ready gives details."""
+    phase: Literal["Pending", "Running", "Offline", "Terminated"] | None = None
+    """Pending: new, not usable, or suspended. Running: fit to hold replicas. Offline: was Running, and fails.
+    Terminated: is being deleted, and leaves the fleet. The condition Ready gives the reason."""
+    phase_transition_time: Time | None = None
+    """Time when the phase last changed."""
     conditions: tuple[Condition, ...] = ()
-    """Ready: whether the cluster is connected. Unknown while a cluster that was connected does not answer. Capacity:
-    whether status.capacity is current."""
+    """Ready: whether the cluster is fit to hold replicas; Unknown if it does not answer. Schedulable: whether it takes
+    new replicas, apart from the taints of its spec. Capacity: whether status.capacity is current."""
+    taints: Annotated[tuple[ClusterTaint, ...], Field(max_length=128)] = ()
+    """Taints in effect: those of the spec, and those that the controller sets."""
+    health: HealthStatus = HealthStatus()
+    """State of the thresholds. Empty while the cluster is well."""
+    last_contact_time: Time | None = None
+    """Time of the last good answer. Only set while the cluster does not answer."""
     cluster_uid: Annotated[str, Field(alias="clusterUID", max_length=128)] = ""
     """UID of the namespace kube-system, which identifies the cluster. Only one Cluster object is used for each UID."""
     kubernetes_version: str = ""
@@ -150,7 +206,7 @@ class ClusterStatus(StatusModel):
     capacity: ClusterCapacity | None = None
     """Resources of the schedulable nodes. Not set while they are unknown; the condition Capacity says why."""
     last_probe_time: Time | None = None
-    """Time when this status was last written. It does not change with each probe."""
+    """Time when this status was last written. It is written when something else in it changes, not after each probe."""
 
 
 class Cluster(Model):

@@ -174,7 +174,7 @@ class Toleration(Model):
 
 
 class Taint(Model):
-    """A taint of a cluster. It has no effect yet."""
+    """A taint of a cluster."""
 
     key: LabelKey
     """Key of the taint."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool
 
-from uniteddeployment_api.duration import DURATION_PATTERN
+from uniteddeployment_api.duration import Duration
 from uniteddeployment_api.v1alpha1.meta import (
     Condition,
     DnsLabel,
@@ -30,8 +30,6 @@ MAX_COMMANDS = 32
 MAX_HISTORY = 10
 MAX_ANSWERS = 20
 
-Duration = Annotated[str, Field(min_length=2, max_length=20, pattern=DURATION_PATTERN)]
-"""A duration such as 90s, 10m or 1h30m."""
 Text = Annotated[str, Field(max_length=1024)]
 Revision = Annotated[str, Field(max_length=253)]
 RunID = Annotated[str, Field(alias="runID", max_length=280)]

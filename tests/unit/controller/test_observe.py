@@ -14,7 +14,7 @@ from uniteddeployment.controller.observe import Observer
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.clusters import AllowedNamespaces, ClusterMetadata, ClusterObject, ClusterSpec
 from uniteddeployment.planning.application import Subject
-from uniteddeployment.planning.observed import MemberView, Reach, Refusal, Workload, WorkloadRef
+from uniteddeployment.planning.observed import ClusterFacts, FleetFacts, MemberView, Reach, Refusal, Workload, WorkloadRef
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Delete
 from uniteddeployment.planning.stored import NO_STATUS
@@ -50,12 +50,19 @@ class Clusters:
         self.views = {view.name: view for view in views}
         self.has: dict[str, set[AppKey]] = {}
         self._labels = labels or {}
+        self.known: dict[str, ClusterFacts] = {}
 
     def members(self) -> Iterator[Member]:
         return (Member(name, self.has.get(name, set())) for name in self.views)
 
     def view(self, cluster: str, _key: AppKey) -> MemberView:
         return self.views.get(cluster) or MemberView(cluster, Reach.UNKNOWN)
+
+    def facts(self, cluster: str) -> ClusterFacts | None:
+        return self.known.get(cluster)
+
+    def fleet_facts(self) -> FleetFacts:
+        return FleetFacts(len(self.known))
 
     def cluster(self, cluster: str) -> ClusterObject | None:
         namespace, _, name = cluster.partition("/")
