@@ -18,7 +18,7 @@ LIMIT = re.compile(r"(MAX|MOST|LONGEST|FAILED)_[A-Z_]+|[A-Z_]+_(BYTES|SECONDS|IN
 INTERNAL = {
     "WARNING_SECONDS", "STEADY_SECONDS", "SHORTEST_REQUEUE_SECONDS", "LARGE_BYTES", "LONGEST_PAUSE", "LONGEST_UID",
     "LONGEST_VERSION", "MOST_NODES", "MOST_NAMESPACES", "MOST_LAST_CONTACTS", "MAX_DEPTH",
-    "RETRY_CAP_SECONDS",
+    "RETRY_CAP_SECONDS", "LONGEST_GAP", "MOST_CHECKS", "MOST_FLAPS",
 }  # fmt: skip
 """Names of constants that nobody can notice from outside, or that bound what is shown only."""
 

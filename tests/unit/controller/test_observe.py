@@ -14,7 +14,15 @@ from uniteddeployment.controller.observe import Observer
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.clusters import AllowedNamespaces, ClusterMetadata, ClusterObject, ClusterSpec
 from uniteddeployment.planning.application import Subject
-from uniteddeployment.planning.observed import ClusterFacts, FleetFacts, MemberView, Reach, Refusal, Workload, WorkloadRef
+from uniteddeployment.planning.observed import (
+    ClusterFacts,
+    FleetFacts,
+    MemberView,
+    Reach,
+    Refusal,
+    Workload,
+    WorkloadRef,
+)
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Delete
 from uniteddeployment.planning.stored import NO_STATUS
