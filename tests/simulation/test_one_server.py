@@ -54,7 +54,8 @@ def ready(world, name, namespace="default"):
 
 
 def refused(world, name, reason, namespace="default"):
-    return lambda: ready(world, name, namespace)[:3] == ("Pending", "False", reason)
+    phase = "Offline" if reason == "ClusterReplaced" else "Pending"
+    return lambda: ready(world, name, namespace)[:3] == (phase, "False", reason)
 
 
 def server_uid(cluster):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import structlog
 
 from uniteddeployment.fleet.cache import AppKey, MemberCache
-from uniteddeployment.fleet.health import FAILED_PROBES, NOT_HEALTHY, NOT_READABLE, Trouble
+from uniteddeployment.fleet.health import FAILED_PROBES, NOT_HEALTHY, Trouble
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.fleet.member_namespaces import MemberNamespaces
 from uniteddeployment.fleet.probe import ReplacedError, facts, failing_checks, identify, trouble_of
@@ -246,16 +246,17 @@ class Member:
             return
         self._failures = 0
         self.failing.clear()
-        if synced:
-            self._on_probed(self, self._answered(decided), began)
-            return
-        trouble = self._trouble(self._reflectors)
-        self._set_state(Reach.PENDING, trouble.detail if trouble else READING, decided)
-        if trouble is not None:  # a cluster that is still being read is neither well nor in trouble
+        trouble = self._answered(synced, decided)
+        # A cluster that is being read, or whose watches are being reopened, is neither well nor in trouble.
+        if trouble is not None or self.reach is Reach.READY:
             self._on_probed(self, trouble, began)
 
-    def _answered(self, decided: bool) -> Trouble | None:
-        """Set the reach of a cluster that was read and answers the probe; return the trouble of its watches."""
+    def _answered(self, synced: bool, decided: bool) -> Trouble | None:
+        """Set the reach of a cluster that answers the probe; return the trouble of its watches."""
+        if not synced:
+            trouble = self._trouble(reflector for reflector in self._reflectors if not reflector.settled)
+            self._set_state(Reach.PENDING, trouble.detail if trouble else READING, decided)
+            return trouble
         if not self._recovering:
             self._note_contact()
             self._set_state(Reach.READY, "", decided)
@@ -265,9 +266,10 @@ class Member:
             return None
         known = self.reach is not Reach.PENDING
         trouble = self._trouble(self._required)
-        why = f"it answers, but its objects cannot be watched: {trouble.detail}" if trouble else REOPENING
-        self._set_state(Reach.OFFLINE if known else Reach.PENDING, why, decided)
-        return Trouble(trouble.reason if trouble else NOT_READABLE, why)
+        if trouble is not None:
+            trouble = Trouble(trouble.reason, f"it answers, but its objects cannot be watched: {trouble.detail}")
+        self._set_state(Reach.OFFLINE if known else Reach.PENDING, trouble.detail if trouble else REOPENING, decided)
+        return trouble
 
     def _first_lists_failed(self) -> bool:
         """Whether a first list has failed, or has taken too long."""
