@@ -14,6 +14,8 @@ from uniteddeployment_api.names import (
     API_VERSION,
     CLUSTER_KIND,
     CLUSTER_PLURAL,
+    GATE_TEMPLATE_KIND,
+    GATE_TEMPLATE_PLURAL,
     GROUP,
     UNITED_DEPLOYMENT_KIND,
     UNITED_ROLLOUT_KIND,
@@ -23,6 +25,7 @@ from uniteddeployment_api.names import (
 from uniteddeployment_api.names import UNITED_DEPLOYMENT_PLURAL as UD_PLURAL
 from uniteddeployment_api.rules import RULES, Rule
 from uniteddeployment_api.v1alpha1.cluster import Cluster
+from uniteddeployment_api.v1alpha1.gates import GateTemplate
 from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
 
@@ -83,6 +86,10 @@ _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
         "status.subsets": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         "status.history": {"x-kubernetes-list-type": "atomic"},
         "status.answers": {"x-kubernetes-list-type": "atomic"},
+        "status.gates": {"x-kubernetes-list-type": "atomic"},
+    },
+    GATE_TEMPLATE_KIND: {
+        "spec.args": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     },
 }
 
@@ -129,7 +136,19 @@ def custom_resource_definitions() -> list[dict[str, Any]]:
             _column("Age", "date", ".metadata.creationTimestamp"),
         ],
     )
-    return [cluster, united_deployment, _united_rollout()]
+    return [cluster, _gate_template(), united_deployment, _united_rollout()]
+
+
+def _gate_template() -> dict[str, Any]:
+    return _definition(
+        GateTemplate,
+        {"kind": GATE_TEMPLATE_KIND, "plural": GATE_TEMPLATE_PLURAL, "singular": "gatetemplate", "shortNames": ["ugt"]},
+        columns=[
+            _column("Count", "integer", ".spec.count", "Number of measurements"),
+            _column("Interval", "string", ".spec.interval", "Time between two measurements"),
+            _column("Age", "date", ".metadata.creationTimestamp"),
+        ],
+    )
 
 
 def _united_rollout() -> dict[str, Any]:
@@ -175,8 +194,9 @@ def schema_of(model: type[BaseModel]) -> Schema:
     properties["apiVersion"] = {"type": "string", "description": f"API version of the object: {API_VERSION}."}
     properties["kind"] = {"type": "string", "description": f"Kind of the object: {kind}."}
     properties["metadata"] = {"type": "object"}
-    # The API server would add a default to every status update that omits the field.
-    _drop_defaults(properties["status"])
+    if "status" in properties:
+        # The API server would add a default to every status update that omits the field.
+        _drop_defaults(properties["status"])
     for path, extra in _OVERLAYS[kind].items():
         _node(structural, path).update(extra)
     for entry in RULES:
@@ -200,7 +220,7 @@ def _definition(model: type[BaseModel], names: dict[str, Any], columns: list[dic
                     "served": True,
                     "storage": True,
                     "schema": {"openAPIV3Schema": schema_of(model)},
-                    "subresources": {"status": {}},
+                    "subresources": {"status": {}} if "status" in model.model_fields else {},
                     "additionalPrinterColumns": columns,
                 }
             ],

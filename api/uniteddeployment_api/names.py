@@ -18,6 +18,8 @@ CLUSTER_KIND: Final = "Cluster"
 CLUSTER_PLURAL: Final = "clusters"
 UNITED_ROLLOUT_KIND: Final = "UnitedRollout"
 UNITED_ROLLOUT_PLURAL: Final = "unitedrollouts"
+GATE_TEMPLATE_KIND: Final = "GateTemplate"
+GATE_TEMPLATE_PLURAL: Final = "gatetemplates"
 
 LABEL_NAME: Final = f"{GROUP}/name"
 """On workloads, pods and ControllerRevisions: the UnitedDeployment, as :func:`label_value` returns it."""

@@ -12,6 +12,9 @@ from uniteddeployment_api.v1alpha1.rollout import UnitedRollout, UnitedRolloutSp
 from uniteddeployment_api.validation.rollout import validate_united_rollout
 from uniteddeployment_rollout import budget, commands, disabled, failures, pace, report, runs
 from uniteddeployment_rollout.decision import Decision, TargetWrite
+from uniteddeployment_rollout.gates import judge as gates
+from uniteddeployment_rollout.gates import state as gate_state
+from uniteddeployment_rollout.gates.probe import GateInputs
 from uniteddeployment_rollout.holds import Hold, holds
 from uniteddeployment_rollout.status import Draft
 from uniteddeployment_rollout.steps import Goal, everything, goal, offset_of, steps_of
@@ -19,11 +22,14 @@ from uniteddeployment_rollout.target import Target
 
 REFUSALS = ("TargetTaken", "InvalidSpec", "TargetNotFound")
 """Reasons of the condition ``Stalled`` for which a rollout does not follow its target."""
+_NO_INPUTS = GateInputs()
 
 
-def advance(rollout: UnitedRollout, target: Target | None, now: datetime, *, rival: str = "") -> Decision:
+def advance(
+    rollout: UnitedRollout, target: Target | None, now: datetime, *, rival: str = "", inputs: GateInputs = _NO_INPUTS
+) -> Decision:
     """Decide what comes next. ``rival`` is an older rollout of the same target, which has it alone."""
-    draft = Draft(rollout.status, now)
+    draft = Draft(rollout.status, now, inputs)
     spec, generation = rollout.spec, rollout.metadata.generation
     if spec.disabled:
         return disabled.decide(draft, rollout, target, rival=rival)
@@ -41,7 +47,7 @@ def advance(rollout: UnitedRollout, target: Target | None, now: datetime, *, riv
     runs.follow(draft, spec, target)
     commands.carry_out(draft, spec)
     write, requeue_after = _decide(draft, rollout, target)
-    return Decision(draft.status, write, tuple(draft.events), requeue_after)
+    return Decision(draft.status, write, tuple(draft.events), tuple(draft.probes), requeue_after)
 
 
 def _refusal(rollout: UnitedRollout, target: Target | None, rival: str) -> tuple[str, str]:
@@ -102,6 +108,8 @@ def _run(draft: Draft, rollout: UnitedRollout, target: Target) -> tuple[TargetWr
     if not draft.status.run_id:
         report.idle(draft, generation, target)
         return _parked(draft, target), None
+    if draft.status.rollback is not None:
+        return _decide(draft, rollout, target)
     found = tuple(holds(draft.status, spec, target))
     left = pace.deadline(draft, spec, target, held=bool(found) or waiting is not None, ready_before=ready_before)
     if left == 0:
@@ -127,6 +135,7 @@ def _through_steps(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> tup
         wanted = _goal(draft, spec, target)
         if not pace.reached(target, wanted.updated):
             draft.set(step_state="Updating", ready_time=None)
+            gate_state.restart(draft)
             return wanted, None
         if draft.status.ready_time is None:
             draft.set(ready_time=draft.time)
@@ -135,7 +144,8 @@ def _through_steps(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> tup
             draft.set(failure=None)
         if any(True for _ in holds(draft.status, spec, target)):
             return wanted, None
-        waiting = pace.wait(draft, steps[number - 1])
+        step = steps[number - 1]
+        waiting = pace.bake(draft, step) or gates.wait(draft, spec, step, target) or pace.pause(draft, step)
         if waiting is not None:
             return wanted, waiting
         if number == len(steps):

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping
 
 from uniteddeployment_api.v1alpha1.rollout import MAX_ANSWERS, RolloutAnswer, RolloutCommand, UnitedRolloutSpec
+from uniteddeployment_rollout.gates import state as gates
 from uniteddeployment_rollout.runs import ROLLED_BACK_BEFORE, to_last_step
 from uniteddeployment_rollout.status import Draft, shortened
 
 _OF_A_RUN = frozenset({"approve", "skip", "promote", "abort", "retry"})
 _OF_A_STEP = frozenset({"approve", "skip"})
+GATE_FAILED = "GateFailed"
+"""The reason of a failure that a gate of the step reports."""
 _PAST = {
     "approve": "approved",
     "pause": "paused",
@@ -82,6 +85,8 @@ def _fits(draft: Draft, command: RolloutCommand, refusal: str) -> None:
 
 
 def _approve(draft: Draft, _: UnitedRolloutSpec, __: RolloutCommand) -> None:
+    if gates.approve(draft):
+        return
     status = draft.status
     if status.approved:
         raise Refused(f"step {status.step} is approved already")
@@ -111,7 +116,10 @@ def _abort(draft: Draft, _: UnitedRolloutSpec, command: RolloutCommand) -> None:
 def _retry(draft: Draft, _: UnitedRolloutSpec, __: RolloutCommand) -> None:
     """Clear the failure. Partitions that somebody else wrote are replaced from here on."""
     if draft.status.failure is None:
+        if gates.retry(draft):
+            return
         raise Refused("nothing has failed")
+    gates.restart(draft)
     rejected = draft.status.failure.reason == ROLLED_BACK_BEFORE
     draft.set(failure=None, progress_time=None, partitions={}, previous_partitions={}, reverted=())
     if rejected:
@@ -135,13 +143,21 @@ def _undo(draft: Draft, _: UnitedRolloutSpec, command: RolloutCommand) -> None:
 def _skip(draft: Draft, _: UnitedRolloutSpec, __: RolloutCommand) -> None:
     if draft.status.skipped:
         raise Refused(f"step {draft.status.step} is skipped already")
+    _overrule_gates(draft)
     draft.set(skipped=True)
 
 
 def _promote(draft: Draft, spec: UnitedRolloutSpec, __: RolloutCommand) -> None:
     if draft.status.full:
         raise Refused("the run goes on without steps already")
+    _overrule_gates(draft)
     to_last_step(draft, spec)
+
+
+def _overrule_gates(draft: Draft) -> None:
+    """Continue although a gate has failed."""
+    if draft.status.failure is not None and draft.status.failure.reason == GATE_FAILED:
+        draft.set(failure=None, reverted=())
 
 
 def start_rollback(draft: Draft, reason: str, message: str, by: str = "") -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
+from uniteddeployment_rollout.gates.probe import Probe
 from uniteddeployment_rollout.status import Event
 from uniteddeployment_rollout.target import HOLD_ALL, Target
 
@@ -45,5 +46,7 @@ class Decision:
     status: UnitedRolloutStatus
     write: TargetWrite | None = None
     events: tuple[Event, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    """Measurements that are due. Each may be asked for again until its result is among the inputs."""
     requeue_after: float | None = None
     """Seconds until time alone changes the decision; None if only a change of the objects does."""

@@ -15,6 +15,9 @@ class Waiting:
 
     message: str
     seconds: float | None = None
+    reason: str = "StepPaused"
+    degraded: bool = False
+    """Whether somebody has to act."""
 
 
 def reached(target: Target, goal: Mapping[str, int]) -> bool:
@@ -25,17 +28,22 @@ def reached(target: Target, goal: Mapping[str, int]) -> bool:
     )
 
 
-def wait(draft: Draft, step: RolloutStep) -> Waiting | None:
-    """What a step whose pods are ready waits for; None if it is over."""
+def bake(draft: Draft, step: RolloutStep) -> Waiting | None:
+    """Return the rest of the bake time of a step whose pods are ready; None if it is over."""
     status = draft.status
-    if status.skipped or status.full:
+    if status.skipped or status.full or step.bake is None or status.ready_time is None:
         return None
-    if step.bake is not None and status.ready_time is not None:
-        left = seconds(step.bake) - draft.since(status.ready_time)
-        if left > 0:
-            draft.set(step_state="Baking")
-            return Waiting(f"all updated pods have to be ready for {step.bake} without interruption", left)
-    if step.pause is None or status.approved:
+    left = seconds(step.bake) - draft.since(status.ready_time)
+    if left <= 0:
+        return None
+    draft.set(step_state="Baking")
+    return Waiting(f"all updated pods have to be ready for {step.bake} without interruption", left, reason="Baking")
+
+
+def pause(draft: Draft, step: RolloutStep) -> Waiting | None:
+    """Return the pause of a step whose bake time is over and whose gates have passed; None if it is over."""
+    status = draft.status
+    if status.skipped or status.full or step.pause is None or status.approved:
         return None
     if status.pause_time is None:
         draft.set(pause_time=draft.time)

@@ -91,9 +91,11 @@ def running(
             _conclude(draft, generation, "Paused", first.reason, message)
         else:
             _conclude(draft, generation, "Progressing", first.reason, message, busy=True)
+    elif waiting is not None and waiting.degraded:
+        _conclude(draft, generation, "Degraded", waiting.reason, f"{place}: {waiting.message}", stalled=True)
     elif waiting is not None and draft.status.step_state == "Paused":
         by_itself = waiting.seconds is not None
-        _conclude(draft, generation, "Paused", "StepPaused", f"{place}: {waiting.message}", busy=by_itself)
+        _conclude(draft, generation, "Paused", waiting.reason, f"{place}: {waiting.message}", busy=by_itself)
     else:
         message = waiting.message if waiting is not None else _progress(target, wanted)
         _conclude(draft, generation, "Progressing", "Progressing", f"{place}: {message}", busy=True)
@@ -118,6 +120,8 @@ def _count(draft: Draft, target: Target) -> None:
 
 
 def _rows(draft: Draft, target: Target, wanted: Goal | None) -> None:
+    # When the target reports the new revision as the stable one, the row still has the one of the run.
+    stable = {row.name: row.stable_revision for row in draft.status.subsets}
     rows = tuple(
         RolloutSubsetStatus(
             name=subset.name,
@@ -126,6 +130,8 @@ def _rows(draft: Draft, target: Target, wanted: Goal | None) -> None:
             updated_replicas=subset.updated,
             updated_ready_replicas=subset.updated_ready,
             target_replicas=wanted.updated[subset.name] if wanted else 0,
+            revision=subset.revision,
+            stable_revision=subset.stable_revision or stable.get(subset.name, ""),
             partition=draft.status.partitions.get(subset.name, subset.replicas),
             state=subset.state,
             reason=shortened(subset.reason),

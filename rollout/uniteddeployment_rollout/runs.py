@@ -26,6 +26,8 @@ _NO_STEP: dict[str, Any] = {
     "pause_time": None,
     "approved": False,
     "skipped": False,
+    "gates": (),
+    "gate_attempt": 0,
 }
 _NO_RUN: dict[str, Any] = {
     **_NO_STEP,

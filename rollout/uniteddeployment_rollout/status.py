@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from uniteddeployment_api.v1alpha1.rollout import RolloutFailure, UnitedRolloutStatus
+from uniteddeployment_rollout.gates.probe import GateInputs, Probe
 
 _LONGEST = 1024
 EventType = Literal["Normal", "Warning"]
@@ -21,11 +22,15 @@ class Event:
 
 @dataclass(slots=True)
 class Draft:
-    """The status that a decision is working on, and the events of the changes so far."""
+    """The status that a decision is working on, and what comes with the changes so far."""
 
     status: UnitedRolloutStatus
     now: datetime
+    inputs: GateInputs = field(default_factory=GateInputs)
+    """Templates and results of gates."""
     events: list[Event] = field(default_factory=list)
+    probes: list[Probe] = field(default_factory=list)
+    """Measurements of gates that are due."""
 
     def set(self, **changes: Any) -> None:
         """Change fields of the status by their Python names. Raises TypeError for a name that is none."""
@@ -52,9 +57,9 @@ class Draft:
         return RolloutFailure(reason=reason, message=shortened(message), by=shortened(by), time=self.time)
 
 
-def shortened(text: str) -> str:
-    """The text, cut to the length that the schema takes: a status with a longer one is refused as a whole."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+def shortened(text: str, length: int = _LONGEST) -> str:
+    """Return the text, cut to the length that the schema accepts: a status with a longer one is rejected as a whole."""
+    return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def to_text(moment: datetime) -> str:

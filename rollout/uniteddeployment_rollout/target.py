@@ -24,6 +24,15 @@ class TargetSubset:
     ready: int = 0
     updated: int = 0
     updated_ready: int = 0
+    restarts: int = 0
+    """Restarts of containers of updated pods."""
+    revision: str = ""
+    """Value of the label uniteddeployment.io/revision of updated pods."""
+    stable: int = 0
+    """Pods at the stable revision, while it is another one than that of updated pods."""
+    stable_ready: int = 0
+    stable_restarts: int = 0
+    stable_revision: str = ""
     state: str = ""
     last_observed: str = ""
     """When it was last seen, if it cannot be seen now."""
@@ -89,6 +98,7 @@ class Target:
     """A UnitedDeployment. Its status counts only while ``observed``."""
 
     name: str
+    namespace: str = ""
     generation: int = 1
     observed_generation: int = 1
     paused: bool = False

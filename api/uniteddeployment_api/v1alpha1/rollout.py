@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool
 
 from uniteddeployment_api.duration import Duration
+from uniteddeployment_api.v1alpha1.gates import MAX_GATE_ROWS, MAX_GATES, RolloutGate, RolloutGateStatus
 from uniteddeployment_api.v1alpha1.meta import (
     Condition,
     DnsLabel,
@@ -35,7 +36,7 @@ Revision = Annotated[str, Field(max_length=253)]
 RunID = Annotated[str, Field(alias="runID", max_length=280)]
 Verb = Literal["approve", "pause", "resume", "abort", "retry", "undo", "skip", "promote"]
 Phase = Literal["Pending", "Healthy", "Progressing", "Paused", "Degraded", "RollingBack", "Disabled"]
-StepState = Literal["Updating", "Baking", "Paused"]
+StepState = Literal["Updating", "Baking", "Measuring", "Paused"]
 
 
 class RolloutTarget(Model):
@@ -77,7 +78,9 @@ class RolloutStep(Model):
     bake: Duration | None = None
     """How long all updated pods must be ready without interruption."""
     pause: RolloutPause | None = None
-    """Pause after the pods are ready and the bake time is over."""
+    """Pause after the pods are ready, the bake time is over, and the gates have passed."""
+    gates: Annotated[tuple[RolloutGate, ...], Field(max_length=MAX_GATES)] = ()
+    """Measurements after the pods are ready and the bake time is over. The next step needs all of them to pass."""
 
 
 class UnitedRolloutSpec(Model):
@@ -95,8 +98,9 @@ class UnitedRolloutSpec(Model):
     """How the pods of a step are divided among subsets. Even: a similar share of each subset. FirstCanaryEverywhere:
     each subset gets its first updated pod early. LargestFirst: large subsets come first."""
     on_failure: Literal["Hold", "RollbackCluster", "Rollback"] = "Hold"
-    """What to do if updated pods do not become ready in time. Hold: stop. RollbackCluster: stop, and return the subsets
-    in the clusters that failed to the stable revision. Rollback: return all subsets to the stable revision."""
+    """What to do if updated pods do not become ready in time, or a gate fails. Hold: stop. RollbackCluster: stop, and
+    return the subsets in the clusters that failed to the stable revision. Rollback: return all subsets to the stable
+    revision."""
     on_unreachable: Literal["Hold", "Skip"] = "Hold"
     """What to do if a cluster cannot be reached. Hold: wait for it. Skip: continue with the other clusters, and update
     it later."""
@@ -115,7 +119,8 @@ class RolloutCommand(StatusModel):
     """A command for the rollout controller. Its key in status.commands is its id. Each id is executed once."""
 
     verb: Verb
-    """approve: end the pause of the step. pause, resume: stop and continue. skip: wait only for the pods of the step.
+    """approve: end the pause of the step, or accept the result of inconclusive gates. pause, resume: stop and continue.
+    skip: wait only for the pods of the step.
     promote: update all pods without further steps. abort: return to the stable revision. retry: try again after a
     failure. undo: return to the previous stable revision."""
     run_id: RunID = ""
@@ -147,7 +152,8 @@ class RolloutFailure(StatusModel):
     """Why a run does not continue, or why it is rolled back."""
 
     reason: Text
-    """Cause, as one word: ProgressDeadlineExceeded, Drift, MemberDrift, RolledBackBefore, Aborted or Reverted."""
+    """Cause, as one word: ProgressDeadlineExceeded, GateFailed, Drift, MemberDrift, RolledBackBefore, Aborted or
+    Reverted."""
     message: Text = ""
     """Cause, for people."""
     by: Text = ""
@@ -171,6 +177,10 @@ class RolloutSubsetStatus(StatusModel):
     """Number of pods that are at the update revision and ready."""
     target_replicas: Int32 = 0
     """Number of pods to update by the end of this step."""
+    revision: Revision = ""
+    """Value of the label uniteddeployment.io/revision of pods at the update revision."""
+    stable_revision: Revision = ""
+    """Value of that label of pods at the stable revision. Empty if there are none."""
     partition: Int32 = 0
     """Number of pods that the partition holds at present."""
     state: Text = ""
@@ -234,7 +244,7 @@ class UnitedRolloutStatus(StatusModel):
     steps: Int32 = 0
     """Number of steps."""
     step_state: StepState | None = None
-    """Updating: pods of the step are being updated. Baking and Paused: they are ready."""
+    """Updating: pods of the step are being updated. Baking, Measuring and Paused: they are ready."""
     full: StrictBool = False
     """Whether the run continues without steps."""
     approved: StrictBool = False
@@ -261,6 +271,10 @@ class UnitedRolloutStatus(StatusModel):
     """Time since when the pods of the step are ready. The bake time counts from here."""
     pause_time: Time | None = None
     """Time since when the step is paused."""
+    gates: Annotated[tuple[RolloutGateStatus, ...], Field(max_length=MAX_GATE_ROWS)] = ()
+    """Results of the gates of the present step."""
+    gate_attempt: Int32 = 0
+    """How many times the gates of the present step were measured again from the start."""
     failure: RolloutFailure | None = None
     """Why the run does not continue."""
     rollback: RolloutFailure | None = None

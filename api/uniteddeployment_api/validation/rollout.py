@@ -10,6 +10,7 @@ from uniteddeployment_api.int_or_percent import percent_of
 from uniteddeployment_api.selectors import requirement_values_fit, selector_matches
 from uniteddeployment_api.v1alpha1.rollout import RolloutStep, UnitedRollout
 from uniteddeployment_api.validation.candidate import violation
+from uniteddeployment_api.validation.gates import gate_errors, too_many_rows
 
 Subsets = Mapping[str, Mapping[str, str]]
 """Name of each subset of a target -> labels of its Cluster object."""
@@ -36,9 +37,10 @@ def validate_united_rollout(
     steps = rollout.spec.steps
     if not steps:
         return (*errors, violation("rollout-steps-needed", "spec.steps"))
-    errors += [*_falling(steps), *_not_positive(steps), *_selectors(steps)]
+    errors += [*_falling(steps), *_not_positive(steps), *_selectors(steps), *_gates(steps)]
     if subsets is not None:
         errors += _unknown(steps, subsets)
+        errors += _gate_results(steps, len(subsets))
     return tuple(errors)
 
 
@@ -82,3 +84,13 @@ def _unknown(steps: tuple[RolloutStep, ...], subsets: Subsets) -> Iterator[Field
         selector = step.wave.cluster_selector if step.wave else None
         if selector is not None and not any(selector_matches(selector, labels) for labels in subsets.values()):
             yield violation("rollout-wave-selects-subsets", f"spec.steps[{index}].wave.clusterSelector")
+
+
+def _gates(steps: tuple[RolloutStep, ...]) -> Iterator[FieldError]:
+    for index, step in enumerate(steps):
+        yield from gate_errors(f"spec.steps[{index}].gates", step.gates)
+
+
+def _gate_results(steps: tuple[RolloutStep, ...], subsets: int) -> Iterator[FieldError]:
+    for index, step in enumerate(steps):
+        yield from too_many_rows(f"spec.steps[{index}].gates", step, subsets)

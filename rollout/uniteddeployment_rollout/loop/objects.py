@@ -86,6 +86,18 @@ class DriftStatus(Struct, frozen=True):
     message: str = ""
 
 
+class RevisionStatus(Struct, rename="camel", frozen=True):
+    """Pods of a subset at one revision."""
+
+    revision: str
+    replicas: int = 0
+    ready_replicas: int = 0
+    restarts: int = 0
+
+
+_NO_PODS = RevisionStatus("")
+
+
 class SubsetStatus(Struct, rename="camel", frozen=True):
     """What is read of the status of a subset."""
 
@@ -100,6 +112,13 @@ class SubsetStatus(Struct, rename="camel", frozen=True):
     reason: str = ""
     last_observed_time: str = ""
     last_drift: DriftStatus = DriftStatus()
+    revision: str = ""
+    stable_revision: str = ""
+    revisions: tuple[RevisionStatus, ...] = ()
+
+    def at(self, revision: str) -> RevisionStatus:
+        """The pods at a revision."""
+        return next((pods for pods in self.revisions if pods.revision == revision), _NO_PODS)
 
 
 class TargetStatus(Struct, rename="camel", frozen=True):
@@ -215,6 +234,7 @@ def target_of(stored: StoredTarget, labels: Callable[[str], Mapping[str, str]] =
     own = manual if manual.revision in ("", status.updated_revision) else ManualUpdate(manual.partition)
     return Target(
         name=meta.name,
+        namespace=meta.namespace,
         generation=meta.generation,
         observed_generation=status.observed_generation,
         paused=stored.spec.paused,
@@ -233,6 +253,7 @@ def target_of(stored: StoredTarget, labels: Callable[[str], Mapping[str, str]] =
 
 
 def _subset(status: SubsetStatus, manual: ManualUpdate, labels: Mapping[str, str]) -> TargetSubset:
+    stable = status.at(status.stable_revision)
     return TargetSubset(
         name=status.name,
         cluster=status.cluster,
@@ -241,6 +262,12 @@ def _subset(status: SubsetStatus, manual: ManualUpdate, labels: Mapping[str, str
         ready=status.ready_replicas,
         updated=status.updated_replicas,
         updated_ready=status.updated_ready_replicas,
+        restarts=status.at(status.revision).restarts,
+        revision=status.revision,
+        stable=stable.replicas,
+        stable_ready=stable.ready_replicas,
+        stable_restarts=stable.restarts,
+        stable_revision=status.stable_revision,
         state=status.state,
         last_observed=status.last_observed_time,
         reason=status.reason,
