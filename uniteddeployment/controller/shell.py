@@ -31,6 +31,7 @@ from uniteddeployment_api import (
     parse_united_deployment,
     validate_united_deployment,
 )
+from uniteddeployment_api.validation.gates import parse_gate_template, validate_gate_template
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 
 T = TypeVar("T")
@@ -164,6 +165,7 @@ def registry(connection: Connection) -> kopf.OperatorRegistry:
     @kopf.on.validate(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, id="validate", registry=handlers)
     @kopf.on.validate(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, id="validate", registry=handlers)
     @kopf.on.validate(names.GROUP, names.VERSION, names.UNITED_ROLLOUT_PLURAL, id="validate", registry=handlers)
+    @kopf.on.validate(names.GROUP, names.VERSION, names.GATE_TEMPLATE_PLURAL, id="validate", registry=handlers)
     def validate(body: kopf.Body, old: Any = None, **_: Any) -> None:
         _REFUSALS[body["kind"]](dict(body), dict(old) if old else None)
 
@@ -186,6 +188,12 @@ def refuse_united_rollout(obj: dict[str, Any], old: dict[str, Any] | None) -> No
     if not _is_deleted(obj):
         before = _readable(old, parse_united_rollout)
         _refuse(lambda: validate_united_rollout(parse_united_rollout(_without_status(obj)), old=before))
+
+
+def refuse_gate_template(obj: dict[str, Any], _old: dict[str, Any] | None = None) -> None:
+    """Raises AdmissionError with all invalid fields."""
+    if not _is_deleted(obj):
+        _refuse(lambda: validate_gate_template(parse_gate_template(obj)))
 
 
 def refuse_cluster(obj: dict[str, Any], _old: dict[str, Any] | None = None) -> None:
@@ -230,6 +238,7 @@ _REFUSALS: Mapping[str, Callable[[dict[str, Any], dict[str, Any] | None], None]]
     names.UNITED_DEPLOYMENT_KIND: refuse_united_deployment,
     names.CLUSTER_KIND: refuse_cluster,
     names.UNITED_ROLLOUT_KIND: refuse_united_rollout,
+    names.GATE_TEMPLATE_KIND: refuse_gate_template,
 }
 
 

@@ -1,9 +1,11 @@
 """Gates in rollouts and GateTemplates: what is wrong is refused with the path of the field (I11)."""
 
+import kopf
 import pytest
 
 from tests.unit.api.host_kit import Host
 from tests.unit.rollout.gates.kit import PROMETHEUS
+from uniteddeployment.controller.shell import refuse_gate_template, refuse_united_rollout
 from uniteddeployment_api import names
 from uniteddeployment_api.validation.gates import parse_gate_template, validate_gate_template
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
@@ -111,6 +113,20 @@ def test_results_of_too_many_subsets_are_refused_because_the_status_has_no_room_
 )  # fmt: skip
 def test_a_template_that_cannot_work_is_refused_with_the_path_of_the_field(spec, path):
     assert [error.path for error in validate_gate_template(parse_gate_template(template(**spec)))] == [path]
+
+
+def test_admission_refuses_a_template_and_a_rollout_with_a_gate_that_cannot_work():
+    measured = {**PROMETHEUS, "successCondition": "result <"}
+    for refuse, document, path in (
+        (refuse_gate_template, template(prometheus=measured), r"spec\.prometheus\.successCondition"),
+        (
+            refuse_united_rollout,
+            rollout(prometheus(successCondition="result <")),
+            r"spec\.steps\[0\]\.gates\[0\]\.prom",
+        ),
+    ):
+        with pytest.raises(kopf.AdmissionError, match=path):
+            refuse(document, None)
 
 
 def test_a_template_whose_url_and_threshold_are_arguments_is_accepted_by_us_and_by_an_api_server():
