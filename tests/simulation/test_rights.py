@@ -7,6 +7,7 @@ member, so each rule has to be used by it. Who adds a rule adds to the story wha
 
 import asyncio
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +18,28 @@ from tests.support import rights
 from tests.support.inprocess import InProcessTransport
 from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, install
 from tests.support.planning import manifest
+from tests.support.registering import register, token
 from tests.support.world import World
+from uniteddeployment.cli.clusters import registration
+from uniteddeployment.cli.clusters.leaving import leave
 from uniteddeployment.cli.install import rbac
 from uniteddeployment.controller.rights import IN_MEMBER, ON_HOST
 from uniteddeployment.controller.served import check_served
 from uniteddeployment.controller.settings import LEASE
 from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS, WebhookCertificate
 from uniteddeployment.embedded import http
+from uniteddeployment.fleet import account
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import TokenProvider
 from uniteddeployment.kube.election import Elector
 from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.resource import CLUSTERROLES
 from uniteddeployment_api import names
 
 CONFIG = Path(__file__).parents[2] / "config"
 APPLICATIONS = {f"web-{number}": kind for number, kind in enumerate(ALL_KINDS)}
+LIFE = 600.0
+"""Seconds that tokens of members live here."""
 PLACES = ("host", "member-1")
 MERGE = {"content_type": "application/merge-patch+json"}
 
@@ -54,7 +63,7 @@ class Paging(InProcessTransport):
 def page(world: World) -> None:
     """Let the controller find no streaming lists anywhere."""
 
-    def client(cluster: Any, token: str = rights.TOKEN) -> Client:
+    def client(cluster: Any, token: str | TokenProvider = rights.TOKEN) -> Client:
         assert world.life is not None
         transport = Paging(world.life.connected(cluster), token, cluster.name)
         world.transports[cluster.name] = transport
@@ -186,8 +195,25 @@ async def leads_and_serves_webhooks(world: World) -> None:
     await Elector(client, rights.NAMESPACE, LEASE, "one").run(lambda: asyncio.sleep(5))
 
 
+async def has_its_token_replaced_and_leaves(world: World) -> None:
+    """A registered member: the controller replaces its token, and its account can remove itself in the end."""
+    await register(world, "member-1")
+    first = token(world, "member-1")
+    await world.until(lambda: token(world, "member-1") != first, LIFE, "a new token", every=1.0)
+    await world.stop_controller()
+    uid = world.host.access.get("namespaces", "", "kube-system")["metadata"]["uid"]
+    member = world.clusters["member-1"]
+    account_ = Client(InProcessTransport(member, token(world, "member-1"), "member-1"), "member-1")
+    (note,) = await leave(account_, "default/member-1", uid, administrator=False)
+    assert "stays in the member" in note
+    bindings = f"clusterrolebindings.{CLUSTERROLES.group}"
+    await world.until(
+        lambda: member.access.get(bindings, "", names.MEMBER_ACCOUNT) is None, what="the garbage collector"
+    )
+
+
 @pytest.mark.fleet(openkruise=True, members=1, controller=False)
-async def test_each_right_is_used_and_no_other(world: World) -> None:
+async def test_each_right_is_used_and_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     install(world, world.host)
     page(world)
     world.start_controller()
@@ -205,6 +231,9 @@ async def test_each_right_is_used_and_no_other(world: World) -> None:
         world.delete(name)
     await world.until(lambda: not any(map(world.ud, APPLICATIONS)), what="deletion")
     await leads_and_serves_webhooks(world)
+    monkeypatch.setattr(account, "TOKEN_SECONDS", int(LIFE))
+    monkeypatch.setattr(registration, "SHORTEST_TOKEN", timedelta(seconds=LIFE))
+    await has_its_token_replaced_and_leaves(world)
     host, member = world.asked["host"].rights, world.asked["member-1"].rights
     assert not sorted(ON_HOST - host), "rules for the host that nothing needs"
     assert not sorted(IN_MEMBER - member), "rules for members that nothing needs"

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from uniteddeployment.embedded import http
+from uniteddeployment.kube.credentials import StaticToken, TokenProvider
 from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.transport import Answer, Stream
@@ -18,11 +19,11 @@ class Serves(Protocol):
 
 
 class InProcessTransport:
-    """Carries requests into a cluster of this process, as the administrator with that token."""
+    """Carries requests into a cluster of this process, with a token or with those of a provider."""
 
-    def __init__(self, cluster: Serves, token: str, name: str) -> None:
+    def __init__(self, cluster: Serves, token: str | TokenProvider, name: str) -> None:
         self._cluster = cluster
-        self._token = token
+        self._tokens = StaticToken(token) if isinstance(token, str) else token
         self._name = name
         self.sent: list[Request] = []
         """Every request, for tests that count them."""
@@ -48,8 +49,16 @@ class InProcessTransport:
         """Nothing is open."""
 
     async def _ask(self, request: Request, seconds: float) -> http.Response:
+        """Send a request. If the token is refused and its provider has another one, send it once more."""
+        token = await self._tokens.token()
+        response = await self._ask_as(token, request, seconds)
+        if response.status == 401 and (fresh := await self._tokens.token(refused=token)) != token:
+            response = await self._ask_as(fresh, request, seconds)
+        return response
+
+    async def _ask_as(self, token: str, request: Request, seconds: float) -> http.Response:
         self.sent.append(request)
-        headers = {**request.headers, "authorization": f"Bearer {self._token}", "user-agent": "uniteddeployment"}
+        headers = {**request.headers, "authorization": f"Bearer {token}", "user-agent": "uniteddeployment"}
         try:
             async with asyncio.timeout(seconds):
                 self.before(request)

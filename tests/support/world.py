@@ -21,7 +21,7 @@ from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.embedded.http import Identity, Request
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.credentials import Connection, StaticToken
+from uniteddeployment.kube.credentials import Connection, TokenProvider
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment_api import names
 from uniteddeployment_api.crd import custom_resource_definitions
@@ -127,7 +127,7 @@ class World:
             }
             self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
 
-    def client(self, cluster: Cluster, token: str = rights.TOKEN) -> Client:
+    def client(self, cluster: Cluster, token: str | TokenProvider = rights.TOKEN) -> Client:
         served = cluster if self.life is None else self.life.connected(cluster)
         transport = InProcessTransport(served, token, cluster.name)
         self.transports[cluster.name] = transport
@@ -138,8 +138,7 @@ class World:
 
         def connect(connection: Connection) -> Client:
             name = connection.server.removeprefix("https://").partition(".")[0]
-            token = connection.tokens.value if isinstance(connection.tokens, StaticToken) else ""
-            return self.client(self.clusters[name], token)
+            return self.client(self.clusters[name], connection.tokens or "")
 
         self.life = Life()
         client = self.client(self.host)
@@ -248,12 +247,15 @@ class World:
 
 
 @asynccontextmanager
-async def running_world(seed: int = 1, members: int = 3, *, controller: bool = True, **cluster: Any):
-    """A world in which members are registered and, unless told otherwise, the controller runs."""
+async def running_world(
+    seed: int = 1, members: int = 3, *, controller: bool = True, registered: bool = True, **cluster: Any
+):
+    """A world in which, unless told otherwise, members are registered and the controller runs."""
     made = World(seed, members, **cluster)
     made.start_clusters()
     await asyncio.sleep(0.1)
-    made.register()
+    if registered:
+        made.register()
     if controller:
         made.start_controller()
     try:

@@ -15,6 +15,7 @@ from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.fleet.identity import SYSTEM_NAMESPACE
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.kube.resource import (
+    CLUSTERROLES,
     CONTROLLERREVISIONS,
     EVENTS,
     LEASES,
@@ -22,6 +23,7 @@ from uniteddeployment.kube.resource import (
     NODES,
     PODS,
     SECRETS,
+    SERVICEACCOUNTS,
     Resource,
 )
 from uniteddeployment_api import names
@@ -77,6 +79,19 @@ MEMBER: tuple[Rule, ...] = (
         "get",
         NAMESPACES,
         only=names.SYSTEM_NAMESPACE,
+    ),
+    _rule(
+        "Replace its own token before it expires.",
+        "create",
+        SERVICEACCOUNTS,
+        subresource="token",
+        only=names.MEMBER_ACCOUNT,
+    ),
+    _rule(
+        "Remove its own account when the member is deregistered: the binding and the account belong to this role.",
+        "delete",
+        CLUSTERROLES,
+        only=names.MEMBER_ACCOUNT,
     ),
     _rule(
         "Create the namespace of an application if it does not exist, and set its labels.", "create patch", NAMESPACES

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.errors import Malformed
 from uniteddeployment.kube.resource import SERVICEACCOUNTS
 from uniteddeployment.text import shortened
 from uniteddeployment_api import names
@@ -95,7 +96,9 @@ async def issue_token(client: Client) -> Token:
         subresource="token",
     )
     lifetime = read_lifetime(answer.status.token)
-    expires = lifetime.expires if lifetime else datetime.fromisoformat(answer.status.expiration_timestamp)
+    expires = lifetime.expires if lifetime else parsed_time(answer.status.expiration_timestamp)
+    if expires is None:
+        raise Malformed(201, "Malformed", "the answer to the request for a token has no time of expiry")
     return Token(answer.status.token, expires)
 
 
@@ -124,6 +127,15 @@ def read_lifetime(token: str) -> Lifetime | None:
         return Lifetime(datetime.fromtimestamp(issued, UTC), datetime.fromtimestamp(expires, UTC))
     except (IndexError, KeyError, TypeError, ValueError, OverflowError, OSError, RecursionError):
         return None
+
+
+def parsed_time(text: str | None) -> datetime | None:
+    """A time in the format of Kubernetes; None if there is none, or if it cannot be read."""
+    try:
+        time = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None
 
 
 def token_data(token: str, issued: datetime) -> dict[str, Any]:

@@ -4,17 +4,20 @@ import base64
 import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
 
+from uniteddeployment.fleet.account import parsed_time
 from uniteddeployment.fleet.health import Settings
+from uniteddeployment.fleet.member_token import MemberToken
 from uniteddeployment.kube import credentials
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.credentials import Connection, CredentialsError
+from uniteddeployment.kube.credentials import Connection, CredentialsError, StaticToken
 from uniteddeployment.kube.errors import ApiError, NotFound
+from uniteddeployment.kube.meta import ObjectMeta
 from uniteddeployment.kube.resource import SECRETS, Resource
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment_api import names
@@ -133,25 +136,63 @@ class Secret(Struct, frozen=True):
     """The data of a Secret, in base64."""
 
     data: dict[str, str] = {}
+    type: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
 
     def __repr__(self) -> str:
         return f"Secret(keys={sorted(self.data)})"
 
+    @property
+    def replaceable(self) -> bool:
+        """Whether the controller replaces its token: only in Secrets that a registration created."""
+        return self.type == names.TOKEN_SECRET_TYPE
+
+    @property
+    def issued(self) -> datetime | None:
+        """When its token was issued, by the clock of whoever requested it; None if that is not known."""
+        return parsed_time((self.metadata.annotations or {}).get(names.ANNOTATION_TOKEN_ISSUED))
+
 
 async def connection(cluster: ClusterObject, host: Client) -> Connection:
     """The connection to a cluster. Raises CredentialsError, which says how to solve it and quotes no secret (I12)."""
-    secret_name = cluster.spec.credentials.secret_ref.name
-    where = f"Secret {cluster.metadata.namespace}/{secret_name}"
+    secret = await read_secret(cluster, host)
+    made = _from_secret(cluster, secret)
+    if not secret.replaceable or not isinstance(made.tokens, StaticToken):
+        return made
+
+    async def reread() -> tuple[str, datetime | None]:
+        present = await read_secret(cluster, host)
+        return token_of(cluster, present), present.issued
+
+    return replace(made, tokens=MemberToken(made.tokens.value, secret.issued, reread))
+
+
+async def read_secret(cluster: ClusterObject, host: Client) -> Secret:
+    """The Secret with the credentials for a cluster. Raises CredentialsError, KubeError."""
     try:
-        secret = await host.get(SECRETS, secret_name, Secret, namespace=cluster.metadata.namespace)
+        return await host.get(
+            SECRETS, cluster.spec.credentials.secret_ref.name, Secret, namespace=cluster.metadata.namespace
+        )
     except NotFound:
-        raise CredentialsError(f"{where} does not exist") from None
+        raise CredentialsError(f"{_where(cluster)} does not exist") from None
     except ApiError as error:
-        raise CredentialsError(f"{where} cannot be read: {error.reason}") from None
-    return _from_secret(cluster, secret, where)
+        raise CredentialsError(f"{_where(cluster)} cannot be read: {error.reason}") from None
 
 
-def _from_secret(cluster: ClusterObject, secret: Secret, where: str) -> Connection:
+def token_of(cluster: ClusterObject, secret: Secret) -> str:
+    """The token in a Secret. Raises CredentialsError if it has none."""
+    tokens = _from_secret(cluster, secret).tokens
+    if not isinstance(tokens, StaticToken):
+        raise CredentialsError(f"{_where(cluster)} has no token")
+    return tokens.value
+
+
+def _where(cluster: ClusterObject) -> str:
+    return f"Secret {cluster.metadata.namespace}/{cluster.spec.credentials.secret_ref.name}"
+
+
+def _from_secret(cluster: ClusterObject, secret: Secret) -> Connection:
+    where = _where(cluster)
     try:
         data = {key: base64.b64decode(secret.data[key], validate=True) for key in _KEYS if secret.data.get(key)}
         ca = base64.b64decode(cluster.spec.ca_bundle, validate=True) if cluster.spec.ca_bundle else None

@@ -6,6 +6,8 @@ Errors of one Cluster stay with it, including unexpected ones (I10, I16).
 import asyncio
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -13,7 +15,9 @@ from uniteddeployment.fleet import clusters
 from uniteddeployment.fleet.entry import Entry, Problem
 from uniteddeployment.fleet.health import INTERNAL_ERROR, INVALID_CREDENTIALS
 from uniteddeployment.fleet.member import FIRST_PAUSE, LONGEST_PAUSE, Member
+from uniteddeployment.fleet.member_token import MemberToken
 from uniteddeployment.fleet.registrar import Registrar
+from uniteddeployment.fleet.tokens import Subject, Tokens, TokenTrouble
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError
@@ -35,7 +39,8 @@ class Connector:
 
     ``new_member(entry, client)`` creates a member, ``set_state(entry, reach, detail)`` and ``reach_changed(member)``
     take new states, ``refused(entry, problem)`` is called each time that a Cluster cannot be used, and
-    ``disconnected(member)`` when a member is no longer followed.
+    ``disconnected(member)`` when a member is no longer followed. ``tokens`` replaces the tokens of registered members,
+    and reports trouble to ``token_changed``; None if nothing may be written.
     """
 
     def __init__(
@@ -49,6 +54,8 @@ class Connector:
         reach_changed: Callable[[Member], None],
         refused: Callable[[Entry, Problem], None],
         disconnected: Callable[[Member], None],
+        tokens: Tokens | None,
+        token_changed: Callable[[Entry, TokenTrouble | None], None],
     ) -> None:
         self._host = host
         self._connect = connect
@@ -58,6 +65,8 @@ class Connector:
         self._reach_changed = reach_changed
         self._refused = refused
         self._disconnected = disconnected
+        self._tokens = tokens
+        self._token_changed = token_changed
 
     async def run(self, entry: Entry) -> None:
         """Keep one Cluster connected until cancelled; return at once if it is suspended."""
@@ -88,11 +97,12 @@ class Connector:
                 if problem is None:
                     pause = FIRST_PAUSE
                     entry.problem = None
+                    self._token_changed(entry, None)
                     await self._follow(entry, client, connection)
                     continue
             finally:
                 await client.close()
-            self._refuse(entry, problem)
+            self._refuse(entry, self._explained(entry, problem, connection))
             await self._registrar.wait_refused(entry, problem, RETRY_SECONDS if problem.reason else pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -107,14 +117,35 @@ class Connector:
                     tasks.create_task(self._registrar.superseded(entry)),
                     tasks.create_task(member.replaced.wait()),
                 )
+                rotating = self._rotations(tasks, entry, member, connection)
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-                for task in (following, *ends):
+                for task in (following, *ends, *rotating):
                     task.cancel()
         finally:
             self._disconnected(member)
         if member.replaced.is_set() or self._registrar.problem(entry) is not None:
             entry.member = None
             self._refuse(entry, Problem(Reach.PENDING, IDENTIFYING))
+
+    def _rotations(
+        self, tasks: asyncio.TaskGroup, entry: Entry, member: Member, connection: Connection
+    ) -> list[asyncio.Task[None]]:
+        """Start the task that replaces the token of a registered member."""
+        if self._tokens is None or not isinstance(connection.tokens, MemberToken):
+            return []
+        subject = Subject(entry.cluster, member.uid, member.client, connection, connection.tokens)
+        return [tasks.create_task(self._tokens.keep(subject, partial(self._token_changed, entry)))]
+
+    def _explained(self, entry: Entry, problem: Problem, connection: Connection) -> Problem:
+        """Say in a problem that the token has expired, if it has, and how to get another one."""
+        if self._tokens is None or not isinstance(connection.tokens, MemberToken):
+            return problem
+        schedule = connection.tokens.schedule(entry.cluster.metadata.uid)
+        trouble = self._tokens.trouble(entry.cluster, schedule) if schedule is not None else None
+        if trouble is None:
+            return problem
+        self._token_changed(entry, trouble)
+        return replace(problem, detail=f"{problem.detail}: {trouble.message}")
 
     def _refuse(self, entry: Entry, problem: Problem) -> None:
         """Note why a Cluster is not used. What it showed stays known, unless that may be of another cluster."""

@@ -8,6 +8,7 @@ from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import ClusterObject
 from uniteddeployment.fleet.health import Probes, Record, Sign
 from uniteddeployment.fleet.member import CONNECTING, Member
+from uniteddeployment.fleet.tokens import TokenTrouble
 from uniteddeployment.planning.observed import Reach, Taint
 
 DUPLICATE, IS_HOST, REPLACED, MISSING_RIGHT = "DuplicateCluster", "IsHost", "ClusterReplaced", "MissingRight"
@@ -55,6 +56,8 @@ class Entry:
     """When its health is judged again."""
     taints: tuple[Taint, ...] = ()
     """The taints in effect."""
+    token_trouble: TokenTrouble | None = None
+    """Why its token is not replaced, or that it has expired."""
     status: ClusterStatus | None = None
     """Writes its status; None if the fleet is read-only."""
     reconsider: asyncio.Event = field(default_factory=asyncio.Event)

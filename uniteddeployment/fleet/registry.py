@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from cachetools import LRUCache
 
-from uniteddeployment.fleet import status
+from uniteddeployment.fleet import status, tokens
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
@@ -24,6 +24,7 @@ from uniteddeployment.fleet.health import Phase, Record, Trouble
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.fleet.registrar import Registrar
 from uniteddeployment.fleet.taints import rfc3339
+from uniteddeployment.fleet.tokens import Tokens, TokenTrouble
 from uniteddeployment.fleet.tracker import Tracker
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.cache import Cache
@@ -78,6 +79,8 @@ class Fleet:
             reach_changed=self._member_reach_changed,
             refused=self._tracker.refused,
             disconnected=self._note_last_contact,
+            tokens=None if read_only else Tokens(host, connect, now),
+            token_changed=self._token_changed,
         )
         self._given_up: set[str] = set()
         """The uids of Clusters that gave their cluster up because their namespace is being deleted."""
@@ -293,6 +296,11 @@ class Fleet:
             self._tracker.suspended(entry)
         self._report(entry)
 
+    def _token_changed(self, entry: Entry, trouble: TokenTrouble | None) -> None:
+        if entry.token_trouble != trouble:
+            entry.token_trouble = trouble
+            self._report(entry)
+
     def _new_status(self, cluster: ClusterObject) -> ClusterStatus:
         cached = self._cache
         return ClusterStatus(
@@ -325,7 +333,10 @@ class Fleet:
         entry = self._entries.get(key)
         if entry is None or entry.cluster.metadata.uid != uid or (entry.undecided and stored):
             return None
-        return status.build(entry.cluster, stored, self._standing(entry), self._now())
+        wanted = status.build(entry.cluster, stored, self._standing(entry), self._now())
+        if entry.token_trouble is not None:
+            wanted["conditions"] += [tokens.condition(entry.token_trouble, entry.cluster, stored, self._now())]
+        return wanted
 
     def _standing(self, entry: Entry) -> status.Standing:
         trouble, member, problem = entry.probes.trouble, entry.member, entry.problem

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from uniteddeployment.fleet import clusters
-from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject, ClusterSpec, Secret
+from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject, ClusterSpec, Credentials, Secret, SecretRef
 from uniteddeployment.kube import bounded_yaml, credentials, errors, requests
 from uniteddeployment.kube.credentials import Connection, CredentialsError
 from uniteddeployment.kube.decoding import DecodingError, decode, without_depth
@@ -179,7 +179,7 @@ encoded = st.text(max_size=30) | st.binary(max_size=60).map(lambda data: base64.
 def test_secrets_and_clusters(data: dict[str, str], server: str, ca: str) -> None:
     cluster = ClusterObject(ClusterMetadata("a", "ns"), ClusterSpec(server=server, ca_bundle=ca))
     with contextlib.suppress(CredentialsError):
-        connection = clusters._from_secret(cluster, Secret(data), "Secret ns/a")
+        connection = clusters._from_secret(cluster, Secret(data))
         with contextlib.suppress(CredentialsError):
             connection.tls_context()
 
@@ -195,10 +195,11 @@ def test_secrets_and_clusters(data: dict[str, str], server: str, ca: str) -> Non
     ],
 )
 def test_a_token_that_cannot_be_sent_is_refused_with_the_name_of_its_secret(token: bytes, complaint: str) -> None:
-    cluster = ClusterObject(ClusterMetadata("a", "ns"), ClusterSpec(server="https://h"))
+    spec = ClusterSpec(server="https://h", credentials=Credentials(SecretRef("a")))
+    cluster = ClusterObject(ClusterMetadata("a", "ns"), spec)
     data = {"token": base64.b64encode(token).decode()}
     with pytest.raises(CredentialsError, match=f"Secret ns/a: .*{complaint}"):
-        clusters._from_secret(cluster, Secret(data), "Secret ns/a")
+        clusters._from_secret(cluster, Secret(data))
 
 
 def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it() -> None:

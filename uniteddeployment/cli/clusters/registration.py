@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -67,6 +67,7 @@ class Registration:
         connection: Connection,
         progress: Progress,
         open_: Open = opened,
+        now: Callable[[], datetime] = now,
     ) -> None:
         self._host = host
         self._host_address = host_address
@@ -75,6 +76,7 @@ class Registration:
         self._wish = wish
         self._progress = progress
         self._open = open_
+        self._now = now
         self._writer = Writer()
 
     async def run(self, *, owner_lost: bool = False) -> dict[str, Any]:
@@ -127,7 +129,7 @@ class Registration:
         """
         wish = self._wish
         bodies = [
-            (SECRETS, wish.token_secret("dry-run", now())),
+            (SECRETS, wish.token_secret("dry-run", self._now())),
             (ROLES, wish.storage_role()),
             (ROLEBINDINGS, wish.storage_role_binding()),
             *([(CLUSTERS, wish.cluster())] if new else []),
@@ -227,7 +229,7 @@ class Registration:
     async def _on_host(self, token: Token) -> bool:
         """Create the Secret and the Cluster, or change them. Return whether the Cluster is new."""
         wish, writer = self._wish, self._writer
-        await writer.put(self._host, SECRETS, wish.token_secret(token.value, now()))
+        await writer.put(self._host, SECRETS, wish.token_secret(token.value, self._now()))
         cluster, created = await writer.put(self._host, CLUSTERS, wish.cluster())
         owner = wish.owner(cluster.uid)
         await writer.put(self._host, ROLES, wish.storage_role(owner))
