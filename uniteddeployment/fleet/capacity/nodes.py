@@ -1,0 +1,91 @@
+"""One node and one zone: what they have for pods, and what the pods there request."""
+
+from uniteddeployment.fleet.capacity.objects import Node
+from uniteddeployment.fleet.capacity.vectors import PODS_PLACE, Sparse, Vector, add, add_all
+
+
+class ZoneSums:
+    """The sums over the nodes of one zone."""
+
+    __slots__ = ("allocatable", "available", "nodes", "ready", "requested", "schedulable")
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.ready = 0
+        self.schedulable = 0
+        self.allocatable: Vector = [0, 0, 0]
+        self.requested: Vector = [0, 0, 0]
+        self.available: Vector = [0, 0, 0]
+        """What is free on the nodes: a node on which pods request more than it has does not reduce it."""
+
+    def add(self, other: "ZoneSums") -> None:
+        """Add the sums of another zone."""
+        self.nodes += other.nodes
+        self.ready += other.ready
+        self.schedulable += other.schedulable
+        add_all(self.allocatable, other.allocatable)
+        add_all(self.requested, other.requested)
+        add_all(self.available, other.available)
+
+
+class NodeSums:
+    """The sums of one node. ``known`` is False for a node that only pods name: it does not exist, or not yet."""
+
+    __slots__ = ("allocatable", "known", "name", "ready", "requested", "schedulable", "slot", "zone")
+
+    def __init__(self, name: str, slot: int) -> None:
+        self.name = name
+        self.slot = slot
+        """Its place in the lists that count the pods that fit on nodes."""
+        self.known = False
+        self.zone = ""
+        self.ready = False
+        self.schedulable = False
+        self.allocatable: Vector = []
+        self.requested: Vector = [0, 0, 0]
+
+    def describe(self, zone: str, node: Node, allocatable: Sparse) -> None:
+        """Take the present state of the node."""
+        self.known, self.zone, self.ready, self.schedulable = True, zone, node.ready, node.schedulable
+        self.allocatable = [0, 0, 0]
+        add(self.allocatable, allocatable)
+
+    def removed(self) -> None:
+        """The node does not exist any more."""
+        self.known = self.ready = self.schedulable = False
+        self.allocatable = []
+
+    def request(self, sparse: Sparse, sign: int, zone: ZoneSums | None) -> None:
+        """Add to what pods request, or subtract, here and in the sums of the zone if the node counts there."""
+        requested = self.requested
+        add(requested, sparse, sign)
+        if zone is None:
+            return
+        add(zone.requested, sparse, sign)
+        allocatable, available = self.allocatable, zone.available
+        for place, amount in sparse:
+            if place < len(allocatable):
+                free = allocatable[place] - requested[place]
+                before = free + sign * amount
+                available[place] += max(0, free) - max(0, before)
+
+    def free_at(self, place: int) -> int:
+        """What is free of one resource; 0 if pods request more than there is."""
+        has = self.allocatable[place] if place < len(self.allocatable) else 0
+        taken = self.requested[place] if place < len(self.requested) else 0
+        return has - taken if has > taken else 0
+
+    def free(self) -> Vector:
+        """What is free of each resource."""
+        return [self.free_at(place) for place in range(len(self.allocatable))]
+
+    def fit(self, wanted: Sparse) -> int:
+        """Return how many pods with these requests fit on the node, besides those it has."""
+        if not self.schedulable:
+            return 0
+        fit = self.free_at(PODS_PLACE)
+        for place, amount in wanted:
+            free = self.free_at(place)
+            if free < fit * amount:
+                fit = free // amount
+        return fit

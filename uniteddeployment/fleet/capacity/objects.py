@@ -1,0 +1,198 @@
+"""Nodes and pods as the capacity of a cluster needs them: decoded from watches, and reduced while they are decoded.
+
+A cluster has tens of thousands of pods, so a pod keeps its place, its requests and little else. Pods with the same
+requests share them, and texts that repeat are interned. An object with a quantity that cannot be read is kept as
+unknown: it says why in ``problem``.
+"""
+
+import sys
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import force_setattr
+
+from uniteddeployment.fleet.capacity import demand
+from uniteddeployment.fleet.capacity.demand import Amounts, Demand, Quantities
+from uniteddeployment.fleet.capacity.quantity import QuantityError, parse
+from uniteddeployment.kube.decoding import DecodingError, decode
+from uniteddeployment_api import names
+
+Name = Annotated[str, Meta(max_length=253)]
+Word = Annotated[str, Meta(max_length=128)]
+ZONE = "topology.kubernetes.io/zone"
+LONGEST_ZONE = 63
+_KEEPS_AWAY = ("NoSchedule", "NoExecute")
+_ENDED = ("Succeeded", "Failed")
+
+
+class _NodeLabels(Struct, gc=False):
+    zone: str | None = field(default=None, name=ZONE)
+
+
+class _PodLabels(Struct, gc=False):
+    application: str | None = field(default=None, name=names.LABEL_NAME)
+    subset: str | None = field(default=None, name=names.LABEL_SUBSET)
+
+
+class NodeMetadata(Struct, frozen=True, gc=False, rename="camel"):
+    """The identity of a node."""
+
+    name: Name
+    resource_version: Word = ""
+    labels: _NodeLabels | None = None
+
+    @property
+    def namespace(self) -> str:
+        """Nodes are in no namespace."""
+        return ""
+
+    @property
+    def uid(self) -> str:
+        """Not kept: an object with the name of a deleted one has another resource version."""
+        return ""
+
+
+class _Taint(Struct, gc=False):
+    effect: str = ""
+
+
+class _NodeSpec(Struct, gc=False):
+    unschedulable: bool | None = False
+    taints: tuple[_Taint, ...] | None = ()
+
+
+class _Condition(Struct, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _NodeStatus(Struct, gc=False):
+    allocatable: Quantities | None = None
+    conditions: tuple[_Condition, ...] | None = ()
+
+
+class Node(Struct, frozen=True, gc=False):
+    """A node. ``spec`` and ``status`` are only set while it is decoded."""
+
+    metadata: NodeMetadata
+    spec: _NodeSpec | None = None
+    status: _NodeStatus | None = None
+    zone: str = ""
+    ready: bool = False
+    schedulable: bool = False
+    """Whether it is ready, not cordoned, and without a taint that keeps pods away."""
+    allocatable: Amounts = ()
+    """The resources that it has for pods."""
+    problem: str = ""
+    """Why its resources cannot be read; empty if they can."""
+
+    def __post_init__(self) -> None:
+        spec, status, labels = self.spec or _NodeSpec(), self.status or _NodeStatus(), self.metadata.labels
+        zone = labels.zone if labels is not None else None
+        ready = any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions or ())
+        kept_away = spec.unschedulable or any(taint.effect in _KEEPS_AWAY for taint in spec.taints or ())
+        allocatable, problem = _allocatable(status.allocatable or {})
+        force_setattr(self, "zone", sys.intern(zone) if zone and len(zone) <= LONGEST_ZONE else "")
+        force_setattr(self, "ready", ready)
+        force_setattr(self, "schedulable", ready and not kept_away and not problem)
+        force_setattr(self, "allocatable", allocatable)
+        force_setattr(self, "problem", problem)
+        force_setattr(self, "spec", None)
+        force_setattr(self, "status", None)
+        force_setattr(self.metadata, "labels", None)
+
+
+def _allocatable(quantities: Quantities) -> tuple[Amounts, str]:
+    try:
+        read = demand.amounts(quantities)
+        read[demand.PODS] = parse(demand.PODS, quantities.get(demand.PODS, "0"))
+    except QuantityError as error:
+        return (), str(error)
+    return demand.interned(tuple(sorted((name, amount) for name, amount in read.items() if amount))), ""
+
+
+class PodMetadata(Struct, frozen=True, gc=False, rename="camel"):
+    """The identity of a pod, and the application and subset that it belongs to if it is one of ours."""
+
+    name: Name
+    namespace: Name = ""
+    resource_version: Word = ""
+    labels: _PodLabels | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "namespace", sys.intern(self.namespace))
+        if self.labels is not None and self.labels.application is None:
+            force_setattr(self, "labels", None)
+
+    @property
+    def uid(self) -> str:
+        """Not kept: an object with the name of a deleted one has another resource version."""
+        return ""
+
+
+class PodSpec(Demand, frozen=True, gc=False, rename="camel"):
+    """The place of a pod and its requests. The fields that these follow from are only set while it is decoded."""
+
+    node_name: Name | None = ""
+    amounts: Amounts | None = ()
+    """What it requests; None if that cannot be read."""
+    problem: str = ""
+
+    def __post_init__(self) -> None:
+        amounts, problem = None, ""
+        try:
+            amounts = demand.requested(self)
+        except QuantityError as error:
+            problem = str(error)
+        force_setattr(self, "amounts", amounts)
+        force_setattr(self, "problem", problem)
+        force_setattr(self, "node_name", sys.intern(self.node_name or ""))
+        force_setattr(self, "containers", ())
+        force_setattr(self, "init_containers", ())
+        force_setattr(self, "resources", None)
+        force_setattr(self, "overhead", None)
+
+
+class PodStatus(Struct, frozen=True, gc=False):
+    """The phase of a pod, and its conditions while it is decoded."""
+
+    phase: Word | None = ""
+    conditions: msgspec.Raw = msgspec.Raw()
+
+
+class Pod(Struct, frozen=True, gc=False):
+    """A pod."""
+
+    metadata: PodMetadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus | None = None
+    ended: bool = False
+    """Whether it has ended, and takes no resources any more."""
+    waits: bool = False
+    """Whether the scheduler has found no node for it, or is kept from looking for one."""
+
+    def __post_init__(self) -> None:
+        status = self.status
+        force_setattr(self, "ended", status is not None and status.phase in _ENDED)
+        force_setattr(self, "waits", not self.spec.node_name and status is not None and _waits(status.conditions))
+        force_setattr(self, "status", None)
+
+    @property
+    def subset(self) -> tuple[str, str, str] | None:
+        """Namespace, application and subset that it belongs to; None if it is not one of ours."""
+        labels = self.metadata.labels
+        if labels is None or labels.application is None:
+            return None
+        return self.metadata.namespace, labels.application, labels.subset or ""
+
+
+def _waits(raw: msgspec.Raw) -> bool:
+    """Whether the condition PodScheduled is False."""
+    if not bytes(raw):
+        return False
+    try:
+        conditions = decode(raw, tuple[_Condition, ...])
+    except DecodingError:
+        return False
+    return any(condition.type == "PodScheduled" and condition.status == "False" for condition in conditions)
