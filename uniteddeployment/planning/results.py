@@ -91,6 +91,8 @@ class SubsetResult:
     covered: int = 0
     """Number of those that have stand-ins."""
     conditions: tuple[StoredCondition, ...] = ()
+    stable_revision: str = ""
+    """The stable revision, if it is not the target revision."""
     paused: bool = False
     last_drift: StoredDrift | None = None
     """The last changes of others to its workload that were reverted."""

@@ -202,6 +202,7 @@ def _subset(result: SubsetResult) -> StoredSubset:
         updated_ready_replicas=result.counts.updated_ready,
         partition=result.partition,
         revision=result.revision,
+        stable_revision=result.stable_revision,
         reason=result.message,
         observed_generation=result.generation,
         ordinals_start=result.ordinals_start,

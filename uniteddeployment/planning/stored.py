@@ -43,6 +43,8 @@ class RevisionCount(Struct, rename="camel", frozen=True):
     revision: str
     replicas: Count = 0
     ready_replicas: Count = 0
+    restarts: Count = 0
+    """Restarts of the containers of these pods."""
 
 
 class StoredWorkload(Struct, rename="camel", frozen=True):
@@ -80,6 +82,8 @@ class StoredSubset(StoredWorkload, rename="camel", frozen=True, kw_only=True):
     partition: Count = 0
     revision: str = ""
     """The target revision: that of the updated pods."""
+    stable_revision: str = ""
+    """The stable revision, if it is another one."""
     observed_generation: Sum = 0
     """The generation that our last write gave its workload; the sum if there are several."""
     ordinals_start: Count | None = None
@@ -166,7 +170,7 @@ def differs(status: StoredStatus, document: Mapping[str, Any]) -> bool:
     return any(field not in document or document[field] != value for field, value in wanted.items())
 
 
-_OMITTED_IF_EMPTY = frozenset({"reservedReplicas", "conditions", "revisions"})
+_OMITTED_IF_EMPTY = frozenset({"reservedReplicas", "conditions", "revisions", "stableRevision", "restarts"})
 """Fields of an entry that are left out not only if they are None, but also if they are zero or empty."""
 
 
@@ -177,8 +181,9 @@ def _pruned(entry: Mapping[str, Any]) -> dict[str, Any]:
         for field, value in entry.items()
         if value is not None and (value or field not in _OMITTED_IF_EMPTY)
     }
-    if "conditions" in kept:
-        kept["conditions"] = [_pruned(condition) for condition in kept["conditions"]]
+    for field in ("conditions", "revisions"):
+        if field in kept:
+            kept[field] = [_pruned(item) for item in kept[field]]
     return kept
 
 

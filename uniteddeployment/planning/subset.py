@@ -183,6 +183,7 @@ def _result(
         ordinals_start=context.ordinals_start,
         reserved=context.reserved,
         covered=context.covered,
+        stable_revision=context.stable if context.stable not in (None, context.target) else "",
         conditions=(context.schedulable,) if context.schedulable else (),
         paused=context.app.model.spec.paused,
         last_drift=context.last_drift,

@@ -16,6 +16,8 @@ class RevisionStatus(StatusModel):
     """Number of pods of the subset that run this revision."""
     ready_replicas: Int32 = 0
     """Number of these pods that are ready."""
+    restarts: Int32 = 0
+    """Restarts of the containers of these pods; of each pod, at most 100 are counted."""
 
 
 class DriftStatus(StatusModel):
@@ -63,6 +65,9 @@ class SubsetStatus(StatusModel):
     """Number of pods that the partition holds at the old revision."""
     revision: str = ""
     """Hash of the target revision: the revision of the subset's updated pods."""
+    stable_revision: str = ""
+    """Hash of the stable revision: the revision of pods that the partition holds. Only set while it is not the target
+    revision."""
     revisions: tuple[RevisionStatus, ...] = ()
     """Pods by revision. At most the 16 revisions with the most pods."""
     ordinals_start: Int32 | None = None

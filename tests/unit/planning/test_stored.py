@@ -62,7 +62,8 @@ FULL: dict[str, Any] = {
             "conditions": [
                 {"type": "Schedulable", "status": "True", "lastTransitionTime": make.NOW, "reason": "x", "message": ""}
             ],
-            "revisions": [{"revision": "new", "replicas": 2, "readyReplicas": 1}],
+            "stableRevision": "old",
+            "revisions": [{"revision": "new", "replicas": 2, "readyReplicas": 1, "restarts": 3}],
             "lastObservedTime": make.NOW,
         }
     ],
@@ -92,7 +93,9 @@ def test_optional_fields_that_say_nothing_are_not_written_and_zeros_are() -> Non
     (entry,) = document["subsetStatuses"]
     assert entry["replicas"] == entry["partition"] == 0
     assert entry["workload"] == ""
-    assert entry.keys().isdisjoint({"ordinalsStart", "reservedReplicas", "conditions", "revisions", "lastObservedTime"})
+    assert entry.keys().isdisjoint(
+        {"ordinalsStart", "reservedReplicas", "conditions", "stableRevision", "revisions", "lastObservedTime"}
+    )
     assert (
         to_document(StoredStatus(subset_statuses=(StoredSubset(name="a", ordinals_start=0),)))["subsetStatuses"][0][
             "ordinalsStart"

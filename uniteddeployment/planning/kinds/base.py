@@ -164,7 +164,11 @@ class SubsetContext:
             shown[self.target] = (counts.updated, counts.updated_ready)
             if stable is not None and stable != self.target:
                 shown[stable] = (counts.observed - counts.updated, counts.ready - counts.updated_ready)
-        return tuple(RevisionCount(revision, *numbers) for revision, numbers in sorted(shown.items()) if numbers[0])
+        return tuple(
+            RevisionCount(revision, *numbers, pods.restarts.get(revision, 0))
+            for revision, numbers in sorted(shown.items())
+            if numbers[0]
+        )
 
     def takes_over(self) -> "SubsetPlan | None":
         """The adoption of an existing workload, at the revision of most of the subset's pods; None if none is due."""

@@ -168,6 +168,8 @@ class PodCondition(Struct, rename="camel", frozen=True, gc=False):
         return PodCondition(self.type, self.status, reason, message, self.last_transition_time)
 
 
+MOST_RESTARTS = 100
+"""The most restarts of a pod that are counted. A pod that restarts for ever must not change the status for ever."""
 _READ_CONDITIONS = ("Ready", "PodScheduled")
 _MOST_CONTAINERS = 8
 """The most containers of a pod that do not run and are kept; one of them is reported."""
@@ -182,8 +184,12 @@ class PodStatus(Struct, rename="camel", frozen=True, gc=False):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     """Only the containers that do not run: most do, and there are many."""
+    restarts: int = 0
+    """Restarts of all containers, at most :data:`MOST_RESTARTS`."""
 
     def __post_init__(self) -> None:
+        containers = (*self.init_container_statuses, *self.container_statuses)
+        force_setattr(self, "restarts", min(sum(container.restart_count for container in containers), MOST_RESTARTS))
         if self.conditions:
             read = [condition.bounded() for condition in self.conditions if condition.type in _READ_CONDITIONS]
             force_setattr(self, "conditions", tuple(read[: len(_READ_CONDITIONS)]))

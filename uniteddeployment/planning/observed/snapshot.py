@@ -54,6 +54,8 @@ class PodTally:
     """Revision -> pods that have neither ended nor are being deleted."""
     ready: Mapping[str, int] = field(default_factory=dict)
     """Revision -> ready pods."""
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """Revision -> restarts of containers, for revisions whose containers were restarted."""
     unready: tuple[Unready, ...] = ()
     """Why pods are not ready: one entry for each pod that has a reason."""
     unscheduled: tuple[tuple[int, str], ...] = ()
@@ -75,6 +77,7 @@ def tally(pods: Iterable[Pod]) -> PodTally:
     kept = tuple(pods)
     living: Counter[str] = Counter()
     ready: Counter[str] = Counter()
+    restarts: Counter[str] = Counter()
     waiting: list[Unready] = []
     unscheduled: list[tuple[int, str]] = []
     for pod in kept:
@@ -82,6 +85,8 @@ def tally(pods: Iterable[Pod]) -> PodTally:
             continue
         revision = pod.revision
         living[revision] += 1
+        if pod.status.restarts:
+            restarts[revision] += pod.status.restarts
         if pod.ready:
             ready[revision] += 1
             continue
@@ -89,7 +94,9 @@ def tally(pods: Iterable[Pod]) -> PodTally:
             waiting.append(reason)
         if (begun := pod.unscheduled_since) is not None:
             unscheduled.append((pod.ordinal, begun))
-    return PodTally(kept, len(kept), dict(living), dict(ready), tuple(waiting), tuple(sorted(unscheduled)))
+    return PodTally(
+        kept, len(kept), dict(living), dict(ready), dict(restarts), tuple(waiting), tuple(sorted(unscheduled))
+    )
 
 
 NO_PODS = PodTally()

@@ -50,6 +50,15 @@ def reasons(*pods, now=NOW):
     return summary(tally(pods).unready, now)
 
 
+def test_restarts_of_all_containers_are_counted_up_to_a_limit():
+    """A pod that restarts for ever must not change the status of its application for ever (I3)."""
+    running = pod((RUNNING, {}, 2), (waiting("CrashLoopBackOff"), {}, 3), inits=[(ended("Completed", 0), {}, 1)])
+    endless = pod((RUNNING, {}, 2**31 - 1), (RUNNING, {}, 2**31 - 1))
+    assert tally([running]).restarts == {"": 6}
+    assert tally([endless, endless]).restarts == {"": 200}
+    assert tally([pod(RUNNING)]).restarts == {}
+
+
 @pytest.mark.parametrize(
     ("one", "text"),
     [

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.rollout.fleet import EPOCH, V2
@@ -244,6 +244,7 @@ def test_restarts_that_stable_pods_had_long_ago_excuse_nothing():
 OUTCOMES = st.sampled_from(["Success", "Failure", "Inconclusive", "Error", "Wait"])
 
 
+@settings(deadline=None)
 @given(
     outcomes=st.lists(OUTCOMES, max_size=30),
     count=st.integers(1, 6),
