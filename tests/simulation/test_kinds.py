@@ -117,7 +117,10 @@ async def test_on_delete_is_kept_and_gets_no_partition(world, kind):
 @pytest.mark.parametrize(("before", "after"), list(itertools.permutations(ALL_KINDS, 2)))
 @pytest.mark.fleet(openkruise=True, members=2)
 async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(world, before, after):
-    """With no pod to spare, the old go when the new are ready, and then all of them do (I7)."""
+    """With no pod to spare, the old go when the new are ready, and then all of them do (I7).
+
+    Scenarios 14 and 51 of OpenKruise, which deletes the old pods at the moment at which it makes the new ones.
+    """
     shares = {"member-1": 3, "member-2": None}
     document = on(before, shares, replicas=5)
     document["spec"]["topology"]["maxUnavailable"] = 0

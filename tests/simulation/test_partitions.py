@@ -293,7 +293,7 @@ async def test_a_member_that_is_emptied_when_the_stable_revision_was_deleted_wai
     assert name in canary.entry["reason"]
     assert "partition" in canary.entry["reason"]
     before = world.requests()
-    await asyncio.sleep(3600)
+    await asyncio.sleep(600)
     assert world.requests() == before, "I3"
     # The way out that the message tells: the earlier template, then the new one again.
     await canary.apply("the earlier template", image="app:1")
@@ -320,7 +320,7 @@ async def test_a_revision_label_that_somebody_changes_is_put_back_once(canary, w
         assert "garbage" not in found
         assert len(set(found)) == len(found)
         before = world.requests()
-        await asyncio.sleep(3600)
+        await asyncio.sleep(600)
         assert world.requests() == before
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support import rights
-from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES
+from tests.support.kruise import ALL_KINDS, NATIVE_KINDS, PATHS, RESOURCES
 from tests.support.planning import manifest
 from tests.support.virtual_time import simulate
 from tests.support.watchdog import Watchdog, workloads
@@ -31,7 +31,7 @@ async def created(world, kind, **more):
     await world.until(world.settled, what="creation")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NATIVE_KINDS)
 @pytest.mark.parametrize("fault", ["cut_off", "black_hole"])
 async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_back(world, kind, fault):
     """The others go on, status says what is unknown, and the lost member follows within its partition (I6, I8, I10)."""
@@ -52,7 +52,7 @@ async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_i
     assert images(world) == {"member-1": {"app:2": 4}, "member-2": {"app:2": 2}, "member-3": {"app:2": 2}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NATIVE_KINDS)
 @pytest.mark.fleet(seed=7)
 async def test_slow_and_failing_servers_only_take_longer(world, kind):
     for cluster in world.members.values():
@@ -66,7 +66,7 @@ async def test_slow_and_failing_servers_only_take_longer(world, kind):
     assert all(len(workloads(world, member)) == expected for member in world.members)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NATIVE_KINDS)
 async def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_15_seconds(world, kind):
     """An hour of it, also while a canary is held (I3)."""
     await created(world, kind)
@@ -278,7 +278,7 @@ async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_
     assert world.status()["subsetStatuses"][0]["lastDrift"] == drift, "another process keeps it"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NATIVE_KINDS)
 async def test_what_is_left_to_others_is_left_alone(world, kind):
     """An HPA in a member scales as it likes."""
     document = manifest(kind=kind)
@@ -351,7 +351,7 @@ async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world, polic
     assert world.images("member-1") == {"app:1": 4}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NATIVE_KINDS)
 async def test_a_subset_that_moves_or_is_renamed_keeps_the_ready_total(world, kind):
     """The new is ready before the old goes (I7)."""
     shares = {"member-1": 4, "member-2": 4}

@@ -14,7 +14,9 @@ from uniteddeployment.embedded.controllers.defaults import default_controllers
 from uniteddeployment.embedded.openkruise import kruise_controllers
 
 KRUISE_KINDS = ("cloneSetTemplate", "advancedStatefulSetTemplate")
-ALL_KINDS = ("statefulSetTemplate", "deploymentTemplate", *KRUISE_KINDS)
+NATIVE_KINDS = ("statefulSetTemplate", "deploymentTemplate")
+"""One workload for each subset, and one for each revision. Enough for what does not depend on the details of a kind."""
+ALL_KINDS = (*NATIVE_KINDS, *KRUISE_KINDS)
 RESOURCES = {
     "statefulSetTemplate": "statefulsets.apps",
     "deploymentTemplate": "deployments.apps",
