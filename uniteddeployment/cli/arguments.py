@@ -33,6 +33,7 @@ class Kind:
 
 APPLICATION = Kind(names.UNITED_DEPLOYMENT_KIND, names.UNITED_DEPLOYMENT_PLURAL, "ud")
 ROLLOUT = Kind(names.UNITED_ROLLOUT_KIND, names.UNITED_ROLLOUT_PLURAL, "uro")
+CLUSTER = Kind(names.CLUSTER_KIND, names.CLUSTER_PLURAL, "udc")
 TITLE = APPLICATION.title
 """UnitedDeployments as kubectl prints them."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*", re.ASCII)

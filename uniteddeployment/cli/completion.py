@@ -74,6 +74,11 @@ def applications(ctx: typer.Context, incomplete: str) -> list[str]:
     return _names(ctx, incomplete, "uniteddeployments")
 
 
+def clusters(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The names of Clusters that start with this text."""
+    return _names(ctx, incomplete, "clusters")
+
+
 def rollouts(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of UnitedRollouts that start with this text."""
     return _names(ctx, incomplete, "unitedrollouts")

@@ -5,10 +5,19 @@ from typing import Annotated
 
 import typer
 
+from uniteddeployment.cli import completion
 from uniteddeployment.cli.errors import reports_errors
+from uniteddeployment.cli.options import Context, Kubeconfig, Namespace
 
 app = typer.Typer(help="Register, show and remove members.", no_args_is_help=True, rich_markup_mode=None)
 
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="The Cluster: NAME or udc/NAME.", autocompletion=completion.clusters)
+]
+Names = Annotated[
+    list[str],
+    typer.Argument(metavar="NAME", help="Clusters: NAME or udc/NAME.", autocompletion=completion.clusters),
+]
 _HostNamespace = Annotated[
     str,
     typer.Option(
@@ -96,7 +105,7 @@ def register(
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
 
     request = registering.Request(
-        inputs.cluster_name(name),
+        inputs.new_name(name),
         kubeconfig,
         context,
         server,
@@ -106,3 +115,89 @@ def register(
         owner_lost,
     )
     registering.main(target(host_kubeconfig, host_context, namespace), request, output)
+
+
+@app.command("list")
+@reports_errors
+def list_(
+    namespace: Namespace = "",
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="List all namespaces.")] = False,
+    selector: Annotated[
+        str,
+        typer.Option("--selector", "-l", metavar="SELECTOR", help="Label selector, such as a=b.", show_default=False),
+    ] = "",
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing changes until Ctrl-C.")] = False,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FORMAT", help="wide, json, yaml or name. Default: a table.", show_default=False
+        ),
+    ] = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show the members and their state.
+
+    \b
+    Examples:
+      ud clusters list
+      ud clusters list -A -o wide      # with addresses, labels and taints
+      ud clusters list -l region=eu -w
+    """
+    from uniteddeployment.cli.clusters import listing  # noqa: PLC0415
+    from uniteddeployment.cli.connect import target  # noqa: PLC0415
+
+    to = target(kubeconfig, context, namespace, all_namespaces=all_namespaces)
+    listing.main(to, selector, output, watch=watch)
+
+
+@app.command()
+@reports_errors
+def describe(
+    name: Name,
+    namespace: Namespace = "",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text, json or yaml.")] = "text",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show one member with its capacity and applications.
+
+    \b
+    Examples:
+      ud clusters describe member-1
+    """
+    from uniteddeployment.cli.arguments import CLUSTER, object_name  # noqa: PLC0415
+    from uniteddeployment.cli.clusters import listing  # noqa: PLC0415
+    from uniteddeployment.cli.connect import target  # noqa: PLC0415
+
+    listing.describe(target(kubeconfig, context, namespace), object_name(name, CLUSTER), output)
+
+
+def _change(verb: str, purpose: str, done: str, comment: str) -> None:
+    """Register the command for a change of the spec: all of them have the same options."""
+
+    @reports_errors
+    def change(name: Names, namespace: Namespace = "", kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+        from uniteddeployment.cli.arguments import CLUSTER, object_name  # noqa: PLC0415
+        from uniteddeployment.cli.clusters import changes  # noqa: PLC0415
+        from uniteddeployment.cli.connect import target  # noqa: PLC0415
+
+        texts = list(dict.fromkeys(object_name(text, CLUSTER) for text in name))
+        changes.main(target(kubeconfig, context, namespace), texts, getattr(changes, verb), done)
+
+    change.__doc__ = f"{purpose}\n\n{comment}\n\n\b\nExamples:\n  ud clusters {verb} member-1\n"
+    app.command(verb)(change)
+
+
+for _arguments in (
+    ("cordon", "Place no new replicas on members.", "cordoned", "What runs there stays."),
+    ("uncordon", "Place replicas on members again.", "uncordoned", "Also ends a drain."),
+    (
+        "suspend",
+        "Disconnect the controller from members.",
+        "suspended",
+        "What runs there goes on, and nothing is changed there until the member is resumed.",
+    ),
+    ("resume", "Connect the controller to members again.", "resumed", "Ends a suspension."),
+):
+    _change(*_arguments)

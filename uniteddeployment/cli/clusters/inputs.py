@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from uniteddeployment.cli.arguments import CLUSTER, object_name
 from uniteddeployment.cli.errors import USAGE, CommandError
-from uniteddeployment_api import names
 from uniteddeployment_api.v1alpha1.meta import DNS_SUBDOMAIN_PATTERN
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
@@ -14,27 +14,15 @@ _LABEL_KEY = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII
 )
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
-_TYPES = tuple(
-    f"{word}{suffix}"
-    for word in ("udc", names.CLUSTER_PLURAL[:-1], names.CLUSTER_PLURAL)
-    for suffix in ("", f".{names.GROUP}", f".{names.VERSION}.{names.GROUP}")
-)
-TITLE = f"{names.CLUSTER_PLURAL[:-1]}.{names.GROUP}"
-"""The resource as kubectl prints it."""
 
 
-def cluster_name(text: str) -> str:
-    """The name of a Cluster, given as ``member-1`` or, as kubectl prints it, as ``udc/member-1``.
-
-    Raises CommandError if the text is neither.
-    """
-    kind, slash, name = text.rpartition("/")
-    if slash and kind.lower() not in _TYPES:
-        raise CommandError(f"{text!r} is not a Cluster: write NAME, udc/NAME or {TITLE}/NAME", USAGE)
+def new_name(text: str) -> str:
+    """The name of a new Cluster: a DNS label, so that it can be the name of a subset. Raises CommandError."""
+    name = object_name(text, CLUSTER)
     if not _NAME.fullmatch(name):
         raise CommandError(
-            f"{name!r} is not a valid name of a Cluster: use at most 63 lowercase letters, digits and '-', and start "
-            "and end with a letter or a digit",
+            f"{name!r} is not a valid name of a new Cluster: use at most 63 lowercase letters, digits and '-', and "
+            "start and end with a letter or a digit",
             USAGE,
         )
     return name

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uniteddeployment.cli.clusters import inputs
+from uniteddeployment.cli.arguments import CLUSTER
 from uniteddeployment.cli.clusters.documents import Wish
 from uniteddeployment.cli.clusters.progress import Progress
 from uniteddeployment.cli.clusters.registration import FIELD_MANAGER, Registration
@@ -44,7 +44,7 @@ def main(host: Target, request: Request, output: str) -> None:
     if output == "json":
         dump(result, output)
         return
-    say(f"{inputs.TITLE}/{request.name} {'registered' if result['created'] else 'registered again'}")
+    say(f"{CLUSTER.title}/{request.name} {'registered' if result['created'] else 'registered again'}")
     if request.allowed is None and result["created"]:
         say(
             f"Applications in the namespace {host.namespace} may use it. To open it to others, register it again with "

@@ -8,13 +8,13 @@ from uniteddeployment.cli.errors import USAGE, CommandError
 
 @pytest.mark.parametrize("text", ["m", "udc/m", "clusters/m", "cluster.uniteddeployment.io/m"])
 def test_a_cluster_is_named_as_kubectl_prints_it(text: str) -> None:
-    assert inputs.cluster_name(text) == "m"
+    assert inputs.new_name(text) == "m"
 
 
 @pytest.mark.parametrize("text", ["", "M", "a.b", "-a", "a" * 64, "ud/m", "a_b", "ä"])
 def test_names_that_are_not_dns_labels_are_refused(text: str) -> None:
     with pytest.raises(CommandError) as refused:
-        inputs.cluster_name(text)
+        inputs.new_name(text)
     assert refused.value.code == USAGE
 
 
