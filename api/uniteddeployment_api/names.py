@@ -57,6 +57,11 @@ ANNOTATION_RECREATE: Final = f"{GROUP}/recreate"
 """On a UnitedDeployment: :data:`RECREATE` if the controller may recreate workloads to change immutable fields."""
 RECREATE: Final = "true"
 
+ANNOTATION_ABANDON: Final = f"{GROUP}/abandon"
+"""On a Cluster that is being deleted: :data:`ABANDON` if it goes although workloads are, or may be, left in the
+cluster."""
+ABANDON: Final = "true"
+
 ANNOTATION_CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 """On a UnitedDeployment: why the pod template was changed. The controller copies it to the ControllerRevision."""
 
@@ -73,6 +78,7 @@ ANNOTATIONS: Final = frozenset(
         ANNOTATION_IGNORE_DIFFERENCES,
         ANNOTATION_ORPHAN,
         ANNOTATION_RECREATE,
+        ANNOTATION_ABANDON,
         ANNOTATION_CHANGE_CAUSE,
     }
 )
@@ -98,6 +104,8 @@ ANNOTATION_TOKEN_ISSUED: Final = f"{GROUP}/token-issued"
 
 FINALIZER: Final = f"{GROUP}/workloads"
 """Finalizer that keeps a UnitedDeployment until its workloads in all clusters are deleted or orphaned."""
+CLUSTER_FINALIZER: Final = f"{GROUP}/cluster"
+"""Finalizer that keeps a Cluster until no workload of this host is left in it."""
 TAINT_UNREACHABLE: Final = f"{GROUP}/unreachable"
 """On Clusters that are Offline, and do not answer or refuse the credentials."""
 TAINT_NOT_READY: Final = f"{GROUP}/not-ready"

@@ -385,6 +385,7 @@ async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world):
     replace_server(world, "member-1")
     await world.until(refused(world, "member-1", "ClusterReplaced"), seconds=60, what="the reason")
     unregister(world, "member-1")
+    await world.until(lambda: not cluster(world, "member-1"), seconds=5, what="the deletion")
     world.request(world.host, "DELETE", "/api/v1/namespaces/default/secrets/member-1-credentials")
     register(world, "member-1", "member-1")
     await world.until(lambda: world.settled() and len(world.pods("member-1")) == 2, what="its pods")

@@ -88,10 +88,15 @@ async def test_a_deletion_waits_for_what_is_left_over(world):
 
 
 @pytest.mark.fleet(members=2)
-async def test_deleting_the_cluster_object_gives_up_what_runs_there(world):
+async def test_abandoning_a_lost_cluster_gives_up_what_may_run_there(world):
     """As it does for an application that is deleted: otherwise a lost cluster would be waited for for ever."""
     await removed_while_away(world, "statefulSetTemplate")
-    world.request(world.host, "DELETE", f"{names.API_PATH}/namespaces/default/clusters/member-2")
+    path = f"{names.API_PATH}/namespaces/default/clusters/member-2"
+    world.request(world.host, "DELETE", path)
+    await asyncio.sleep(60)
+    assert leftovers(world)
+    patch = {"metadata": {"annotations": {names.ANNOTATION_ABANDON: "true"}}}
+    world.request(world.host, "PATCH", path, patch, content_type="application/merge-patch+json")
     await world.until(lambda: world.settled() and not leftovers(world), what="giving up")
 
 

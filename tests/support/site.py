@@ -162,7 +162,7 @@ def cluster(name: str) -> dict[str, Any]:
         "apiVersion": "uniteddeployment.io/v1alpha1",
         "kind": "Cluster",
         "metadata": {"name": name},
-        "spec": {"credentials": {"secretRef": {"name": name}}},
+        "spec": {"credentials": {"secretRef": {"name": name}}, "health": {"recoverAfter": "1s"}},
     }
 
 
@@ -176,7 +176,7 @@ def site(fleet: Fleet, namespace: str, folder: Path) -> Iterator[Site]:
         yield made
     finally:
         # Finalizers would keep the namespace when no controller is left to do what they stand for.
-        left = made.try_kubectl("get", "ud", "-o", "name").stdout.split()
+        left = made.try_kubectl("get", "ud,udc", "-o", "name").stdout.split()
         for name in left:
             made.try_kubectl("patch", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
         _everywhere(made, contexts, "delete", "namespace", namespace, "--wait=false")

@@ -14,6 +14,7 @@ from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.controller.member_namespaces import NamespaceCreator, NamespaceLabeller
 from uniteddeployment.controller.metrics import Metrics, NoMetrics
 from uniteddeployment.controller.observe import Observer
+from uniteddeployment.controller.occupancy import HostOccupancy
 from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.reconcile import Reconciler, Result
 from uniteddeployment.controller.report import Reporter
@@ -59,6 +60,7 @@ class Controller:
         )
         self.host = Host(client, self._deployment_changed, namespace)
         self._namespaces = Namespaces(client, self._namespace_labels_changed, namespace)
+        occupancy = HostOccupancy(self.host)
         self.fleet = Fleet(
             client,
             connect,
@@ -67,7 +69,9 @@ class Controller:
             on_namespace_changed=self._member_namespace_changed,
             namespace=namespace,
             now=now,
+            occupancy=occupancy,
         )
+        occupancy.fleet = self.fleet
         creator = NamespaceCreator(self.fleet, self._namespaces.labels)
         self._labeller = NamespaceLabeller(self.fleet, self._namespaces.labels)
         actor = Actor(client, self.host, self.fleet, self._late_writes_answered, creator)

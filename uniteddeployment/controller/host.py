@@ -4,7 +4,7 @@ The watch event that follows an answer changes nothing in the cache, so it queue
 change by somebody else as well, the key is queued when the answer comes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Literal
 
 from uniteddeployment.controller.objects import (
@@ -71,6 +71,10 @@ class Host:
     def get(self, key: Key) -> Stored | None:
         """The UnitedDeployment with this namespace and name."""
         return self._deployments.get(key)
+
+    def all(self) -> Collection[Stored]:
+        """All UnitedDeployments."""
+        return self._deployments.objects.values()
 
     def orphaning(self, uid: str) -> bool:
         """Whether its deletion asked for the workloads to stay, in any state that was ever seen."""

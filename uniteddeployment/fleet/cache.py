@@ -45,6 +45,10 @@ class MemberCache:
         """Whether an application has something here."""
         return application in self._pods_of or any(application in index for index in self._workloads_of.values())
 
+    def applications(self) -> frozenset[AppKey]:
+        """The applications that have workloads here."""
+        return frozenset(group for index in self._workloads_of.values() for group in index.groups())
+
     def workloads(self, application: AppKey) -> tuple[Workload, ...]:
         """The workloads of an application, sorted by kind and name."""
         return tuple(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from uniteddeployment.fleet.claims import Claim
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import ClusterObject
+from uniteddeployment.fleet.finalizer import Finalizer
 from uniteddeployment.fleet.health import Probes, Record, Sign
 from uniteddeployment.fleet.member import CONNECTING, Member
 from uniteddeployment.fleet.tokens import TokenTrouble
@@ -60,6 +61,14 @@ class Entry:
     """Why its token is not replaced, or that it has expired."""
     status: ClusterStatus | None = None
     """Writes its status; None if the fleet is read-only."""
+    finalizer: Finalizer | None = None
+    """Its finalizer; None if the fleet is read-only."""
+    departure: asyncio.Task[None] | None = None
+    """Follows its departure while it is being deleted."""
+    leaving: str = ""
+    """What its departure waits for, for messages."""
+    closing: bool = False
+    """Whether nothing is written to it any more, since it is about to leave."""
     reconsider: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when another Cluster was added or removed, or when its cluster was identified."""
 
@@ -74,8 +83,9 @@ class Entry:
         return Claim(self.key, meta.creation_timestamp or "", self.held_uid, self.answering_uid, connecting)
 
     def stop(self) -> None:
-        """Cancel the task that keeps it connected, and the next judgement."""
-        if self.task is not None:
-            self.task.cancel()
+        """Cancel its tasks, and the next judgement."""
+        for task in (self.task, self.departure):
+            if task is not None:
+                task.cancel()
         if self.judgement is not None:
             self.judgement.cancel()

@@ -130,7 +130,9 @@ class Registrar:
             await self._changed.wait()
 
     async def _hold(self, entry: Entry) -> None:
-        """Record that the Cluster is used for the cluster that answers. Raises KubeError."""
+        """Record that the Cluster is used for the cluster that answers, and keep it while it is. Raises KubeError."""
+        if entry.finalizer is not None:
+            await entry.finalizer.add()
         entry.held_uid = entry.answering_uid
         if entry.status is not None:
             await entry.status.note_uid(entry.held_uid)

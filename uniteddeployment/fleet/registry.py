@@ -1,7 +1,7 @@
 """The fleet: every Cluster object with its state, and the member of each cluster that is connected.
 
-When a Cluster is created or its spec changes, it is connected. When it is suspended or deleted, its watches stop, and
-the workloads there are left alone.
+When a Cluster is created or its spec changes, it is connected. When it is suspended, its watches stop, and the
+workloads there are left alone. When it is deleted, it leaves once its workloads are gone.
 """
 
 import asyncio
@@ -19,7 +19,9 @@ from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
 from uniteddeployment.fleet.connector import Connect, Connector, unexpected
+from uniteddeployment.fleet.departure import Departures, Occupancy
 from uniteddeployment.fleet.entry import Entry
+from uniteddeployment.fleet.finalizer import Finalizer
 from uniteddeployment.fleet.health import Phase, Record, Trouble
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.fleet.registrar import Registrar
@@ -31,6 +33,7 @@ from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.planning.observed import HOST, ClusterFacts, FleetFacts, MemberView, Reach
+from uniteddeployment_api import names
 
 _log = structlog.get_logger(__name__)
 
@@ -44,8 +47,8 @@ class Fleet:
     ``on_change(cluster, application)`` is called when something of an application changes in a cluster, and
     ``on_reach_changed(cluster)`` when a cluster is added or removed, or when its reach, its labels or its allowed
     namespaces change. ``on_namespace_changed(cluster, namespace)`` is called for the namespaces in members that the
-    controller created; without it, they are not watched. With ``read_only``, nothing is written, not even the status of
-    Clusters.
+    controller created; without it, they are not watched. Without ``occupancy``, Clusters that are being deleted stay.
+    With ``read_only``, nothing is written, not even the status of Clusters.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Fleet:
         on_namespace_changed: Callable[[str, str], None] | None = None,
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        occupancy: Occupancy | None = None,
         read_only: bool = False,
     ) -> None:
         self._host = host
@@ -82,8 +86,13 @@ class Fleet:
             tokens=None if read_only else Tokens(host, connect, now),
             token_changed=self._token_changed,
         )
+        self._departures = (
+            Departures(self._entries.values, occupancy, changed=self._leaving, let_go=self._let_go)
+            if occupancy is not None and not read_only
+            else None
+        )
         self._given_up: set[str] = set()
-        """The uids of Clusters that gave their cluster up because their namespace is being deleted."""
+        """The uids of Clusters that have left, or gave their cluster up because their namespace is being deleted."""
         self._last_contacts: LRUCache[str, str | None] = LRUCache(MOST_LAST_CONTACTS)
         """Cluster -> the time of the last contact, for clusters that are not connected any more."""
         self._tasks: asyncio.TaskGroup | None = None
@@ -153,11 +162,13 @@ class Fleet:
 
     def view(self, cluster: str, application: AppKey) -> MemberView:
         """The state of an application in a cluster, which need not exist."""
+        entry = self._entries.get(cluster)
+        last_contact = self._last_contacts.get(cluster)
+        if entry is not None and entry.closing:
+            return MemberView(cluster, Reach.UNKNOWN, "the Cluster is being deleted", last_contact)
         member = self.member(cluster)
         if member is not None:
             return member.view(application)
-        entry = self._entries.get(cluster)
-        last_contact = self._last_contacts.get(cluster)
         if entry is None:
             return MemberView(cluster, Reach.UNKNOWN, "there is no Cluster object of this name", last_contact)
         same_as = entry.problem.same_as if entry.problem is not None else None
@@ -208,11 +219,17 @@ class Fleet:
         known = self._entries.get(cluster.key)
         if known is not None and known.member is not None:
             self._note_last_contact(known.member)
-        if new is None or new.metadata.deletion_timestamp is not None:
+        if new is None:
             self._given_up.discard(cluster.metadata.uid)
             self._remove(cluster.key)
             return
+        held = names.CLUSTER_FINALIZER in new.metadata.finalizers
         if new.metadata.uid in self._given_up:
+            if new.metadata.deletion_timestamp is not None and held:
+                self._tasks.create_task(self._new_finalizer(new).remove())
+            return
+        if new.metadata.deletion_timestamp is not None and not held:
+            self._remove(new.key)
             return
         same = known is not None and known.cluster.metadata.uid == new.metadata.uid
         if known is not None and same and new.spec.connects_like(known.cluster.spec):
@@ -220,6 +237,7 @@ class Fleet:
             self._tracker.refresh(known)
             if old is None or (old.metadata.labels, old.spec) != (new.metadata.labels, new.spec):
                 self._on_reach_changed(new.key)
+            self._begin_departure(known)
             return
         entry = Entry(new, new.recorded_uid)
         if known is not None:
@@ -228,9 +246,12 @@ class Fleet:
             entry.held_uid, entry.status = known.held_uid, known.status
         elif not self._read_only:
             entry.status = self._new_status(new)
+        if not self._read_only:
+            entry.finalizer = self._new_finalizer(new)
         self._entries[new.key] = entry
         self._tracker.begin(entry, known if same else None)
         entry.task = self._tasks.create_task(self._connector.run(entry))
+        self._begin_departure(entry)
         self._registrar.changed()
 
     def _status_changed(self, entry: Entry, new: ClusterObject) -> None:
@@ -249,8 +270,26 @@ class Fleet:
             self._registrar.changed()
             self._on_reach_changed(key)
 
+    def _begin_departure(self, entry: Entry) -> None:
+        """If the Cluster is being deleted, it leaves when nothing is left in it."""
+        if entry.cluster.metadata.deletion_timestamp is None or entry.departure is not None:
+            return
+        self._tracker.deleted(entry)
+        if self._departures is not None and self._tasks is not None:
+            entry.departure = self._tasks.create_task(self._departures.follow(entry))
+
+    def _leaving(self, entry: Entry) -> None:
+        self._on_reach_changed(entry.key)
+        self._report(entry)
+
+    def _let_go(self, entry: Entry) -> None:
+        """Nothing is left in a Cluster that is being deleted, or it was abandoned."""
+        self._give_up(entry.key)
+        if self._tasks is not None:
+            self._tasks.create_task(self._new_finalizer(entry.cluster).remove())
+
     def _give_up(self, key: str) -> None:
-        """A Cluster that is about to be deleted gives its cluster up to another one."""
+        """A Cluster that leaves, or is about to be deleted, gives its cluster up to another one."""
         entry = self._entries.get(key)
         if entry is not None:
             self._given_up.add(entry.cluster.metadata.uid)
@@ -311,6 +350,10 @@ class Fleet:
             wanted=partial(self._wanted_status, cluster.key, cluster.metadata.uid),
         )
 
+    def _new_finalizer(self, cluster: ClusterObject) -> Finalizer:
+        key = (cluster.metadata.namespace, cluster.metadata.name)
+        return Finalizer(self._host, cluster, stored=lambda: self._cache.get(key), answered=self._status_answered)
+
     def _status_answered(self, answer: ClusterObject) -> None:
         """The answer to a write of a status may also show changes by others. Its watch event shows nothing new."""
         old = self._cache.get((answer.metadata.namespace, answer.metadata.name))
@@ -333,6 +376,8 @@ class Fleet:
         entry = self._entries.get(key)
         if entry is None or entry.cluster.metadata.uid != uid or (entry.undecided and stored):
             return None
+        if entry.departure is not None and stored and not entry.leaving and not entry.closing:
+            return None
         wanted = status.build(entry.cluster, stored, self._standing(entry), self._now())
         if entry.token_trouble is not None:
             wanted["conditions"] += [tokens.condition(entry.token_trouble, entry.cluster, stored, self._now())]
@@ -349,6 +394,7 @@ class Fleet:
             facts=member.facts if member is not None else None,
             last_contact=member.last_contact if member is not None else self._last_contacts.get(entry.key),
             uid=entry.held_uid,
+            leaving=entry.leaving,
         )
 
 

@@ -42,6 +42,8 @@ class Standing:
     """Time of the last good answer, if this process has seen one."""
     uid: str = ""
     """The uid of its cluster."""
+    leaving: str = ""
+    """What its departure waits for, if it is being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,8 @@ def _ready(cluster: ClusterObject, standing: Standing) -> Verdict:
     record, detail = standing.record, standing.detail
     if record.phase is Phase.RUNNING:
         return Verdict("True", "ClusterReady", _failing(cluster, standing) or "the cluster answers")
+    if record.phase is Phase.TERMINATED:
+        return Verdict("False", "Terminating", standing.leaving or "the Cluster is being deleted")
     reason = standing.reason or record.reason
     if record.phase is not Phase.OFFLINE:
         return Verdict("False", reason or "Connecting", detail)

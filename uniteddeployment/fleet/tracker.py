@@ -68,6 +68,10 @@ class Tracker:
         """The administrator suspended the Cluster."""
         self._judge(entry, Sign.SUSPENDED)
 
+    def deleted(self, entry: Entry) -> None:
+        """The Cluster is being deleted."""
+        self._judge(entry, Sign.DELETED)
+
     def refresh(self, entry: Entry) -> None:
         """The object has changed: judge by its present thresholds, and compute the taints."""
         if entry.sign is not None:

@@ -28,6 +28,10 @@ class Index(Generic[G, T]):
     def __contains__(self, group: object) -> bool:
         return group in self._keys
 
+    def groups(self) -> Collection[G]:
+        """All groups."""
+        return self._keys.keys()
+
     def keys(self, group: G) -> Collection[Key]:
         """The keys of a group, in no order."""
         return self._keys.get(group, ())

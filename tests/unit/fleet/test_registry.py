@@ -82,6 +82,9 @@ class Host(Server):
         if request.method != "PATCH":
             return super().answer(request)
         body = msgspec.json.decode(request.body)
+        if "status" not in body:
+            self.objects[name]["metadata"] |= body["metadata"]
+            return json_answer(self._next(name))
         self.patches.append((name, body["status"]))
         self.objects[name]["status"] = {**self.objects[name].get("status", {}), **body["status"]}
         if self.edit_at_next_patch is not None:
