@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -55,6 +57,20 @@ def test_a_shell_gets_a_script_that_names_the_program(shell: str) -> None:
 def test_an_unknown_shell_is_invalid_usage() -> None:
     done = subprocess.run([*FAST, "completion", "csh"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "error: name bash, zsh or fish, not 'csh'\n")
+
+
+def test_names_runs_and_steps_of_rollouts_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: dict[str, Any] = {
+        "unitedrollouts": {"items": [{"metadata": {"name": name}} for name in ("web", "api", "web-2")]},
+        "unitedrollouts/web": {"status": {"runID": "web-1.2", "step": 3}},
+    }
+    monkeypatch.setattr(completion, "_ask", lambda _options, path, _form="": answers[path.partition("?")[0]])
+    context = SimpleNamespace(params={"name": ("web",)}, args=[])
+    assert completion.rollouts(cast("Any", context), "w") == ["web-2"], "web is on the command line already"
+    assert completion.rollouts(cast("Any", context), "uro/a") == ["uro/api"]
+    without_values = cast("Any", SimpleNamespace(params={"name": None}, args=["uro/web", "gone"]))
+    assert completion.runs(without_values, "web") == ["web-1.2"]
+    assert completion.steps(without_values, "") == ["3"], "one of the names is wrong, and nothing is printed"
 
 
 def test_the_path_is_that_of_our_api() -> None:
