@@ -82,9 +82,12 @@ _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
     UNITED_ROLLOUT_KIND: {
         "spec.steps": {"x-kubernetes-list-type": "atomic"},
         "spec.steps[].wave.subsets": {"x-kubernetes-list-type": "set"},
+        "spec.notifications": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        "spec.notifications[].events": {"x-kubernetes-list-type": "set"},
         "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         "status.subsets": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         "status.history": {"x-kubernetes-list-type": "atomic"},
+        "status.notifications": {"x-kubernetes-list-type": "atomic"},
         "status.answers": {"x-kubernetes-list-type": "atomic"},
         "status.gates": {"x-kubernetes-list-type": "atomic"},
     },

@@ -24,6 +24,12 @@ from uniteddeployment_api.v1alpha1.meta import (
     StatusModel,
     Time,
 )
+from uniteddeployment_api.v1alpha1.notifications import (
+    MAX_NOTIFICATIONS,
+    MAX_PENDING,
+    PendingNotification,
+    RolloutNotification,
+)
 
 MAX_STEPS = 64
 MAX_WAVE = 256
@@ -110,6 +116,8 @@ class UnitedRolloutSpec(Model):
     """Number of last stable revisions whose templates are rolled out without steps."""
     paused: StrictBool = False
     """While true, no further pods are updated."""
+    notifications: Annotated[tuple[RolloutNotification, ...], Field(max_length=MAX_NOTIFICATIONS)] = ()
+    """Requests to send when something happens in a run."""
     disabled: StrictBool = False
     """While true, the rollout does not write to its target. Without a run, the default partition of the target gets the
     value back that it had before. During a run, the partitions stay as they are."""
@@ -299,6 +307,10 @@ class UnitedRolloutStatus(StatusModel):
     """Last runs, newest first."""
     commands: Annotated[dict[str, RolloutCommand], Field(max_length=MAX_COMMANDS)] = Field(default_factory=dict)
     """Commands by id. Clients add them, and the controller removes them when it has answered them."""
+    notifications: Annotated[tuple[PendingNotification, ...], Field(max_length=MAX_PENDING)] = ()
+    """Notifications that have not been delivered yet, oldest first."""
+    notification_count: Int64 = 0
+    """Number of notifications so far."""
     answers: Annotated[tuple[RolloutAnswer, ...], Field(max_length=MAX_ANSWERS)] = ()
     """Results of the last commands, newest first."""
     conditions: tuple[Condition, ...] = ()

@@ -11,6 +11,7 @@ from uniteddeployment_api.selectors import requirement_values_fit, selector_matc
 from uniteddeployment_api.v1alpha1.rollout import RolloutStep, UnitedRollout
 from uniteddeployment_api.validation.candidate import violation
 from uniteddeployment_api.validation.gates import gate_errors, too_many_rows
+from uniteddeployment_api.validation.notifications import notification_errors
 
 Subsets = Mapping[str, Mapping[str, str]]
 """Name of each subset of a target -> labels of its Cluster object."""
@@ -38,6 +39,7 @@ def validate_united_rollout(
     if not steps:
         return (*errors, violation("rollout-steps-needed", "spec.steps"))
     errors += [*_falling(steps), *_not_positive(steps), *_selectors(steps), *_gates(steps)]
+    errors += notification_errors(rollout.spec.notifications)
     if subsets is not None:
         errors += _unknown(steps, subsets)
         errors += _gate_results(steps, len(subsets))

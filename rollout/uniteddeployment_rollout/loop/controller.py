@@ -18,6 +18,7 @@ from uniteddeployment_rollout.loop.metrics import RolloutMetrics
 from uniteddeployment_rollout.loop.objects import Key, StoredRollout
 from uniteddeployment_rollout.loop.reconcile import Reconciler, conflicts
 from uniteddeployment_rollout.loop.writes import Writer
+from uniteddeployment_rollout.notifications.sender import Sender
 
 RETRY_CAP_SECONDS = 60.0
 """The longest pause before a failed rollout is tried again."""
@@ -47,7 +48,8 @@ class Controller:
         self.host = Host(client, self.queue.add, self._deleted, namespace)
         self.synced = asyncio.Event()
         self._recorder = recorder
-        self._reconciler = Reconciler(self.host, Writer(client), recorder, metrics, now)
+        self._sender = Sender(client, self.queue.add, metrics)
+        self._reconciler = Reconciler(self.host, Writer(client), recorder, metrics, sender=self._sender, now=now)
         self._workers = workers
         self._stopping = asyncio.Event()
 
@@ -65,7 +67,10 @@ class Controller:
         finally:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_SECONDS):
+                    if self._stopping.is_set():
+                        await self._sender.settle()
                     await self.queue.shut_down_with_drain()
+            self._sender.cancel()
             for task in (sources, work, stopping):
                 task.cancel()
             results = await asyncio.gather(sources, work, return_exceptions=True)

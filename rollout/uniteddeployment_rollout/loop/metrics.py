@@ -29,6 +29,17 @@ class RolloutMetrics:
             buckets=_BUCKETS,
         )
 
+        self._notifications = Counter(
+            "uniteddeployment_rollout_notifications_total",
+            "Attempts to deliver a notification, by result",
+            ["result"],
+            registry=registry,
+        )
+
+    def notified(self, *, delivered: bool) -> None:
+        """A notification was sent, or an attempt has failed."""
+        self._notifications.labels("delivered" if delivered else "failed").inc()
+
     def changed(self, before: UnitedRolloutStatus, after: UnitedRolloutStatus) -> None:
         """A status was stored."""
         known = {run.run_id for run in before.history}

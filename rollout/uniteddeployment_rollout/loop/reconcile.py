@@ -18,6 +18,8 @@ from uniteddeployment_rollout.loop.host import Host
 from uniteddeployment_rollout.loop.metrics import RolloutMetrics
 from uniteddeployment_rollout.loop.objects import Key, RolloutMetadata, StoredRollout, TargetMetadata, target_of
 from uniteddeployment_rollout.loop.writes import Writer, dumped
+from uniteddeployment_rollout.notifications.outbox import notified
+from uniteddeployment_rollout.notifications.sender import Sender
 from uniteddeployment_rollout.status import Event
 
 _log = structlog.get_logger(__name__)
@@ -32,12 +34,15 @@ class Reconciler:
         writer: Writer,
         recorder: Recorder | None,
         metrics: RolloutMetrics | None,
+        *,
+        sender: Sender,
         now: Callable[[], datetime],
     ) -> None:
         self._host = host
         self._writer = writer
         self._recorder = recorder
         self._metrics = metrics
+        self._sender = sender
         self._now = now
 
     async def reconcile(self, key: Key) -> float | None:
@@ -47,6 +52,7 @@ class Reconciler:
         """
         rollout = self._host.rollouts.get(key)
         if rollout is None or rollout.metadata.deletion_timestamp is not None:
+            self._sender.recorded(key, "", {})
             return None
         try:
             model = rollout.model()
@@ -58,12 +64,15 @@ class Reconciler:
         target = target_of(stored_target, self._host.labels) if stored_target is not None else None
         owner = self._host.owner(rollout.target)
         rival = owner.metadata.name if owner is not None and owner.key != key else ""
-        decision = advance(model, target, self._now(), rival=rival)
+        now, outcomes = self._now(), self._sender.outcomes(key, rollout.metadata.uid)
+        decision = notified(advance(model, target, now, rival=rival), model, outcomes, now)
         if dumped(decision.status) != dumped(model.status):
             self._host.rollouts.merge(await self._writer.store(rollout, decision.status))
             self.record(rollout, decision.events)
             if self._metrics is not None:
                 self._metrics.changed(model.status, decision.status)
+        self._sender.recorded(key, rollout.metadata.uid, outcomes)
+        self._sender.send(rollout, model, decision.status, now)
         if decision.write is not None and stored_target is not None:
             self._host.targets.merge(await self._writer.write(stored_target, decision.write))
         return decision.requeue_after

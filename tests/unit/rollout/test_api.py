@@ -110,6 +110,7 @@ BROKEN = {
             {"wave": {"clusterSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}, "replicas": 1}
         ),
     ),
+    "no URL": ("notification-url", rollout(notifications=[{"name": "chat", "events": ["Paused"]}])),
     "no percentage": ("rollout-steps-update", changed_steps({"replicas": "0%"}, {"replicas": "5%"})),
 }
 
@@ -163,6 +164,21 @@ def test_the_webhook_is_called_for_every_kind_that_it_knows():
     (configured,) = webhook["rules"]
     kinds = {definition["spec"]["names"]["plural"] for definition in custom_resource_definitions()}
     assert set(configured["resources"]) == kinds
+
+
+@pytest.mark.parametrize(
+    ("notification", "path"),
+    [
+        ({"events": []}, "spec.notifications[0].events"),
+        ({"events": ["Bored"]}, "spec.notifications[0].events[0]"),
+        ({"events": ["Paused", "Paused"]}, "spec.notifications[0].events[1]"),
+        ({"url": "ftp://x"}, "spec.notifications[0].url"),
+        ({"url": "https://user:password@x"}, "spec.notifications[0].url"),
+    ],
+)
+def test_an_api_server_refuses_a_notification_that_cannot_be_sent(host, notification, path):
+    document = rollout(notifications=[{"name": "chat", "events": ["Paused"], "url": "https://x/y", **notification}])
+    assert path in refused(host, document)
 
 
 def test_every_rule_about_rollouts_has_a_case():
