@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo playground test test-embedded lint types unit e2e e2e-envtest bench mutants generate format clean
+.PHONY: help setup demo playground test test-embedded lint types unit soak properties e2e e2e-envtest bench mutants generate format clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,6 +47,9 @@ SAMPLE ?= 300
 
 soak: setup  ## Play SEEDS random histories in WORKERS processes, and shrink those that break an invariant.
 	$(BIN)/python -m tests.simulation.histories.soak --first $(FIRST) --seeds $(SEEDS) --workers $(WORKERS)
+
+properties: setup  ## Try thousands of examples for each property that the tests check with dozens.
+	$(BIN)/pytest -n $(WORKERS) --timeout 1200 --hypothesis-profile=thorough tests/unit tests/embedded
 
 e2e: setup  ## Run only the end-to-end tests.
 	$(BIN)/pytest tests/e2e

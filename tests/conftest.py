@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 COMPILED = Path(__file__).parents[1] / ".cache" / "pycache"
 """Compiled modules, if the environment asks for none next to the sources."""
@@ -26,6 +27,9 @@ def _compile_once() -> None:
 
 
 _compile_once()
+settings.register_profile("quick", max_examples=40, deadline=None)
+settings.register_profile("thorough", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("quick")
 
 
 def pytest_configure() -> None:

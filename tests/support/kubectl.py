@@ -6,8 +6,11 @@ test that asks when there is none to be had.
 
 import fcntl
 import functools
+import hashlib
 import io
 import json
+import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,12 +31,26 @@ DOWNLOAD_SECONDS = 120.0
 
 def kubectl() -> str:
     """Any kubectl. Skips the test if there is none."""
-    return str(_any() or _skip())
+    return str(_without_collector(_any() or _skip()))
 
 
 def kubectl_136() -> str:
     """A kubectl of 1.36 or newer. Skips the test if there is none."""
-    return str(_recent() or _skip())
+    return str(_without_collector(_recent() or _skip()))
+
+
+@functools.cache
+def _without_collector(program: Path) -> Path:
+    """A script that runs a kubectl without garbage collection, which takes a fifth of the time of a short command."""
+    text = f'#!/bin/sh\nGOGC=off exec {shlex.quote(str(program))} "$@"\n'
+    script = CACHE / f"kubectl-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    if not script.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        made = script.with_suffix(f".{os.getpid()}")
+        made.write_text(text)
+        made.chmod(0o755)
+        made.replace(script)
+    return script
 
 
 def _skip() -> NoReturn:

@@ -71,7 +71,7 @@ def world() -> Api:
     return api
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=3 * settings().max_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(REQUESTS, BODIES)
 def test_no_body_makes_the_cluster_fail(request: tuple[str, str, str], body: bytes) -> None:
     method, url, content = request

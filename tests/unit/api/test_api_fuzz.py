@@ -33,7 +33,7 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(child, (*path, key))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(st.sampled_from(OBJECTS), st.integers(0, 10**6), values, st.sampled_from(OBJECTS))
 @example(OBJECTS[0], 0, None, OBJECTS[0])
 def test_validating_any_object_returns_errors_or_nothing(

@@ -173,7 +173,7 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueueMachine = QueueMachine.TestCase
-TestQueueMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestQueueMachine.settings = settings(stateful_step_count=40, deadline=None)
 
 
 async def test_a_key_added_while_processed_is_queued_again_only_when_done() -> None:

@@ -192,7 +192,7 @@ def application(topology: str) -> Any:
 APPLICATIONS = [application(topology) for topology in ("Plain", "Adaptive", "Disjoint")]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     document=JSON | mutated(FULL),
     app=st.sampled_from(APPLICATIONS),

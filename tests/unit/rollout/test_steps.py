@@ -1,6 +1,6 @@
 """What steps ask for: shares of all pods, waves, and that nothing ever falls."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutSpec
@@ -56,7 +56,6 @@ def test_after_the_last_step_comes_the_rest():
     assert [step.replicas for step in steps_of(spec([{"replicas": 1}, {"replicas": "100%"}]))] == [1, "100%"]
 
 
-@settings(max_examples=40)
 @given(STEPS, SIZES)
 def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(steps, sizes):
     plan = spec(steps)
@@ -68,7 +67,6 @@ def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(
     assert before == sizes
 
 
-@settings(max_examples=40)
 @given(SIZES, OFFSETS, st.data())
 def test_shares_keep_what_is_at_least_due_and_reach_the_number(sizes, offset, data):
     number = data.draw(st.integers(0, sum(sizes.values())))
@@ -78,7 +76,6 @@ def test_shares_keep_what_is_at_least_due_and_reach_the_number(sizes, offset, da
     assert sum(found.values()) == max(number, sum(least.values()))
 
 
-@settings(max_examples=40)
 @given(SIZES, OFFSETS, st.data())
 def test_shares_without_a_minimum_are_what_partitions_leave(sizes, offset, data):
     number = data.draw(st.integers(0, sum(sizes.values())))

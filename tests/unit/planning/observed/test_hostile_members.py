@@ -123,7 +123,7 @@ def shown_pod(pod: dict[str, Any], hashes: dict[str, str]) -> Any:
     return decoded({"metadata": meta, "status": pod["status"]}, Pod)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     template=st.sampled_from(TEMPLATES),
     found=st.lists(workloads, max_size=4),

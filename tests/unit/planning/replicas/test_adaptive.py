@@ -291,7 +291,7 @@ def stored(subject, result):
     return dataclasses.replace(subject, status=StoredStatus(subset_statuses=subsets))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(
     st.lists(st.tuples(bound, seen), min_size=1, max_size=4),
     st.integers(0, 12),
@@ -321,7 +321,7 @@ def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, ki
         pytest.fail("it does not come to rest")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(st.lists(seen, min_size=2, max_size=4), st.sampled_from(["statefulSetTemplate", "deploymentTemplate"]))
 def test_no_pod_that_has_a_node_goes_because_another_has_none(subsets, kind):
     """I7: with the total that was given, no subset falls below what runs in it."""

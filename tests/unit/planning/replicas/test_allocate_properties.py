@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from uniteddeployment.planning.replicas import FREE, NEVER, AllocationRequest, Mode, SubsetRequest, allocate, bounded
 
-checked = settings(max_examples=60, deadline=None)
+checked = settings(deadline=None)
 
 
 @st.composite

@@ -41,7 +41,7 @@ def risen(request: AllocationRequest, total: int) -> int:
     return sum(isinstance(value, str) and scaled(value, total) < scaled(value, total + 1) for value in values)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @example(three(share="25%"))
 @example(three(minimum="25%"))
 @given(requests())
