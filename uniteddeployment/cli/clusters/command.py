@@ -201,3 +201,77 @@ for _arguments in (
     ("resume", "Connect the controller to members again.", "resumed", "Ends a suspension."),
 ):
     _change(*_arguments)
+
+
+_Timeout = Annotated[str, typer.Option(metavar="DURATION", help="How long to wait: 90s, 10m or 1h.")]
+
+
+@app.command()
+@reports_errors
+def drain(
+    name: Name,
+    namespace: Namespace = "",
+    timeout: _Timeout = "30m",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Move all applications away from a member.
+
+    Cordons the member. Each application moves within its availability budget, after its replacements are ready. After
+    Ctrl-C or a timeout the drain goes on; call it again to follow it, or 'ud clusters uncordon' to end it. Exits with
+    3 on timeout, and with 4 if nothing moves for what is left.
+
+    \b
+    Examples:
+      ud clusters drain member-1
+      ud clusters drain member-1 --timeout 2h
+    """
+    from uniteddeployment.cli.arguments import CLUSTER, object_name  # noqa: PLC0415
+    from uniteddeployment.cli.clusters import drain as draining  # noqa: PLC0415
+    from uniteddeployment.cli.connect import target  # noqa: PLC0415
+
+    draining.main(target(kubeconfig, context, namespace), object_name(name, CLUSTER), timeout, output)
+
+
+@app.command()
+@reports_errors
+def deregister(
+    name: Name,
+    namespace: Namespace = "",
+    timeout: _Timeout = "30m",
+    abandon: Annotated[
+        bool, typer.Option("--abandon", help="Forget a lost member. Connects to nothing and drains nothing.")
+    ] = False,
+    member_kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Kubeconfig of an administrator of the member, who can also delete the namespace "
+            "uniteddeployment-system. Default: the credentials that the host has.",
+            show_default=False,
+        ),
+    ] = None,
+    member_context: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Context of the member in its kubeconfig.", show_default=False)
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Drain a member, and remove it from the fleet.
+
+    Deletes the Cluster and its Secret on the host, and the account and its role in the member. Exits with 3 on timeout,
+    and with 4 if applications cannot move away.
+
+    \b
+    Examples:
+      ud clusters deregister member-1
+      ud clusters deregister member-1 --member-context member-1
+      ud clusters deregister member-1 --abandon      # it is lost
+    """
+    from uniteddeployment.cli.arguments import CLUSTER, object_name  # noqa: PLC0415
+    from uniteddeployment.cli.clusters import deregister as deregistering  # noqa: PLC0415
+    from uniteddeployment.cli.connect import target  # noqa: PLC0415
+
+    request = deregistering.Request(object_name(name, CLUSTER), timeout, abandon, member_kubeconfig, member_context)
+    deregistering.main(target(kubeconfig, context, namespace), request)

@@ -58,41 +58,35 @@ async def leave(member: Client, key: str, host_uid: str, *, administrator: bool)
     member belongs to another host, and KubeError.
     """
     namespace = await system_namespace(member)
-    notes: list[str] = []
-    if namespace is not None:
-        mark = read_mark(namespace.metadata.annotations)
-        if mark is not None and mark.host_uid != host_uid:
-            raise CommandError(
-                f"{key}: the member belongs to another host by now: {mark.host} (uid {mark.host_uid}), as the Cluster "
-                f"{mark.cluster}"
-            )
-        notes += await _leave_namespace(member, namespace.metadata, mark, administrator=administrator)
+    mark = read_mark(namespace.metadata.annotations) if namespace is not None else None
+    if namespace is None or mark is None:
+        return ["the account in the member is not from a registration, and stays there"]
+    if mark.host_uid != host_uid:
+        raise CommandError(
+            f"{key}: the member belongs to another host by now: {mark.host} (uid {mark.host_uid}), as the Cluster "
+            f"{mark.cluster}"
+        )
+    notes = await _leave_namespace(member, namespace.metadata, mark, administrator=administrator)
     with suppress(NotFound):
         # The binding and the account belong to the role. The garbage collector of the member deletes them.
         await member.delete(CLUSTERROLES, names.MEMBER_ACCOUNT)
     return notes
 
 
-async def _leave_namespace(
-    member: Client, namespace: ObjectMeta, mark: Mark | None, *, administrator: bool
-) -> list[str]:
-    if mark is not None and mark.created and administrator:
+async def _leave_namespace(member: Client, namespace: ObjectMeta, mark: Mark, *, administrator: bool) -> list[str]:
+    notes = []
+    if mark.created and administrator:
         others = await _others(member)
         if not others:
             await member.delete(NAMESPACES, names.SYSTEM_NAMESPACE, uid=namespace.uid)
             return []
-        note = f"the namespace {names.SYSTEM_NAMESPACE} stays in the member, because it contains {', '.join(others)}"
-    elif mark is not None and mark.created:
-        note = (
-            f"the namespace {names.SYSTEM_NAMESPACE} stays in the member: only an administrator of the member may "
-            "delete it (--member-kubeconfig)"
-        )
-    else:
-        note = ""
-    if mark is not None:
-        patch = {"metadata": {"uid": namespace.uid, "annotations": NO_MARK}}
-        await member.merge_patch(NAMESPACES, names.SYSTEM_NAMESPACE, patch, PartialObject)
-    return [note] if note else []
+        notes = [f"the namespace {names.SYSTEM_NAMESPACE} stays in the member, because it contains {', '.join(others)}"]
+    elif mark.created:
+        who = "only an administrator of the member may delete it (--member-kubeconfig)"
+        notes = [f"the namespace {names.SYSTEM_NAMESPACE} stays in the member: {who}"]
+    patch = {"metadata": {"uid": namespace.uid, "annotations": NO_MARK}}
+    await member.merge_patch(NAMESPACES, names.SYSTEM_NAMESPACE, patch, PartialObject)
+    return notes
 
 
 async def _others(member: Client) -> list[str]:

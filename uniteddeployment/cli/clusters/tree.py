@@ -1,41 +1,20 @@
 """One Cluster as a tree. Pure: objects in, lines out."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-
-from rich.text import Text
 
 from uniteddeployment.cli.clusters.bars import bars
 from uniteddeployment.cli.clusters.objects import Presence
 from uniteddeployment.cli.clusters.table import STYLES, contact, icon, message, phase_of, taint_text
 from uniteddeployment.cli.output.age import age
-from uniteddeployment.cli.output.terminal import Glyphs, Lines, printable
-
-
-@dataclass(slots=True)
-class Node:
-    """A line of a tree, and the lines below it."""
-
-    text: str
-    style: str = ""
-    children: list["Node"] = field(default_factory=list)
+from uniteddeployment.cli.output.outline import Node, outline
+from uniteddeployment.cli.output.terminal import Glyphs, Lines
 
 
 def lines(cluster: Mapping[str, Any], presences: Sequence[Presence], glyphs: Glyphs, now: datetime) -> Lines:
     """The tree of a Cluster, and of the applications with pods there."""
-    return list(_drawn(_root(cluster, presences, glyphs, now), glyphs))
-
-
-def _drawn(node: Node, glyphs: Glyphs) -> Iterator[Text]:
-    yield Text(printable(node.text), node.style)
-    for index, child in enumerate(node.children):
-        last = index == len(node.children) - 1
-        for number, line in enumerate(_drawn(child, glyphs)):
-            branch = glyphs.last if last else glyphs.branch
-            stem = " " * len(glyphs.branch) if last else glyphs.stem.ljust(len(glyphs.branch))
-            yield Text.assemble(f"{branch if not number else stem} ", line)
+    return outline(_root(cluster, presences, glyphs, now), glyphs)
 
 
 def _root(cluster: Mapping[str, Any], presences: Sequence[Presence], glyphs: Glyphs, now: datetime) -> Node:
