@@ -159,6 +159,7 @@ async def _labels(client: Client) -> dict[str, Mapping[str, str]]:
 def then(step: RolloutStep) -> list[str]:
     """What a step waits for after its pods are ready."""
     parts = [f"bake {step.bake}"] if step.bake else []
+    parts += [f"gate {gate.name}{' (dry run)' if gate.dry_run else ''}" for gate in step.gates]
     if step.pause is not None:
         parts.append(f"pause {step.pause.duration}" if step.pause.duration else "wait for approval")
     return parts

@@ -11,6 +11,7 @@ from uniteddeployment.cli.output.age import age
 from uniteddeployment.cli.output.labels import UNBROKEN, labelled, line
 from uniteddeployment.cli.output.table import Cell, Column, Row, table
 from uniteddeployment.cli.output.terminal import Glyphs, Line, Lines
+from uniteddeployment.cli.rollout import gates
 from uniteddeployment.cli.rollout.objects import message, phase, waits_for_approval
 from uniteddeployment_api.selectors import selector_text
 from uniteddeployment_api.v1alpha1.meta import LabelSelector
@@ -86,6 +87,7 @@ class View:
         yield from self._steps(rollout)
         yield from self._pods(status)
         yield from self._subsets(status)
+        yield from gates.lines(status.get("gates") or (), self.glyphs, self.width, wide=self.wide)
 
     def _run(self, status: Mapping[str, Any]) -> Iterator[Line]:
         now = self.now or datetime.now(UTC)

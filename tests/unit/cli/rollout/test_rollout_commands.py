@@ -85,6 +85,32 @@ def test_pods_that_fail_are_explained_below_their_subset_also_on_a_narrow_termin
     assert shown(stored(degraded()), 45)[-1].split() == ["└─", "◌", "c", "0/0", "0", "Progressing"]
 
 
+GATES = [
+    {"name": "errors", "subset": "a", "state": "Passed", "successes": 5, "values": ["0.01/0.01", "0.02/0.01"]},
+    {"name": "errors", "subset": "b", "state": "Failed", "successes": 1, "failures": 2, "message": "0.5 is too much"},
+    {"name": "smoke", "dryRun": True},
+]
+
+
+def test_gates_are_shown_with_their_counts_and_last_values():
+    lines = shown(stored(at_half()[1], gates=GATES))
+    assert lines[-5:] == [
+        "GATE               SUBSET  STATE    ✔  ✖  ERRORS  LAST VALUES",
+        "✔ errors           a       Passed   5  0       0  0.01/0.01 0.02/0.01",
+        "✖ errors           b       Failed   1  2       0",
+        "    0.5 is too much",
+        "◌ smoke (dry run)  all     Running  0  0       0",
+    ]
+
+
+def test_of_many_gates_those_that_have_not_passed_are_shown():
+    many = [{"name": "errors", "subset": f"s{n}", "state": "Passed"} for n in range(40)] + [GATES[1]]
+    lines = shown(stored(at_half()[1], gates=many))
+    assert lines[-1] == "and 29 more; -o wide shows all"
+    assert any("✖ errors" in line for line in lines)
+    assert sum("errors" in line for line in shown(stored(at_half()[1], gates=many), wide=True)) == 41
+
+
 def test_a_pause_with_a_duration_names_no_command():
     rollout = stored(released(steps=[{"replicas": 1, "pause": {"duration": "1h"}}]))
     assert not [line for line in shown(rollout) if "approve" in line]
