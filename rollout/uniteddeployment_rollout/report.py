@@ -153,6 +153,9 @@ def _conclude(
     stalled: bool = False,
 ) -> None:
     message = shortened(message)
+    if phase == "Degraded" != draft.status.phase and not any(event.type == "Warning" for event in draft.events):
+        # The cause has no Event of its own.
+        draft.event(reason, message, "Warning")
     conditions = (
         _condition(draft, generation, "Ready", reason, message, holds=ready),
         _condition(draft, generation, "Reconciling", reason, message if busy else "", holds=busy),

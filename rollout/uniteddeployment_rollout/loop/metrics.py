@@ -1,10 +1,25 @@
 """What the rollout controller counts for Prometheus."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from collections.abc import Iterable
+from typing import get_args
 
-from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from uniteddeployment.kube.cache import Cache
+from uniteddeployment_api.v1alpha1.rollout import Phase, UnitedRolloutStatus
+from uniteddeployment_rollout.loop.objects import StoredRollout
 from uniteddeployment_rollout.status import from_text
 
+PHASES: tuple[str, ...] = get_args(Phase)
+_NUMBERS = {
+    "step": ("step", "Present step of the run, or 0"),
+    "replicas": ("replicas", "Desired pods of the target"),
+    "updated_replicas": ("updatedReplicas", "Pods at the update revision"),
+    "updated_ready_replicas": ("updatedReadyReplicas", "Ready pods at the update revision"),
+}
+"""Name of a gauge -> field of the status, description."""
 _BUCKETS = (10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400, 604800)
 
 
@@ -47,9 +62,45 @@ class RolloutMetrics:
             if run.run_id not in known:
                 self._runs.labels(run.outcome).inc()
                 self._duration.labels(run.outcome).observe(_seconds(run.start_time, run.finish_time))
-        same_run = bool(before.run_id) and before.run_id == after.run_id
-        if same_run and after.step > before.step and before.step_start_time and after.step_start_time:
-            self._steps.observe(_seconds(before.step_start_time, after.step_start_time))
+        end = _step_end(before, after)
+        if before.step_start_time and end:
+            self._steps.observe(_seconds(before.step_start_time, end))
+
+
+class RolloutCollector(Collector):
+    """Gauges of the rollouts in a cache: read at each scrape, so those of a deleted rollout are gone at once."""
+
+    def __init__(self, rollouts: Cache[StoredRollout]) -> None:
+        self._rollouts = rollouts
+
+    def describe(self) -> Iterable[Metric]:
+        return self._gauges().values()
+
+    def collect(self) -> Iterable[Metric]:
+        gauges = self._gauges()
+        for rollout in self._rollouts.objects.values():
+            status, labels = rollout.status, list(rollout.key)
+            for phase in PHASES:
+                gauges["phase"].add_metric([*labels, phase], float(status.get("phase") == phase))
+            for name, (field, _) in _NUMBERS.items():
+                gauges[name].add_metric(labels, float(status.get(field, 0)))
+        return gauges.values()
+
+    def _gauges(self) -> dict[str, GaugeMetricFamily]:
+        prefix, labels = "uniteddeployment_rollout", ["namespace", "name"]
+        gauges = {"phase": GaugeMetricFamily(f"{prefix}_phase", "1 for the present phase", labels=[*labels, "phase"])}
+        for name, (_, help_) in _NUMBERS.items():
+            gauges[name] = GaugeMetricFamily(f"{prefix}_{name}", help_, labels=labels)
+        return gauges
+
+
+def _step_end(before: UnitedRolloutStatus, after: UnitedRolloutStatus) -> str | None:
+    """The time when the step of ``before`` was completed; None if it was not."""
+    if before.run_id and before.run_id == after.run_id:
+        return after.step_start_time if after.step > before.step else None
+    return next(
+        (run.finish_time for run in after.history if run.run_id == before.run_id and run.outcome == "Completed"), None
+    )
 
 
 def _seconds(start: str, end: str) -> float:

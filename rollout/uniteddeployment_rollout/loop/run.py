@@ -21,7 +21,7 @@ from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.transport import AiohttpTransport
 from uniteddeployment_rollout.loop import probes
 from uniteddeployment_rollout.loop.controller import Controller
-from uniteddeployment_rollout.loop.metrics import RolloutMetrics
+from uniteddeployment_rollout.loop.metrics import RolloutCollector, RolloutMetrics
 from uniteddeployment_rollout.loop.objects import FIELD_MANAGER, UNITED_DEPLOYMENTS, UNITED_ROLLOUTS
 from uniteddeployment_rollout.loop.settings import Settings, StartError
 
@@ -52,6 +52,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
             queue_metrics=queue,
         )
         queue.follow(controller.queue)
+        registry.register(RolloutCollector(controller.host.rollouts))
         if settings.port is not None:
             try:
                 runner, port = await probes.serve(
