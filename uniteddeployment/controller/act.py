@@ -89,6 +89,7 @@ class Actor:
             written = await self._members.write(subject, member, step, memory)
         except errors.KubeError as error:
             flight.outcome.failed = True
+            flight.outcome.broken.append(step)
             now = asyncio.get_running_loop().time()
             before = memory.failures.get(step.subset)
             memory.failures[step.subset] = failure(before, step, error, subject.generation, now)

@@ -27,6 +27,7 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.workqueue import WorkQueue
+from uniteddeployment.planning.observed import HOST
 
 USER, ROUTINE = 1, 0
 """Priorities in the queue: a user's edit goes before the resync of ten thousand."""
@@ -53,7 +54,7 @@ class Controller:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._recorder = recorder
-        metrics = metrics or NoMetrics()
+        self._metrics = metrics = metrics or NoMetrics()
         self.queue: WorkQueue[Key] = WorkQueue(
             limiter=Longest(ItemExponential(cap=RETRY_CAP_SECONDS), TokenBucket(rate=100.0, burst=1000)),
             metrics=metrics.queue,
@@ -70,6 +71,7 @@ class Controller:
             namespace=namespace,
             now=now,
             occupancy=occupancy,
+            recorder=recorder,
         )
         occupancy.fleet = self.fleet
         creator = NamespaceCreator(self.fleet, self._namespaces.labels)
@@ -160,6 +162,8 @@ class Controller:
             self.queue.add(key)
 
     def _reach_changed(self, cluster: str) -> None:
+        if cluster != HOST and self.fleet.cluster(cluster) is None:
+            self._metrics.forget(cluster)
         for key in self._observer.in_cluster(cluster):
             self.queue.add(key)
 

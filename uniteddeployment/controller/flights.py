@@ -39,6 +39,8 @@ class Outcome:
     """The steps that changed something."""
     unmentioned: list[MemberStep] = field(default_factory=list)
     """Those of them that are not in ``events``."""
+    broken: list[MemberStep] = field(default_factory=list)
+    """The steps that failed."""
     host_error: str = ""
     events: list[Event] = field(default_factory=list)
 
@@ -47,6 +49,7 @@ class Outcome:
         self.failed = self.failed or other.failed
         self.done += other.done
         self.unmentioned += other.unmentioned
+        self.broken += other.broken
         self.events += other.events
 
 

@@ -18,8 +18,14 @@ class Metrics(Protocol):
     def steps(self, done: Sequence[MemberStep]) -> None:
         """Count steps that were carried out in clusters."""
 
+    def steps_failed(self, failed: Sequence[MemberStep]) -> None:
+        """Count steps that failed."""
+
     def failed(self, kind: str) -> None:
         """Count a pass that has to be repeated."""
+
+    def forget(self, cluster: str) -> None:
+        """Remove the series of a cluster that was removed."""
 
 
 class NoMetrics:
@@ -30,7 +36,13 @@ class NoMetrics:
     def steps(self, done: Sequence[MemberStep]) -> None:
         """Do nothing."""
 
+    def steps_failed(self, failed: Sequence[MemberStep]) -> None:
+        """Do nothing."""
+
     def failed(self, kind: str) -> None:
+        """Do nothing."""
+
+    def forget(self, cluster: str) -> None:
         """Do nothing."""
 
 
@@ -39,16 +51,40 @@ class LoopMetrics:
 
     def __init__(self, registry: CollectorRegistry, queue: QueueMetrics) -> None:
         self.queue: QueueMetrics | None = queue
-        self._steps = Counter(
-            "uniteddeployment_steps_total", "Steps carried out in clusters", ["cluster", "step"], registry=registry
-        )
+        self._steps = _ByStep("uniteddeployment_steps_total", "Steps carried out in clusters", registry)
+        self._steps_failed = _ByStep("uniteddeployment_failed_steps_total", "Steps that failed in clusters", registry)
         self._failed = Counter(
             "uniteddeployment_reconcile_retries_total", "Reconciliations to repeat", ["kind"], registry=registry
         )
 
     def steps(self, done: Sequence[MemberStep]) -> None:
-        for step in done:
-            self._steps.labels(step.cluster or "host", type(step).__name__.lower()).inc()
+        self._steps.count(done)
+
+    def steps_failed(self, failed: Sequence[MemberStep]) -> None:
+        self._steps_failed.count(failed)
+
+    def forget(self, cluster: str) -> None:
+        self._steps.forget(cluster)
+        self._steps_failed.forget(cluster)
 
     def failed(self, kind: str) -> None:
         self._failed.labels(kind).inc()
+
+
+class _ByStep:
+    """Counts steps by cluster and kind of step."""
+
+    def __init__(self, name: str, description: str, registry: CollectorRegistry) -> None:
+        self._counter = Counter(name, description, ["cluster", "step"], registry=registry)
+        self._kinds: dict[str, set[str]] = {}
+
+    def count(self, steps: Sequence[MemberStep]) -> None:
+        for step in steps:
+            cluster, kind = step.cluster or "host", type(step).__name__.lower()
+            self._kinds.setdefault(cluster, set()).add(kind)
+            self._counter.labels(cluster, kind).inc()
+
+    def forget(self, cluster: str) -> None:
+        """Remove the series of a cluster."""
+        for kind in self._kinds.pop(cluster, ()):
+            self._counter.remove(cluster, kind)

@@ -64,6 +64,7 @@ class Reporter:
     def record_outcome(self, subject: Subject, outcome: Outcome) -> None:
         """Count writes that were answered, and record the Events about them."""
         self._metrics.steps(outcome.done)
+        self._metrics.steps_failed(outcome.broken)
         self.record_events(subject, [*changes(outcome.unmentioned), *outcome.events])
         if outcome.host_error:
             _log.warning("host refused", key=subject.key, error=outcome.host_error)

@@ -19,10 +19,12 @@ from uniteddeployment.controller.health import Health
 from uniteddeployment.controller.metrics import LoopMetrics
 from uniteddeployment.controller.served import check_served
 from uniteddeployment.controller.settings import LEASE, Settings
+from uniteddeployment.fleet.metrics import FleetCollector
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.clock import since_boot
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment.kube.election import Elector
+from uniteddeployment.kube.meta import utc_now
 from uniteddeployment.kube.metrics import Metrics
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.transport import AiohttpTransport
@@ -68,6 +70,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
             metrics=LoopMetrics(registry, queue),
         )
         queue.follow(controller.queue)
+        registry.register(FleetCollector(controller.fleet.entries, utc_now))
         health = Health(controller, elector if settings.leader_election else None, expects_webhooks=settings.admission)
         await stack.enter_async_context(_web(settings, health, registry))
         if settings.admission:

@@ -30,8 +30,8 @@ FAILED_PROBES: Final = 2
 """How many probes in a row have to fail before anything follows from it."""
 SETTLED_AFTER: Final = timedelta(seconds=30)
 """How long a Running member has to answer until its earlier failures no longer count."""
-MOST_FLAPS: Final = 30
-"""The number of flaps stops growing here; the pause has reached its maximum long before."""
+MOST_OUTAGES: Final = 30
+"""The number of outages stops growing here; the pause has reached its maximum long before."""
 
 
 class Phase(StrEnum):
@@ -65,10 +65,11 @@ class Settings:
     max_recover_after: timedelta = timedelta(minutes=10)
     stable_after: timedelta = timedelta(minutes=10)
 
-    def recovery(self, flaps: int) -> timedelta:
-        """How long a member that was Offline has to answer until it is Running. Each flap doubles the time."""
+    def recovery(self, outages: int) -> timedelta:
+        """How long a member that was Offline has to answer until it is Running. Each further outage doubles the
+        time."""
         longest = max(self.recover_after, self.max_recover_after)
-        return min(self.recover_after * (1 << flaps), longest)
+        return min(self.recover_after * (1 << max(outages - 1, 0)), longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +122,12 @@ class Record:
     failing_since: datetime | None = None
     answering_since: datetime | None = None
     """Since when it answers again; None while it fails, and when its failures no longer count."""
-    flaps: int = 0
-    """How often it went Offline soon after it had become Running."""
+    outages: int = 0
+    """How often in a row it was Offline without a stable time in between."""
 
     def moved(self, phase: Phase, now: datetime) -> "Record":
         """Return the record of another phase, which begins now."""
-        return self if phase is self.phase else Record(phase, now, flaps=self.flaps)
+        return self if phase is self.phase else Record(phase, now, outages=self.outages)
 
 
 def judge(record: Record, settings: Settings, sign: Sign, probes: Probes, now: datetime) -> Record:
@@ -135,7 +136,7 @@ def judge(record: Record, settings: Settings, sign: Sign, probes: Probes, now: d
     if record.phase is Phase.TERMINATED or sign is Sign.DELETED:
         return record.moved(Phase.TERMINATED, now)
     if sign in (Sign.SUSPENDED, Sign.REFUSED):
-        return replace(record.moved(Phase.PENDING, now), flaps=0)
+        return replace(record.moved(Phase.PENDING, now), outages=0)
     reason = probes.trouble.reason if probes.trouble is not None else ""
     if record.phase is Phase.PENDING:
         return record.moved(Phase.RUNNING, now) if sign is Sign.ANSWERS else replace(record, reason=reason)
@@ -150,7 +151,7 @@ def due(record: Record, settings: Settings) -> datetime | None:
     """Return when to judge again if nothing else happens; None if time alone changes nothing."""
     if record.answering_since is not None:
         offline = record.phase is Phase.OFFLINE
-        return record.answering_since + (settings.recovery(record.flaps) if offline else SETTLED_AFTER)
+        return record.answering_since + (settings.recovery(record.outages) if offline else SETTLED_AFTER)
     if record.phase is Phase.RUNNING and record.failing_since is not None:
         return record.failing_since + settings.offline_after
     return None
@@ -163,10 +164,10 @@ def _answers(record: Record, settings: Settings, now: datetime) -> Record:
     since = record.answering_since or now
     record = replace(record, answering_since=since)
     if record.phase is Phase.OFFLINE:
-        return record.moved(Phase.RUNNING, now) if now - since >= settings.recovery(record.flaps) else record
+        return record.moved(Phase.RUNNING, now) if now - since >= settings.recovery(record.outages) else record
     if now - since < SETTLED_AFTER:
         return record
-    return Record(record.phase, record.since, flaps=record.flaps)
+    return Record(record.phase, record.since, outages=record.outages)
 
 
 def _fails(record: Record, settings: Settings, sign: Sign, probes: Probes, now: datetime) -> Record:
@@ -180,8 +181,8 @@ def _fails(record: Record, settings: Settings, sign: Sign, probes: Probes, now: 
     if not certain:
         return failing
     stable = record.since is None or now - record.since >= settings.stable_after
-    flaps = 0 if stable else min(record.flaps + 1, MOST_FLAPS)
-    return Record(Phase.OFFLINE, now, reason, since, flaps=flaps)
+    outages = 1 if stable else min(record.outages + 1, MOST_OUTAGES)
+    return Record(Phase.OFFLINE, now, reason, since, outages=outages)
 
 
 def _not_in_the_future(record: Record, now: datetime) -> Record:

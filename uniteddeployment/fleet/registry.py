@@ -21,6 +21,7 @@ from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
 from uniteddeployment.fleet.connector import Connect, Connector, unexpected
 from uniteddeployment.fleet.departure import Departures, Occupancy
 from uniteddeployment.fleet.entry import Entry
+from uniteddeployment.fleet.events import record_phase
 from uniteddeployment.fleet.finalizer import Finalizer
 from uniteddeployment.fleet.health import Phase, Record, Trouble
 from uniteddeployment.fleet.member import Member
@@ -31,6 +32,7 @@ from uniteddeployment.fleet.tracker import Tracker
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.planning.observed import HOST, ClusterFacts, FleetFacts, MemberView, Reach
 from uniteddeployment_api import names
@@ -62,10 +64,12 @@ class Fleet:
         namespace: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         occupancy: Occupancy | None = None,
+        recorder: Recorder | None = None,
         read_only: bool = False,
     ) -> None:
         self._host = host
         self._read_only = read_only
+        self._recorder = recorder
         self._on_change = on_change
         self._on_reach_changed = on_reach_changed
         self._on_namespace_changed = on_namespace_changed
@@ -87,7 +91,7 @@ class Fleet:
             token_changed=self._token_changed,
         )
         self._departures = (
-            Departures(self._entries.values, occupancy, changed=self._leaving, let_go=self._let_go)
+            Departures(self.entries, occupancy, changed=self._leaving, let_go=self._let_go)
             if occupancy is not None and not read_only
             else None
         )
@@ -124,6 +128,10 @@ class Fleet:
                 while not self.settled:
                     self._state_changed.clear()
                     await self._state_changed.wait()
+
+    def entries(self) -> Iterable[Entry]:
+        """The entries of all Cluster objects."""
+        return self._entries.values()
 
     def clusters(self) -> tuple[str, ...]:
         """The names of all clusters, including those that cannot be reached."""
@@ -322,6 +330,8 @@ class Fleet:
         """The phase or the taints have changed, so applications may have to move."""
         if old.phase is not entry.record.phase:
             _log.info("cluster", cluster=entry.key, phase=str(entry.record.phase), reason=entry.record.reason)
+            if self._recorder is not None:
+                record_phase(self._recorder, entry, old)
         self._on_reach_changed(entry.key)
 
     def _set_state(self, entry: Entry, reach: Reach, detail: str) -> None:

@@ -60,14 +60,14 @@ def record(stored: Mapping[str, Any]) -> Record:
     health = stored.get("health")
     health = health if isinstance(health, dict) else {}
     phase = stored.get("phase")
-    flaps = health.get("flaps")
+    outages = health.get("outages")
     return Record(
         next((known for known in Phase if known == phase), Phase.PENDING),
         _time(stored.get("phaseTransitionTime")),
         str(health.get("reason") or ""),
         _time(health.get("failingSince")),
         _time(health.get("answeringSince")),
-        flaps if isinstance(flaps, int) and flaps > 0 else 0,
+        outages if isinstance(outages, int) and outages > 0 else 0,
     )
 
 
@@ -121,11 +121,11 @@ def _ready(cluster: ClusterObject, standing: Standing) -> Verdict:
     unseen = "Unknown" if record.reason in _UNSEEN else "False"
     if record.answering_since is None:
         return Verdict(unseen, reason, detail)
-    wait = cluster.spec.health.settings().recovery(record.flaps)
-    flapped = f". It has come and gone {record.flaps + 1} times in a row, which prolongs this" if record.flaps else ""
+    wait = cluster.spec.health.settings().recovery(record.outages)
+    repeated = f". It was Offline {record.outages} times in a row, which prolongs this" if record.outages > 1 else ""
     message = (
         f"has answered since {rfc3339(record.answering_since)}, and is Running again after {_text(wait)} without a "
-        f"failure{flapped}"
+        f"failure{repeated}"
     )
     return Verdict(unseen, "Recovering", message)
 
@@ -136,9 +136,9 @@ def _failing(cluster: ClusterObject, standing: Standing) -> str:
     if record.failing_since is None:
         return ""
     if record.answering_since is not None:
-        return f"the cluster answers again, and has failed since {rfc3339(record.failing_since)}"
+        return f"the cluster answers, but has failed repeatedly since {rfc3339(record.failing_since)}"
     after = _text(cluster.spec.health.settings().offline_after)
-    return f"fails since {rfc3339(record.failing_since)}, and is Offline after {after}: {standing.detail}"
+    return f"has failed since {rfc3339(record.failing_since)}, and is Offline after {after}: {standing.detail}"
 
 
 def _schedulable(cluster: ClusterObject, record: Record) -> Verdict:
@@ -173,8 +173,8 @@ def _health(record: Record) -> dict[str, Any] | None:
     )
     health: dict[str, Any] = {"reason": record.reason} if record.reason and record.phase is not Phase.PENDING else {}
     health |= {name: rfc3339(time) for name, time in times if time is not None}
-    if record.flaps:
-        health["flaps"] = record.flaps
+    if record.outages:
+        health["outages"] = record.outages
     return health or None
 
 

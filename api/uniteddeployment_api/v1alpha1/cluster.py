@@ -171,8 +171,8 @@ class HealthStatus(StatusModel):
     """Time since when the cluster fails."""
     answering_since: Time | None = None
     """Time since when a cluster that failed answers again."""
-    flaps: Int32 | None = None
-    """How often the cluster was Offline again soon after it had become Running."""
+    outages: Int32 | None = None
+    """How often in a row the cluster was Offline without being Running for stableAfter in between."""
 
 
 class ClusterStatus(StatusModel):
@@ -189,7 +189,7 @@ class ClusterStatus(StatusModel):
     taints: Annotated[tuple[ClusterTaint, ...], Field(max_length=128)] = ()
     """Taints in effect: those of the spec, and those that the controller sets."""
     health: HealthStatus = HealthStatus()
-    """State of the thresholds. Empty while the cluster is well."""
+    """State of the thresholds."""
     last_contact_time: Time | None = None
     """Time of the last good answer. Only set while the cluster does not answer."""
     cluster_uid: Annotated[str, Field(alias="clusterUID", max_length=128)] = ""

@@ -100,7 +100,7 @@ def test_an_offline_member_is_running_after_good_answers_without_a_single_failur
     again = judge(answering, DEFAULTS, Sign.FAILS, failed(1), after(159))
     assert again == replace(OFFLINE, answering_since=None)
     recovered = judge(answering, DEFAULTS, Sign.ANSWERS, Probes(), after(160))
-    assert recovered == Record(Phase.RUNNING, after(160))
+    assert recovered == Record(Phase.RUNNING, after(160), outages=OFFLINE.outages)
 
 
 def story(up: float, down: float, hours: float = 3) -> Iterator[tuple[float, Record]]:
@@ -125,16 +125,16 @@ def test_a_member_that_comes_and_goes_changes_its_phase_less_and_less(up: float,
 
 def test_a_member_that_settles_is_running_within_the_maximum() -> None:
     settings = Settings(max_recover_after=timedelta(minutes=5))
-    assert [settings.recovery(flaps) for flaps in (0, 1, 2, 3, 30)] == [
-        timedelta(seconds=seconds) for seconds in (60, 120, 240, 300, 300)
+    assert [settings.recovery(outages) for outages in (0, 1, 2, 3, 4, 30)] == [
+        timedelta(seconds=seconds) for seconds in (60, 60, 120, 240, 300, 300)
     ]
     assert Settings(recover_after=timedelta(hours=1)).recovery(0) == timedelta(hours=1)
 
 
-def test_flaps_are_forgotten_after_a_stable_time() -> None:
-    for running, flaps in ((timedelta(minutes=9), 4), (timedelta(minutes=10), 0)):
-        record = Record(Phase.RUNNING, NOW - running, flaps=3)
-        assert judge(record, DEFAULTS, Sign.REPLACED, failed(1), NOW).flaps == flaps
+def test_outages_are_forgotten_after_a_stable_time() -> None:
+    for running, outages in ((timedelta(minutes=9), 4), (timedelta(minutes=10), 1)):
+        record = Record(Phase.RUNNING, NOW - running, outages=3)
+        assert judge(record, DEFAULTS, Sign.REPLACED, failed(1), NOW).outages == outages
 
 
 def test_short_failures_of_a_running_member_are_forgotten_after_half_a_minute() -> None:

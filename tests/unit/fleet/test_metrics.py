@@ -1,0 +1,49 @@
+"""Metrics of members: computed when they are collected, and gone together with the Cluster."""
+
+from datetime import UTC, datetime, timedelta
+
+from prometheus_client import CollectorRegistry
+
+from uniteddeployment.controller.metrics import LoopMetrics
+from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
+from uniteddeployment.fleet.entry import Entry
+from uniteddeployment.fleet.health import Phase, Probes, Record
+from uniteddeployment.fleet.metrics import FleetCollector
+from uniteddeployment.kube.metrics import Metrics
+from uniteddeployment.planning.observed import WorkloadRef
+from uniteddeployment.planning.steps import Delete
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_the_series_of_a_cluster_show_its_phase_and_the_age_of_its_last_answer_and_end_with_it() -> None:
+    entry = Entry(ClusterObject(ClusterMetadata("one", "default")))
+    entry.record = Record(Phase.OFFLINE)
+    entry.probes = Probes(last_answer=NOW - timedelta(seconds=90))
+    entries = [entry]
+    registry = CollectorRegistry()
+    registry.register(FleetCollector(lambda: entries, lambda: NOW))
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"uniteddeployment_cluster_{name}", {"cluster": "default/one", **labels})
+
+    assert [value("phase", phase=str(phase)) for phase in Phase] == [0, 0, 1, 0]
+    assert value("last_contact_age_seconds") == 90
+    assert value("pods_wanted") is None, "it is not connected"
+    entries.clear()
+    assert value("phase", phase="Offline") is None
+
+
+def test_the_counted_steps_of_a_cluster_end_with_it() -> None:
+    registry = CollectorRegistry()
+    metrics = LoopMetrics(registry, Metrics(registry).queue("q"))
+    steps = [Delete(WorkloadRef(cluster, "a", "StatefulSet", "web-a"), "uid", "") for cluster in ("one", "two")]
+    metrics.steps(steps)
+    metrics.steps_failed(steps)
+    metrics.forget("one")
+    for name in ("steps_total", "failed_steps_total"):
+        values = [
+            registry.get_sample_value(f"uniteddeployment_{name}", {"cluster": cluster, "step": "delete"})
+            for cluster in ("one", "two")
+        ]
+        assert values == [None, 1]
