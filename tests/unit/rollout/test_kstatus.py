@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lupa.lua51 import LuaRuntime
 
 from tests.unit.rollout.fleet import canary
 
@@ -89,21 +90,25 @@ EXPECTED = {
 
 
 def kstatus(obj: dict[str, Any]) -> str:
-    """The rules of sigs.k8s.io/cli-utils/pkg/kstatus for objects of any kind, in their order."""
+    """The published rules of sigs.k8s.io/cli-utils/pkg/kstatus for objects of any kind, in their order.
+
+    An object is being deleted; its status is about an older generation; the first of its conditions that is
+    Reconciling=True or Stalled=True; its condition Ready; and without any of them, it is current.
+    """
     status = obj.get("status", {})
     if obj["metadata"].get("deletionTimestamp"):
         return "Terminating"
     observed = status.get("observedGeneration")
     if observed is not None and observed != obj["metadata"]["generation"]:
         return "InProgress"
-    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
-    if conditions.get("Reconciling") == "True":
-        return "InProgress"
-    if conditions.get("Stalled") == "True":
-        return "Failed"
-    if conditions.get("Ready") in ("False", "Unknown"):
-        return "InProgress"
-    return "Current"
+    conditions = [(condition["type"], condition["status"]) for condition in status.get("conditions", ())]
+    for condition in conditions:
+        if condition == ("Reconciling", "True"):
+            return "InProgress"
+        if condition == ("Stalled", "True"):
+            return "Failed"
+    ready = dict(conditions).get("Ready", "True")
+    return "Current" if ready == "True" else "InProgress"
 
 
 def document(controller: Any) -> dict[str, Any]:
@@ -130,9 +135,37 @@ def test_every_phase_is_among_the_examples() -> None:
 
 
 @pytest.mark.parametrize("made", EXPECTED, ids=lambda made: made.__name__)
-def test_the_health_check_for_argo_cd_maps_every_phase(made: Any) -> None:
-    """The Lua of the page is a table from phases to the words of Argo CD, so it is read and not run."""
+def test_reconciling_and_stalled_are_never_true_together(made: Any) -> None:
+    """kstatus would report the one that comes first."""
+    conditions = {one["type"]: one["status"] for one in document(made())["status"]["conditions"]}
+    assert (conditions["Reconciling"], conditions["Stalled"]) != ("True", "True")
+
+
+def test_an_object_that_is_being_deleted_is_terminating() -> None:
+    obj = document(healthy())
+    obj["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert kstatus(obj) == "Terminating"
+
+
+def argo_cd(obj: dict[str, Any]) -> tuple[str, str]:
+    """Status and message of the health check on the page, as Lua 5.1 computes them, the version that Argo CD has."""
     assert ARGO is not None
-    table = dict(re.findall(r"(\w+) = \"(\w+)\"", ARGO[1]))
-    phase, _, expected = EXPECTED[made]
-    assert table[phase] == expected
+    runtime = LuaRuntime(unpack_returned_tuples=True)
+    runtime.globals().obj = runtime.table_from(obj, recursive=True)
+    health = runtime.execute(ARGO[1])
+    return health["status"], health["message"]
+
+
+@pytest.mark.parametrize("made", EXPECTED, ids=lambda made: made.__name__)
+def test_the_health_check_for_argo_cd_understands_every_phase(made: Any) -> None:
+    obj = document(made())
+    assert argo_cd(obj) == (EXPECTED[made][2], obj["status"]["message"])
+
+
+def test_the_health_check_for_argo_cd_trusts_no_status_of_an_older_spec() -> None:
+    obj = document(degraded())
+    obj["metadata"]["generation"] += 1
+    assert argo_cd(obj) == ("Progressing", "waits for the rollout controller")
+    del obj["status"]
+    assert argo_cd(obj) == ("Progressing", "waits for the rollout controller")
+    assert argo_cd({**document(healthy()), "status": {"observedGeneration": 1, "phase": "New"}})[0] == "Progressing"
