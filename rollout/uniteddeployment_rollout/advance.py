@@ -103,7 +103,7 @@ def _run(draft: Draft, rollout: UnitedRollout, target: Target) -> tuple[TargetWr
     if errors := validate_united_rollout(rollout, target.labels):
         report.refuse(draft, generation, "InvalidSpec", "; ".join(str(error) for error in errors))
         return None, None
-    failures.note_drift(draft, target)
+    foreign = failures.note_drift(draft, target)
     wanted, waiting = _through_steps(draft, spec, target)
     if not draft.status.run_id:
         report.idle(draft, generation, target)
@@ -116,9 +116,7 @@ def _run(draft: Draft, rollout: UnitedRollout, target: Target) -> tuple[TargetWr
         failures.deadline_passed(draft, spec, target)
         return _decide(draft, rollout, target)
     allowed = _allowed(draft, spec, target, wanted, found)
-    write = None
-    if draft.status.failure is None or draft.status.failure.reason != failures.DRIFT:
-        write = _write(draft, target, allowed, wanted)
+    write = None if foreign else _write(draft, target, allowed, wanted)
     report.running(draft, generation, target, wanted, holds=found, waiting=waiting)
     times = [time for time in (left, waiting.seconds if waiting else None) if time is not None]
     return write, min(times, default=None)
@@ -176,6 +174,10 @@ def _allowed(
     }
     if found:
         return now
+    for subset in target.subsets:
+        # A partition for pods that are updated already restarts none, so it costs no budget.
+        if subset.reachable:
+            now[subset.name] = max(now[subset.name], min(subset.staying, wanted.updated[subset.name]))
     step = steps_of(spec)[draft.status.step - 1]
     return budget.grant(
         target,
@@ -189,22 +191,23 @@ def _allowed(
 
 def _write(draft: Draft, target: Target, allowed: Mapping[str, int], wanted: Goal) -> TargetWrite | None:
     """The partitions to write, which the status has to hold first; None if the target has them."""
-    partitions, before = {}, {}
+    partitions, before, most = {}, {}, {}
     for subset in target.subsets:
-        present = subset.partition
-        held = subset.replicas - allowed[subset.name]
-        if isinstance(present, int) and held_back(present, subset.replicas) == held:
-            partitions[subset.name] = present
-            continue
-        partitions[subset.name] = held
-        if isinstance(present, int):
-            before[subset.name] = present
+        name, present, limit = subset.name, subset.partition, allowed[subset.name]
+        held = subset.replicas - limit
+        kept = isinstance(present, int) and held_back(present, subset.replicas) == held
+        partitions[name] = present if kept and isinstance(present, int) else held
+        if isinstance(present, int) and not kept:
+            before[name] = present
+        if name not in wanted.whole:
+            # A subset that has shrunk keeps its limit, so that one that shrinks and grows all the time costs less.
+            most[name] = max(limit, subset.max_updated or 0) if kept else limit
     draft.set(partitions=partitions, previous_partitions=before)
     write = TargetWrite(
         partitions,
         wanted.reasons,
         revision=draft.status.update_revision,
-        max_updated={name: number for name, number in allowed.items() if name not in wanted.whole},
-        revert=draft.status.reverted,
+        max_updated=most,
+        revert=tuple(name for name in draft.status.reverted if name in partitions),
     )
     return write if write.differs(target) else None

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from uniteddeployment_api.v1alpha1.rollout import MAX_ANSWERS, RolloutAnswer, RolloutCommand, UnitedRolloutSpec
+from uniteddeployment_rollout.failures import DRIFT
 from uniteddeployment_rollout.gates import state as gates
-from uniteddeployment_rollout.runs import ROLLED_BACK_BEFORE, to_last_step
+from uniteddeployment_rollout.runs import ROLLED_BACK_BEFORE, start_rollback, to_last_step
 from uniteddeployment_rollout.status import Draft, shortened
 
 _OF_A_RUN = frozenset({"approve", "skip", "promote", "abort", "retry"})
@@ -114,15 +115,17 @@ def _abort(draft: Draft, _: UnitedRolloutSpec, command: RolloutCommand) -> None:
 
 
 def _retry(draft: Draft, _: UnitedRolloutSpec, __: RolloutCommand) -> None:
-    """Clear the failure. Partitions that somebody else wrote are replaced from here on."""
+    """Clear the failure. If it is that somebody else has written partitions, they are replaced from here on."""
     if draft.status.failure is None:
         if gates.retry(draft):
             return
         raise Refused("nothing has failed")
     gates.restart(draft)
-    rejected = draft.status.failure.reason == ROLLED_BACK_BEFORE
-    draft.set(failure=None, progress_time=None, partitions={}, previous_partitions={}, reverted=())
-    if rejected:
+    reason = draft.status.failure.reason
+    draft.set(failure=None, progress_time=None, reverted=())
+    if reason == DRIFT:
+        draft.set(partitions={}, previous_partitions={})
+    if reason == ROLLED_BACK_BEFORE:
         draft.set(rejected_revision="")
 
 
@@ -158,19 +161,6 @@ def _overrule_gates(draft: Draft) -> None:
     """Continue although a gate has failed."""
     if draft.status.failure is not None and draft.status.failure.reason == GATE_FAILED:
         draft.set(failure=None, reverted=())
-
-
-def start_rollback(draft: Draft, reason: str, message: str, by: str = "") -> None:
-    """Go back to the stable revision. Its template is written by the controller."""
-    draft.set(
-        rollback=draft.failure(reason, message, by),
-        restore=draft.status.stable_revision,
-        failure=None,
-        reverted=(),
-        paused_by="",
-        step_state=None,
-    )
-    draft.event("RollbackStarted", f"{message}: back to {draft.status.stable_revision}", "Warning")
 
 
 _VERBS: Mapping[str, Callable[[Draft, UnitedRolloutSpec, RolloutCommand], None]] = {

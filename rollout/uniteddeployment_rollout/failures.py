@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutSpec
-from uniteddeployment_rollout.commands import start_rollback
+from uniteddeployment_rollout.runs import start_rollback
 from uniteddeployment_rollout.status import Draft
 from uniteddeployment_rollout.target import Target
 
@@ -52,23 +52,24 @@ def deadline_passed(draft: Draft, spec: UnitedRolloutSpec, target: Target) -> No
     fail(draft, spec, target, Problem(PROGRESS_DEADLINE, message, clusters))
 
 
-def note_drift(draft: Draft, target: Target) -> None:
-    """Stop the run if somebody else has changed partitions of the target, or a workload in a member."""
+def note_drift(draft: Draft, target: Target) -> bool:
+    """Stop the run if somebody else has changed partitions of the target, or a workload in a member.
+
+    Return whether the partitions are those of somebody else, so that they must not be written.
+    """
     failure = draft.status.failure
     message = _changed_partition(draft, target)
     if not message and failure is not None and failure.reason == DRIFT:
         draft.set(failure=None)
-    if draft.status.failure is not None:
-        return
-    if message:
+    if draft.status.failure is None and message:
         draft.set(failure=draft.failure(DRIFT, message, target.partitions_by))
         draft.event(DRIFT, message, "Warning")
-        return
     newest = target.drifted
-    if newest is not None and newest.drift_time > (draft.status.drift_time or ""):
-        message = f"the workload of subset {newest.name} was changed by others: {newest.drift}; give the command retry"
-        draft.set(failure=draft.failure(MEMBER_DRIFT, message), drift_time=newest.drift_time)
-        draft.event(MEMBER_DRIFT, message, "Warning")
+    if draft.status.failure is None and newest is not None and newest.drift_time > (draft.status.drift_time or ""):
+        change = f"the workload of subset {newest.name} was changed by others: {newest.drift}; give the command retry"
+        draft.set(failure=draft.failure(MEMBER_DRIFT, change), drift_time=newest.drift_time)
+        draft.event(MEMBER_DRIFT, change, "Warning")
+    return bool(message)
 
 
 def _changed_partition(draft: Draft, target: Target) -> str:

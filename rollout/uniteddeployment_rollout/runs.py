@@ -108,6 +108,19 @@ def to_last_step(draft: Draft, spec: UnitedRolloutSpec) -> None:
     draft.set(full=True, step=number, steps=number, step_start_time=draft.time, step_state="Updating")
 
 
+def start_rollback(draft: Draft, reason: str, message: str, by: str = "") -> None:
+    """Go back to the stable revision. Its template is written by the controller."""
+    draft.set(
+        rollback=draft.failure(reason, message, by),
+        restore=draft.status.stable_revision,
+        failure=None,
+        reverted=(),
+        paused_by="",
+        step_state=None,
+    )
+    draft.event("RollbackStarted", f"{message}: back to {draft.status.stable_revision}", "Warning")
+
+
 def _reject(draft: Draft) -> None:
     """Keep the revision from being rolled out again at once, unless it was a user who went back by the template."""
     rollback = draft.status.rollback

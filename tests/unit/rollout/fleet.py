@@ -75,6 +75,7 @@ class Fleet:
         self.lost -= set(names)
 
     def write(self, write: TargetWrite) -> None:
+        assert {*write.partitions, *write.max_updated, *write.revert} <= self.sizes.keys(), "the API server refuses it"
         self.default = write.default
         self.partitions = dict(write.partitions)
         self.revision = write.revision
@@ -225,6 +226,8 @@ class Controller:
         """A decision for what is there now. Made again from what it stored, it has to be the same (I5)."""
         target = self.fleet.target()
         decision = advance(self.rollout, target, self.now)
+        if decision.status == self.rollout.status:
+            return decision
         stored = stored_again(self.rollout, decision)
         again = advance(stored, target, self.now)
         assert (again.status, again.write) == (decision.status, decision.write)
@@ -233,8 +236,10 @@ class Controller:
     def step(self, *, dies_before_write: bool = False) -> bool:
         """One pass; returns whether it changed anything."""
         decision = self.decide()
-        changed = decision.status != self.rollout.status or decision.write is not None
-        self.rollout = stored_again(self.rollout, decision)
+        changed = decision.status != self.rollout.status
+        if changed:
+            self.rollout = stored_again(self.rollout, decision)
+        changed |= decision.write is not None
         self.events += decision.events
         if decision.write is not None and not dies_before_write:
             assert decision.write.default == HOLD_ALL or decision.status.phase == "Disabled"

@@ -113,6 +113,23 @@ def test_a_workload_that_somebody_changed_in_a_member_stops_the_run_until_a_retr
     assert controller.status.phase == "Degraded", "a second change stops it again"
 
 
+def test_partitions_of_others_stay_also_while_the_run_is_stopped_for_another_reason():
+    fleet, controller = at_half()
+    fleet.drifts["c"] = ("2026-01-01T00:01:00Z", "put back spec.replicas")
+    controller.settle()
+    fleet.partitions["a"] = 4
+    fleet.changed()
+    controller.settle()
+    assert fleet.partitions["a"] == 4
+    controller.give("1", "retry")
+    controller.settle()
+    assert controller.status.failure.reason == "Drift", "nobody has said that they may be replaced"
+    assert fleet.partitions["a"] == 4
+    controller.give("2", "retry")
+    controller.settle()
+    assert (controller.status.phase, fleet.partitions["a"]) == ("Paused", 2)
+
+
 def test_changes_in_members_before_the_run_do_not_stop_it():
     fleet, controller = canary()
     fleet.drifts["a"] = ("2026-01-01T00:00:00Z", "put back spec.replicas")
@@ -180,3 +197,16 @@ def test_a_rollout_that_is_disabled_during_a_run_completes_nothing_and_continues
     controller.settle()
     assert (controller.status.phase, controller.status.step) == ("Paused", 2)
     assert fleet.updated() == {"a": 3, "b": 1, "c": 1}, "it is no drift, and the pod stays"
+
+
+def test_a_subset_that_is_removed_while_it_goes_back_is_no_longer_named():
+    """The API server refuses names of subsets that do not exist."""
+    fleet, controller = failed_in_b()
+    for entries in (fleet.sizes, fleet.pods, fleet.partitions, fleet.max_updated):
+        del entries["b"]
+    fleet.revert.clear()
+    fleet.changed()
+    controller.settle()
+    controller.give("1", "retry")
+    controller.settle()
+    assert controller.status.phase == "Paused"
