@@ -115,7 +115,8 @@ DEFECTS = {
     "a run forgets the stable revision": Defect(runs, "_start", _new_one_is_stable),
     "a decision differs when it is made again": Defect(runs, "follow", _counted_again),
     "a step is over before its pods are ready": Defect(pace, "reached", lambda _: lambda *_: True),
-    "a pause is over at once": Defect(pace, "wait", lambda _: lambda *_: None),
+    "a pause is over at once": Defect(pace, "pause", lambda _: lambda *_: None),
+    "a bake time is over at once": Defect(pace, "bake", lambda _: lambda *_: None),
     "a step is approved twice": Defect(commands, "_VERBS", lambda verbs: {**verbs, "approve": _approved_again(None)}),
     "partitions of others are replaced without a retry": Defect(
         failures, "_changed_partition", lambda _: lambda *_: ""
