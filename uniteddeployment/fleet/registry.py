@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from cachetools import LRUCache
 
-from uniteddeployment.fleet import status, tokens
+from uniteddeployment.fleet import standing
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
@@ -23,10 +23,9 @@ from uniteddeployment.fleet.departure import Departures, Occupancy
 from uniteddeployment.fleet.entry import Entry
 from uniteddeployment.fleet.events import record_phase
 from uniteddeployment.fleet.finalizer import Finalizer
-from uniteddeployment.fleet.health import Phase, Record, Trouble
+from uniteddeployment.fleet.health import Record, Trouble
 from uniteddeployment.fleet.member import Member
 from uniteddeployment.fleet.registrar import Registrar
-from uniteddeployment.fleet.taints import rfc3339
 from uniteddeployment.fleet.tokens import Tokens, TokenTrouble
 from uniteddeployment.fleet.tracker import Tracker
 from uniteddeployment.kube.backoff import Backoff
@@ -159,14 +158,11 @@ class Fleet:
     def facts(self, cluster: str) -> ClusterFacts | None:
         """The facts about a cluster that decide whether it is fit to hold replicas; None without a Cluster object."""
         entry = self._entries.get(cluster)
-        if entry is None:
-            return None
-        return ClusterFacts(entry.taints, offline_since=_offline_since(entry))
+        return standing.facts(entry) if entry is not None else None
 
     def fleet_facts(self) -> FleetFacts:
         """How many clusters there are, apart from those that were never used, and which of them are Offline."""
-        used = [entry for entry in self._entries.values() if entry.record.phase is not Phase.PENDING]
-        return FleetFacts(len(used), tuple(sorted(since for entry in used if (since := _offline_since(entry)))))
+        return standing.fleet_facts(self._entries.values())
 
     def view(self, cluster: str, application: AppKey) -> MemberView:
         """The state of an application in a cluster, which need not exist."""
@@ -384,33 +380,9 @@ class Fleet:
     def _wanted_status(self, key: str, uid: str, stored: Mapping[str, Any]) -> dict[str, Any] | None:
         """The status that a Cluster should have; None if it is not known yet, or if the Cluster was replaced."""
         entry = self._entries.get(key)
-        if entry is None or entry.cluster.metadata.uid != uid or (entry.undecided and stored):
+        if entry is None or entry.cluster.metadata.uid != uid:
             return None
-        if entry.departure is not None and stored and not entry.leaving and not entry.closing:
-            return None
-        wanted = status.build(entry.cluster, stored, self._standing(entry), self._now())
-        if entry.token_trouble is not None:
-            wanted["conditions"] += [tokens.condition(entry.token_trouble, entry.cluster, stored, self._now())]
-        return wanted
-
-    def _standing(self, entry: Entry) -> status.Standing:
-        trouble, member, problem = entry.probes.trouble, entry.member, entry.problem
-        suspended = "Suspended" if entry.reach is Reach.SUSPENDED else ""
-        return status.Standing(
-            entry.record,
-            entry.taints,
-            reason=problem.reason if problem is not None else suspended,
-            detail=trouble.detail if trouble is not None and problem is None else entry.detail,
-            facts=member.facts if member is not None else None,
-            last_contact=member.last_contact if member is not None else self._last_contacts.get(entry.key),
-            uid=entry.held_uid,
-            leaving=entry.leaving,
-        )
-
-
-def _offline_since(entry: Entry) -> str | None:
-    record = entry.record
-    return rfc3339(record.since) if record.phase is Phase.OFFLINE and record.since is not None else None
+        return standing.wanted_status(entry, stored, self._last_contacts.get(key), self._now())
 
 
 def selected(cluster: ClusterObject, labels: dict[str, str]) -> bool:
