@@ -43,6 +43,10 @@ class InvalidCondition(ValueError):  # noqa: N818  # named like InvalidObject
     """A text that is not a condition; the message says why and where."""
 
 
+class _NotANumber(Exception):  # noqa: N818  # not an error: an outcome of a comparison
+    """A side of a comparison is not a number, such as zero divided by zero."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A condition that was parsed."""
@@ -52,9 +56,12 @@ class Condition:
     """``canary`` and ``stable``, as far as the condition refers to them."""
     _value: _Function
 
-    def holds(self, canary: float, stable: float) -> bool:
-        """Return whether the condition is true for these values."""
-        return bool(self._value({"canary": canary, "stable": stable}))
+    def holds(self, canary: float, stable: float) -> bool | None:
+        """Return whether the condition is true for these values; None if it compares something that is no number."""
+        try:
+            return bool(self._value({"canary": canary, "stable": stable}))
+        except _NotANumber:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +206,14 @@ def _logical(left: _Part, right: _Part, join: Callable[[Iterator[float]], bool])
 def _compared(left: _Part, right: _Part, compare: Callable[[float, float], bool]) -> _Part:
     for part in (left, right):
         _require(part, "number", "each side of a comparison")
-    return _Part("truth value", lambda values: compare(left.value(values), right.value(values)), left.at)
+
+    def value(values: Mapping[str, float]) -> bool:
+        sides = left.value(values), right.value(values)
+        if any(math.isnan(side) for side in sides):
+            raise _NotANumber
+        return compare(*sides)
+
+    return _Part("truth value", value, left.at)
 
 
 def _computed(left: _Part, right: _Part, compute: Callable[[float, float], float]) -> _Part:

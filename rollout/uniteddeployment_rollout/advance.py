@@ -47,7 +47,7 @@ def advance(
     runs.follow(draft, spec, target)
     commands.carry_out(draft, spec)
     write, requeue_after = _decide(draft, rollout, target)
-    return Decision(draft.status, write, tuple(draft.events), tuple(draft.probes), requeue_after)
+    return Decision(draft.status, write, tuple(draft.events), tuple(draft.probes), tuple(draft.recorded), requeue_after)
 
 
 def _refusal(rollout: UnitedRollout, target: Target | None, rival: str) -> tuple[str, str]:

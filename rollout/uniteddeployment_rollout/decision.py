@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
-from uniteddeployment_rollout.gates.probe import Probe
+from uniteddeployment_rollout.gates.probe import Probe, ProbeId
 from uniteddeployment_rollout.status import Event
 from uniteddeployment_rollout.target import HOLD_ALL, Target
 
@@ -48,5 +48,7 @@ class Decision:
     events: tuple[Event, ...] = ()
     probes: tuple[Probe, ...] = ()
     """Measurements that are due. Each may be asked for again until its result is among the inputs."""
+    recorded: tuple[ProbeId, ...] = ()
+    """Results among the inputs that the status has now."""
     requeue_after: float | None = None
     """Seconds until time alone changes the decision; None if only a change of the objects does."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from uniteddeployment_api.v1alpha1.rollout import RolloutFailure, UnitedRolloutStatus
-from uniteddeployment_rollout.gates.probe import GateInputs, Probe
+from uniteddeployment_rollout.gates.probe import GateInputs, Probe, ProbeId
 
 _LONGEST = 1024
 EventType = Literal["Normal", "Warning"]
@@ -31,6 +31,8 @@ class Draft:
     events: list[Event] = field(default_factory=list)
     probes: list[Probe] = field(default_factory=list)
     """Measurements of gates that are due."""
+    recorded: list[ProbeId] = field(default_factory=list)
+    """Results of gates that the status has now."""
 
     def set(self, **changes: Any) -> None:
         """Change fields of the status by their Python names. Raises TypeError for a name that is none."""

@@ -65,8 +65,12 @@ def _measured(draft: Draft, gate: Gate, row: RolloutGateStatus, subset: TargetSu
     measurement = gate.measurement.readiness if gate.measurement is not None else None
     if measurement is not None and subset is not None:
         return _readiness(draft, gate, row, subset, measurement)
-    measured = draft.inputs.measured.get(probe_id(draft, row))
-    return row if measured is None else record(row, gate, measured, draft.time)
+    id_ = probe_id(draft, row)
+    measured = draft.inputs.measured.get(id_)
+    if measured is None:
+        return row
+    draft.recorded.append(id_)
+    return record(row, gate, measured, draft.time)
 
 
 def _readiness(

@@ -13,6 +13,12 @@ from uniteddeployment.kube.meta import utc_now
 from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.workqueue import QueueMetrics, ShutDown, WorkQueue
+from uniteddeployment_rollout.gates.jobs import Jobs
+from uniteddeployment_rollout.gates.measurer import Measurer
+from uniteddeployment_rollout.gates.objects import Objects
+from uniteddeployment_rollout.gates.prometheus import Prometheus
+from uniteddeployment_rollout.gates.web import Web
+from uniteddeployment_rollout.gates.webhook import Webhook
 from uniteddeployment_rollout.loop.host import Host
 from uniteddeployment_rollout.loop.metrics import RolloutMetrics
 from uniteddeployment_rollout.loop.objects import Key, StoredRollout
@@ -49,7 +55,26 @@ class Controller:
         self.synced = asyncio.Event()
         self._recorder = recorder
         self._sender = Sender(client, self.queue.add, metrics)
-        self._reconciler = Reconciler(self.host, Writer(client), recorder, metrics, sender=self._sender, now=now)
+        self._web = Web()
+        self._measurer = Measurer(
+            {
+                "prometheus": Prometheus(client, self._web),
+                "webhook": Webhook(client, self._web),
+                "job": Jobs(client),
+                "object": Objects(client),
+            },
+            self.queue.add,
+            metrics,
+        )
+        self._reconciler = Reconciler(
+            self.host,
+            Writer(client),
+            recorder,
+            metrics,
+            sender=self._sender,
+            measurer=self._measurer,
+            now=now,
+        )
         self._workers = workers
         self._stopping = asyncio.Event()
 
@@ -74,6 +99,8 @@ class Controller:
             for task in (sources, work, stopping):
                 task.cancel()
             results = await asyncio.gather(sources, work, return_exceptions=True)
+            await self._measurer.close()
+            await self._web.close()
         for result in results:
             if isinstance(result, Exception):
                 raise result

@@ -5,19 +5,29 @@ Each change queues the keys of the rollouts that it concerns; what changed is fo
 
 from collections.abc import Callable, Mapping
 
+import structlog
+
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.index import Index
 from uniteddeployment.kube.reflector import Reflector
+from uniteddeployment_api import InvalidObject
+from uniteddeployment_api.v1alpha1.gates import GateTemplateSpec
+from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
+from uniteddeployment_api.validation.gates import kinds_of
 from uniteddeployment_rollout.loop.objects import (
     CLUSTERS,
+    GATE_TEMPLATES,
     UNITED_DEPLOYMENTS,
     UNITED_ROLLOUTS,
     Key,
     StoredCluster,
+    StoredGateTemplate,
     StoredRollout,
     StoredTarget,
 )
+
+_log = structlog.get_logger(__name__)
 
 
 class Host:
@@ -36,10 +46,12 @@ class Host:
         self.rollouts: Cache[StoredRollout] = Cache(self._rollout_changed, indexes=[self._by_target])
         self.targets: Cache[StoredTarget] = Cache(self._target_changed)
         self.clusters: Cache[StoredCluster] = Cache(self._cluster_changed)
+        self.gate_templates: Cache[StoredGateTemplate] = Cache(self._gate_template_changed)
         self.reflectors = (
             Reflector(client, UNITED_ROLLOUTS, StoredRollout, self.rollouts, namespace=namespace),
             Reflector(client, UNITED_DEPLOYMENTS, StoredTarget, self.targets, namespace=namespace),
             Reflector(client, CLUSTERS, StoredCluster, self.clusters, namespace=namespace),
+            Reflector(client, GATE_TEMPLATES, StoredGateTemplate, self.gate_templates, namespace=namespace),
         )
 
     async def wait_synced(self) -> None:
@@ -57,6 +69,33 @@ class Host:
         namespace, _, name = cluster.partition("/")
         found = self.clusters.get((namespace, name))
         return found.metadata.labels if found is not None else {}
+
+    def templates_of(self, rollout: UnitedRollout) -> dict[str, GateTemplateSpec]:
+        """Return the GateTemplates that the gates of a rollout refer to, without those that are not valid."""
+        wanted = {
+            gate.template_ref.name if gate.template_ref is not None else gate.name
+            for step in rollout.spec.steps
+            for gate in step.gates
+            if not kinds_of(gate)
+        }
+        found = {}
+        for name in wanted:
+            stored = self.gate_templates.get((rollout.metadata.namespace, name))
+            if stored is None:
+                continue
+            try:
+                found[name] = stored.model()
+            except InvalidObject as error:
+                _log.warning("GateTemplate cannot be read", name=name, error=str(error))
+        return found
+
+    def _gate_template_changed(self, old: StoredGateTemplate | None, new: StoredGateTemplate | None) -> None:
+        template = new or old
+        if template is None:
+            return
+        for rollout in self.rollouts.objects.values():
+            if rollout.metadata.namespace == template.metadata.namespace and rollout.status.get("runID"):
+                self._changed(rollout.key)
 
     def _cluster_changed(self, old: StoredCluster | None, new: StoredCluster | None) -> None:
         """Labels change rarely, so it is cheap enough to queue all rollouts that read any."""

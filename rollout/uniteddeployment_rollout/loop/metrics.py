@@ -22,6 +22,9 @@ _NUMBERS = {
 """Name of a gauge -> field of the status, description."""
 _BUCKETS = (10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400, 604800)
 
+_MEASUREMENT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)
+_RESULTS = ("Passed", "Failed", "Inconclusive", "Error")
+
 
 class RolloutMetrics:
     """Counts runs and measures runs and steps. Times are those of the status, so a restart loses none."""
@@ -50,10 +53,51 @@ class RolloutMetrics:
             ["result"],
             registry=registry,
         )
+        self._gates = Counter(
+            "uniteddeployment_rollout_gates_total",
+            "Gates that have a result, by result; one for each subset that was measured",
+            ["result"],
+            registry=registry,
+        )
+        self._gate_duration = Histogram(
+            "uniteddeployment_rollout_gate_duration_seconds",
+            "Time from the start of a gate to its result, by result",
+            ["result"],
+            registry=registry,
+            buckets=_BUCKETS,
+        )
+        self._measurements = Counter(
+            "uniteddeployment_rollout_gate_measurements_total",
+            "Measurements of gates, by kind and outcome; readiness sends no requests and is not counted",
+            ["kind", "outcome"],
+            registry=registry,
+        )
+        self._measurement_duration = Histogram(
+            "uniteddeployment_rollout_gate_measurement_duration_seconds",
+            "Duration of measurements of gates, by kind",
+            ["kind"],
+            registry=registry,
+            buckets=_MEASUREMENT_BUCKETS,
+        )
 
     def notified(self, *, delivered: bool) -> None:
         """A notification was sent, or an attempt has failed."""
         self._notifications.labels("delivered" if delivered else "failed").inc()
+
+    def measured(self, kind: str, outcome: str, seconds: float) -> None:
+        """Count a measurement of a gate."""
+        self._measurements.labels(kind, outcome).inc()
+        self._measurement_duration.labels(kind).observe(seconds)
+
+    def _gates_changed(self, before: UnitedRolloutStatus, after: UnitedRolloutStatus) -> None:
+        same_gates = (before.run_id, before.step, before.gate_attempt) == (after.run_id, after.step, after.gate_attempt)
+        states = {(row.name, row.subset): row.state for row in before.gates} if same_gates else {}
+        for row in after.gates:
+            if row.state not in _RESULTS or states.get((row.name, row.subset)) == row.state:
+                continue
+            self._gates.labels(row.state).inc()
+            if row.start_time and row.time:
+                self._gate_duration.labels(row.state).observe(_seconds(row.start_time, row.time))
 
     def changed(self, before: UnitedRolloutStatus, after: UnitedRolloutStatus) -> None:
         """A status was stored."""
@@ -62,6 +106,7 @@ class RolloutMetrics:
             if run.run_id not in known:
                 self._runs.labels(run.outcome).inc()
                 self._duration.labels(run.outcome).observe(_seconds(run.start_time, run.finish_time))
+        self._gates_changed(before, after)
         end = _step_end(before, after)
         if before.step_start_time and end:
             self._steps.observe(_seconds(before.step_start_time, end))

@@ -9,13 +9,16 @@ from msgspec.structs import force_setattr
 
 from uniteddeployment.kube.resource import Resource
 from uniteddeployment_api import names
+from uniteddeployment_api.v1alpha1.gates import GateTemplateSpec
 from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
+from uniteddeployment_api.validation.gates import parse_gate_template
 from uniteddeployment_api.validation.rollout import parse_united_rollout
 from uniteddeployment_rollout.target import Target, TargetSubset
 
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
 CLUSTERS = Resource(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, names.CLUSTER_KIND)
 UNITED_ROLLOUTS = Resource(names.GROUP, names.VERSION, names.UNITED_ROLLOUT_PLURAL, names.UNITED_ROLLOUT_KIND)
+GATE_TEMPLATES = Resource(names.GROUP, names.VERSION, names.GATE_TEMPLATE_PLURAL, names.GATE_TEMPLATE_KIND)
 FIELD_MANAGER = "uniteddeployment-rollout"
 
 Key = tuple[str, str]
@@ -159,6 +162,26 @@ class StoredCluster(Struct, frozen=True):
     """A Cluster: waves select subsets by its labels."""
 
     metadata: ClusterMetadata
+
+
+class TemplateMetadata(Struct, rename="camel", frozen=True):
+    """The metadata of a GateTemplate."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class StoredGateTemplate(Struct, frozen=True):
+    """A GateTemplate as the watch shows it."""
+
+    metadata: TemplateMetadata
+    spec: dict[str, Any] = {}
+
+    def model(self) -> GateTemplateSpec:
+        """Raises InvalidObject."""
+        return parse_gate_template({"metadata": {"name": self.metadata.name}, "spec": self.spec}).spec
 
 
 class RolloutMetadata(Struct, rename="camel", frozen=True):

@@ -14,6 +14,9 @@ from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment_api import InvalidObject, names
 from uniteddeployment_rollout.advance import advance
+from uniteddeployment_rollout.gates.measurer import Measurer
+from uniteddeployment_rollout.gates.measuring import Subject
+from uniteddeployment_rollout.gates.probe import GateInputs
 from uniteddeployment_rollout.loop.host import Host
 from uniteddeployment_rollout.loop.metrics import RolloutMetrics
 from uniteddeployment_rollout.loop.objects import Key, RolloutMetadata, StoredRollout, TargetMetadata, target_of
@@ -36,6 +39,7 @@ class Reconciler:
         metrics: RolloutMetrics | None,
         *,
         sender: Sender,
+        measurer: Measurer,
         now: Callable[[], datetime],
     ) -> None:
         self._host = host
@@ -44,6 +48,7 @@ class Reconciler:
         self._metrics = metrics
         self._sender = sender
         self._now = now
+        self._measurer = measurer
 
     async def reconcile(self, key: Key) -> float | None:
         """Carry out one pass; return the seconds until the next one is due, if time alone makes it so.
@@ -53,6 +58,7 @@ class Reconciler:
         rollout = self._host.rollouts.get(key)
         if rollout is None or rollout.metadata.deletion_timestamp is not None:
             self._sender.recorded(key, "", {})
+            self._measurer.forget(key)
             return None
         try:
             model = rollout.model()
@@ -65,7 +71,8 @@ class Reconciler:
         owner = self._host.owner(rollout.target)
         rival = owner.metadata.name if owner is not None and owner.key != key else ""
         now, outcomes = self._now(), self._sender.outcomes(key, rollout.metadata.uid)
-        decision = notified(advance(model, target, now, rival=rival), model, outcomes, now)
+        inputs = GateInputs(self._host.templates_of(model), self._measurer.results(key))
+        decision = notified(advance(model, target, now, rival=rival, inputs=inputs), model, outcomes, now)
         if dumped(decision.status) != dumped(model.status):
             self._host.rollouts.merge(await self._writer.store(rollout, decision.status))
             self.record(rollout, decision.events)
@@ -73,6 +80,8 @@ class Reconciler:
                 self._metrics.changed(model.status, decision.status)
         self._sender.recorded(key, rollout.metadata.uid, outcomes)
         self._sender.send(rollout, model, decision.status, now)
+        subject = Subject(key[0], key[1], rollout.metadata.uid)
+        self._measurer.follow(key, subject, decision.status, recorded=decision.recorded, probes=decision.probes)
         if decision.write is not None and stored_target is not None:
             self._host.targets.merge(await self._writer.write(stored_target, decision.write))
         return decision.requeue_after

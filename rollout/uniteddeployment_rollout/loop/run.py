@@ -22,7 +22,7 @@ from uniteddeployment.kube.transport import AiohttpTransport
 from uniteddeployment_rollout.loop import probes
 from uniteddeployment_rollout.loop.controller import Controller
 from uniteddeployment_rollout.loop.metrics import RolloutCollector, RolloutMetrics
-from uniteddeployment_rollout.loop.objects import FIELD_MANAGER, UNITED_DEPLOYMENTS, UNITED_ROLLOUTS
+from uniteddeployment_rollout.loop.objects import FIELD_MANAGER, GATE_TEMPLATES, UNITED_DEPLOYMENTS, UNITED_ROLLOUTS
 from uniteddeployment_rollout.loop.settings import Settings, StartError
 
 LEASE = FIELD_MANAGER
@@ -114,7 +114,7 @@ def _client(connection: Connection, metrics: Metrics, guard: Callable[[], None] 
 
 async def _check(client: Client) -> None:
     """Fail early when the kinds are not served. Raises StartError."""
-    for resource in (UNITED_DEPLOYMENTS, UNITED_ROLLOUTS):
+    for resource in (UNITED_DEPLOYMENTS, UNITED_ROLLOUTS, GATE_TEMPLATES):
         try:
             async for _ in client.list_pages(resource, PartialObject, limit=1):
                 break

@@ -16,6 +16,7 @@ from uniteddeployment_api.rules import RULES
 from uniteddeployment_api.v1alpha1.cluster import Cluster
 from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
 from uniteddeployment_api.v1alpha1.uniteddeployment import UnitedDeployment
+from uniteddeployment_api.validation.gates import parse_gate_template, validate_gate_template
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -131,6 +132,8 @@ def test_the_samples_satisfy_all_rules_and_can_be_applied(path: Path) -> None:
         assert validate_united_deployment(parse_united_deployment(sample)) == ()
     elif sample["kind"] == "UnitedRollout":
         assert validate_united_rollout(parse_united_rollout(sample)) == ()
+    elif sample["kind"] == "GateTemplate":
+        assert validate_gate_template(parse_gate_template(sample)) == ()
     else:
         parse_cluster(sample)
     assert Host().causes(sample) == []
