@@ -73,6 +73,7 @@ _SUBSETS: tuple[Rule, ...] = (
 
 MEMBER: tuple[Rule, ...] = (
     *_SUBSETS,
+    _rule("Follow the capacity of the nodes, unless spec.capacity of the Cluster is Disabled.", "watch", NODES),
     _rule("Identify the cluster by the uid of this namespace.", "get", NAMESPACES, only=SYSTEM_NAMESPACE),
     _rule(
         "Read which host the member is registered with, from annotations of this namespace.",

@@ -91,6 +91,12 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
     taints: tuple[ClusterTaint, ...] = ()
     unschedulable: bool = False
     health: ClusterHealth = ClusterHealth()
+    capacity: str = "Enabled"
+
+    @property
+    def counts_capacity(self) -> bool:
+        """Whether the nodes and pods are watched and counted."""
+        return self.capacity != "Disabled"
 
     def connects_like(self, other: "ClusterSpec") -> bool:
         """Return True if a connection that was made for ``other`` serves this spec, too."""
@@ -103,6 +109,7 @@ class ClusterSpec(Struct, rename="camel", frozen=True):
                 taints=self.taints,
                 unschedulable=self.unschedulable,
                 health=self.health,
+                capacity=self.capacity,
             )
             == self
         )

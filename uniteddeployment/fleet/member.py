@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 import structlog
 
 from uniteddeployment.fleet.cache import AppKey, MemberCache
+from uniteddeployment.fleet.capacity.reader import CapacityReader
+from uniteddeployment.fleet.capacity.sums import SubsetKey
 from uniteddeployment.fleet.health import FAILED_PROBES, NOT_HEALTHY, Trouble
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.fleet.member_namespaces import MemberNamespaces
@@ -49,7 +51,8 @@ class Member:
 
     ``on_change`` is called with the application of each change, and ``on_reach_changed`` with the member whenever its
     reach, its detail or its kinds change. ``on_probed`` is called after each probe whose outcome is known, with the
-    trouble (None if it was answered well) and the time when the probe was sent.
+    trouble (None if it was answered well) and the time when the probe was sent. ``on_capacity_changed`` is called when
+    the figures of its capacity have changed, and ``on_shown`` when its number of pods of a subset has.
     """
 
     def __init__(
@@ -65,6 +68,9 @@ class Member:
         last_contact: str | None = None,
         uid: str = "",
         on_namespace_changed: Callable[[str], None] | None = None,
+        counts_capacity: bool = False,
+        on_capacity_changed: Callable[["Member"], None] = lambda _member: None,
+        on_shown: Callable[[SubsetKey, int], None] = lambda _subset, _pods: None,
     ) -> None:
         self.name = name
         self.uid = uid
@@ -97,6 +103,15 @@ class Member:
         self._probe_now = asyncio.Event()
         self.namespaces = MemberNamespaces(client, on_namespace_changed) if on_namespace_changed is not None else None
         """The namespaces that the controller created; None if nobody asks for them."""
+        self.capacity = CapacityReader(
+            name,
+            client,
+            enabled=counts_capacity,
+            on_change=lambda: on_capacity_changed(self),
+            on_shown=on_shown,
+            before_list=self._identify,
+        )
+        """The sums over its nodes and pods, if they are counted."""
         self._kinds = {kind: self._workloads(kind, namespace) for kind in KINDS}
         pods = Reflector(
             client,
@@ -172,6 +187,7 @@ class Member:
                 tasks.create_task(reflector.run())
             if self.namespaces is not None:
                 tasks.create_task(self.namespaces.reflector.run())
+            tasks.create_task(self.capacity.run())
             tasks.create_task(self._probe_forever())
 
     def _note_contact(self) -> None:
@@ -230,6 +246,7 @@ class Member:
         for reflector in self._required:
             if not reflector.connected:
                 reflector.retry_now()
+        self.capacity.retry_now()
 
     async def _probe_once(self) -> None:
         """Probe once, set the reach, and report the outcome."""

@@ -16,6 +16,7 @@ from cachetools import LRUCache
 
 from uniteddeployment.fleet import standing
 from uniteddeployment.fleet.cache import AppKey
+from uniteddeployment.fleet.capacity.sums import SubsetKey
 from uniteddeployment.fleet.cluster_status import ClusterStatus
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
 from uniteddeployment.fleet.connector import Connect, Connector, unexpected
@@ -49,7 +50,9 @@ class Fleet:
     ``on_reach_changed(cluster)`` when a cluster is added or removed, or when its reach, its labels or its allowed
     namespaces change. ``on_namespace_changed(cluster, namespace)`` is called for the namespaces in members that the
     controller created; without it, they are not watched. Without ``occupancy``, Clusters that are being deleted stay.
-    With ``read_only``, nothing is written, not even the status of Clusters.
+    ``on_capacity_changed(cluster)`` is called when figures of a cluster have changed by more than 1 %, and
+    ``on_shown(cluster, subset, pods)`` when its number of pods of a subset has changed. With ``read_only``, nothing is
+    written, not even the status of Clusters, and no capacity is counted.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class Fleet:
         occupancy: Occupancy | None = None,
         recorder: Recorder | None = None,
         read_only: bool = False,
+        on_capacity_changed: Callable[[str], None] = lambda _cluster: None,
+        on_shown: Callable[[str, SubsetKey, int], None] = lambda _cluster, _subset, _pods: None,
     ) -> None:
         self._host = host
         self._read_only = read_only
@@ -72,6 +77,8 @@ class Fleet:
         self._on_change = on_change
         self._on_reach_changed = on_reach_changed
         self._on_namespace_changed = on_namespace_changed
+        self._on_capacity_changed = on_capacity_changed
+        self._on_shown = on_shown
         self._namespace = namespace
         self._now = now
         self._entries: dict[str, Entry] = {}
@@ -81,7 +88,12 @@ class Fleet:
             host,
             connect,
             self._registrar,
-            new_member=lambda entry, client: self._new_member(entry.key, client, entry.answering_uid),
+            new_member=lambda entry, client: self._new_member(
+                entry.key,
+                client,
+                entry.answering_uid,
+                counts_capacity=entry.cluster.spec.counts_capacity and not read_only,
+            ),
             set_state=self._set_state,
             reach_changed=self._member_reach_changed,
             refused=self._tracker.refused,
@@ -189,7 +201,7 @@ class Fleet:
             finally:
                 self._tasks = None  # members that are still ending must not start tasks in a group that is ending
 
-    def _new_member(self, name: str, client: Client, uid: str = "") -> Member:
+    def _new_member(self, name: str, client: Client, uid: str = "", *, counts_capacity: bool = False) -> Member:
         return Member(
             name,
             client,
@@ -203,6 +215,9 @@ class Fleet:
             on_namespace_changed=partial(self._on_namespace_changed, name)
             if self._on_namespace_changed is not None and name != HOST
             else None,
+            counts_capacity=counts_capacity,
+            on_capacity_changed=self._capacity_changed,
+            on_shown=partial(self._on_shown, name),
         )
 
     async def _keep_local(self) -> None:
@@ -239,6 +254,8 @@ class Fleet:
         if known is not None and same and new.spec.connects_like(known.cluster.spec):
             self._status_changed(known, new)
             self._tracker.refresh(known)
+            if known.member is not None and not self._read_only:
+                known.member.capacity.enable(new.spec.counts_capacity)
             if old is None or (old.metadata.labels, old.spec) != (new.metadata.labels, new.spec):
                 self._on_reach_changed(new.key)
             self._begin_departure(known)
@@ -321,6 +338,12 @@ class Fleet:
             self._tracker.answered(entry)
         else:
             self._tracker.failed(entry, trouble, began)
+
+    def _capacity_changed(self, member: Member) -> None:
+        entry = self._entries.get(member.name)
+        if entry is not None and entry.member is member:
+            self._on_capacity_changed(member.name)
+            self._report(entry)
 
     def _fit_changed(self, entry: Entry, old: Record) -> None:
         """The phase or the taints have changed, so applications may have to move."""

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from uniteddeployment.fleet import status, tokens
+from uniteddeployment.fleet.capacity import status as capacity
 from uniteddeployment.fleet.entry import Entry
 from uniteddeployment.fleet.health import Phase
 from uniteddeployment.fleet.taints import rfc3339
@@ -20,6 +21,7 @@ def wanted_status(
     if entry.departure is not None and stored and not entry.leaving and not entry.closing:
         return None
     wanted = status.build(entry.cluster, stored, _standing(entry, last_contact), now)
+    capacity.add(wanted, entry.cluster, stored, entry.member.capacity if entry.member is not None else None, now)
     if entry.token_trouble is not None:
         wanted["conditions"] += [tokens.condition(entry.token_trouble, entry.cluster, stored, now)]
     return wanted

@@ -15,6 +15,8 @@ from uniteddeployment_api.duration import text
 _UNSEEN = frozenset({UNREACHABLE, UNAUTHORIZED})
 """Reasons for which the state of the cluster is unknown."""
 _HEALTH_TIMES = {"failingSince": "failing_since", "answeringSince": "answering_since"}
+_WHOLE = ("health", "capacity")
+"""Fields whose entries are removed if they are not wanted."""
 UNDATED = ("lastProbeTime", "lastContactTime")
 """Fields that alone are no reason to write a status (I3)."""
 
@@ -89,7 +91,7 @@ def build(cluster: ClusterObject, stored: Mapping[str, Any], standing: Standing,
         "phase": str(record.phase),
         "phaseTransitionTime": rfc3339(record.since) if record.since else stored.get("phaseTransitionTime"),
         "conditions": [
-            _condition(cluster, name, verdict, before.get(name) or {}, now) for name, verdict in verdicts.items()
+            condition(cluster, name, verdict, before.get(name) or {}, now) for name, verdict in verdicts.items()
         ],
         "taints": [taints.document(taint) for taint in standing.taints] or None,
         "health": _health(record),
@@ -104,9 +106,16 @@ def differ(wanted: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
 
 
 def patch(wanted: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the merge patch from the stored status to the wanted one."""
-    health = {**dict.fromkeys(stored.get("health") or {}), **(wanted.get("health") or {})}
-    return {**wanted, "health": health or None} if "health" in wanted else dict(wanted)
+    """Return the merge patch from the stored status to the wanted one, which keeps the fields that it does not have."""
+    return {name: _change(stored.get(name), value) if name in _WHOLE else value for name, value in wanted.items()}
+
+
+def _change(stored: object, wanted: object) -> object:
+    """The merge patch to a value, in which the entries of maps that are not wanted are removed."""
+    if not isinstance(wanted, Mapping) or not isinstance(stored, Mapping):
+        return wanted
+    removed: dict[str, object] = dict.fromkeys(name for name in stored if name not in wanted)
+    return removed | {name: _change(stored.get(name), value) for name, value in wanted.items()}
 
 
 def _ready(cluster: ClusterObject, standing: Standing) -> Verdict:
@@ -153,9 +162,10 @@ def _schedulable(cluster: ClusterObject, record: Record) -> Verdict:
     return Verdict("True", "Schedulable", "it takes new replicas, apart from its taints")
 
 
-def _condition(
+def condition(
     cluster: ClusterObject, name: str, verdict: Verdict, before: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
+    """Return a condition. Its transition time is that of ``before``, the stored one, if the status is the same."""
     since = before.get("lastTransitionTime") if before.get("status") == verdict.status else None
     return {
         "type": name,

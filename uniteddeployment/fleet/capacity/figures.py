@@ -32,17 +32,19 @@ def largest_free(nodes: Mapping[str, NodeSums]) -> Vector:
     It is the node on which the smaller of two shares is largest: its free cpu, as a share of the most that is free on
     any node, and its free memory likewise. All figures are of this one node, so a pod of this size fits.
     """
-    candidates = [node for node in nodes.values() if node.schedulable and node.free_at(PODS_PLACE)]
-    if not candidates:
-        return []
-    most_cpu = max(node.free_at(CPU_PLACE) for node in candidates) or 1
-    most_memory = max(node.free_at(MEMORY_PLACE) for node in candidates) or 1
+    free = [
+        (node.free_at(CPU_PLACE), node.free_at(MEMORY_PLACE), node)
+        for node in nodes.values()
+        if node.schedulable and node.free_at(PODS_PLACE)
+    ]
+    most_cpu = max((cpu for cpu, _, _ in free), default=0) or 1
+    most_memory = max((memory for _, memory, _ in free), default=0) or 1
 
-    def rank(node: NodeSums) -> tuple[int, int, str]:
-        cpu, memory = node.free_at(CPU_PLACE) * most_memory, node.free_at(MEMORY_PLACE) * most_cpu
-        return min(cpu, memory), max(cpu, memory), node.name
+    def rank(candidate: tuple[int, int, NodeSums]) -> tuple[int, int, str]:
+        cpu, memory, node = candidate
+        return min(cpu * most_memory, memory * most_cpu), max(cpu * most_memory, memory * most_cpu), node.name
 
-    return max(candidates, key=rank).free()
+    return max(free, key=rank)[2].free() if free else []
 
 
 def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """One node and one zone: what they have for pods, and what the pods there request."""
 
 from uniteddeployment.fleet.capacity.objects import Node
-from uniteddeployment.fleet.capacity.vectors import PODS_PLACE, Sparse, Vector, add, add_all
+from uniteddeployment.fleet.capacity.vectors import PODS_PLACE, Sparse, Vector, add, add_all, lengthen
 
 
 class ZoneSums:
@@ -49,6 +49,7 @@ class NodeSums:
         self.known, self.zone, self.ready, self.schedulable = True, zone, node.ready, node.schedulable
         self.allocatable = [0, 0, 0]
         add(self.allocatable, allocatable)
+        lengthen(self.requested, len(self.allocatable) - 1)
 
     def removed(self) -> None:
         """The node does not exist any more."""
@@ -56,24 +57,29 @@ class NodeSums:
         self.allocatable = []
 
     def request(self, sparse: Sparse, sign: int, zone: ZoneSums | None) -> None:
-        """Add to what pods request, or subtract, here and in the sums of the zone if the node counts there."""
-        requested = self.requested
-        add(requested, sparse, sign)
-        if zone is None:
-            return
-        add(zone.requested, sparse, sign)
-        allocatable, available = self.allocatable, zone.available
+        """Add to what pods request, or subtract, here and in the sums of the zone if the node counts there.
+
+        This is the hot path: it runs for each pod that comes, moves or goes.
+        """
+        allocatable, requested = self.allocatable, self.requested
         for place, amount in sparse:
+            if place >= len(requested):
+                lengthen(requested, place)
+            before = requested[place]
+            after = requested[place] = before + sign * amount
+            if zone is None:
+                continue
+            if place >= len(zone.requested):
+                lengthen(zone.requested, place)
+            zone.requested[place] += sign * amount
             if place < len(allocatable):
-                free = allocatable[place] - requested[place]
-                before = free + sign * amount
-                available[place] += max(0, free) - max(0, before)
+                has = allocatable[place]
+                zone.available[place] += (has - after if has > after else 0) - (has - before if has > before else 0)
 
     def free_at(self, place: int) -> int:
         """What is free of one resource; 0 if pods request more than there is."""
         has = self.allocatable[place] if place < len(self.allocatable) else 0
-        taken = self.requested[place] if place < len(self.requested) else 0
-        return has - taken if has > taken else 0
+        return max(0, has - self.requested[place]) if has else 0
 
     def free(self) -> Vector:
         """What is free of each resource."""
@@ -83,9 +89,12 @@ class NodeSums:
         """Return how many pods with these requests fit on the node, besides those it has."""
         if not self.schedulable:
             return 0
-        fit = self.free_at(PODS_PLACE)
+        allocatable, requested = self.allocatable, self.requested
+        fit = allocatable[PODS_PLACE] - requested[PODS_PLACE]
         for place, amount in wanted:
-            free = self.free_at(place)
+            if place >= len(allocatable):
+                return 0
+            free = allocatable[place] - requested[place]
             if free < fit * amount:
                 fit = free // amount
-        return fit
+        return max(0, fit)

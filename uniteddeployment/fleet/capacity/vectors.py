@@ -60,17 +60,18 @@ def add(vector: Vector, sparse: Sparse, times: int = 1) -> None:
         try:
             vector[place] += amount * times
         except IndexError:
-            _lengthen(vector, place)
+            lengthen(vector, place)
             vector[place] += amount * times
 
 
 def add_all(vector: Vector, other: Vector, times: int = 1) -> None:
     """Add a vector to a vector."""
     if len(vector) < len(other):
-        _lengthen(vector, len(other) - 1)
+        lengthen(vector, len(other) - 1)
     for place, amount in enumerate(other):
         vector[place] += amount * times
 
 
-def _lengthen(vector: Vector, place: int) -> None:
+def lengthen(vector: Vector, place: int) -> None:
+    """Make a vector long enough for a place."""
     vector.extend([0] * (place + 1 - len(vector)))

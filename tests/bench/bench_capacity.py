@@ -1,0 +1,168 @@
+"""Reading the capacity of a large member: 5,000 nodes and 50,000 pods, from memory. CPU, memory, events, room."""
+
+import asyncio
+import gc
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from uniteddeployment.fleet.capacity.figures import figures
+from uniteddeployment.fleet.capacity.reader import CapacityReader
+from uniteddeployment.fleet.capacity.room import room
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.transport import Answer, Stream
+
+NODES, PODS, EVENTS = 5_000, 50_000, 20_000
+_CHUNK = 1 << 16
+_END = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
+_FIELDS = {f"f:field{i}": {".": {}, "f:a": {}, "f:b": {}, f"f:c{i}": {}} for i in range(40)}
+_ENV = [{"name": f"SETTING_{i}", "value": f"value-{i}-{'x' * 40}"} for i in range(12)]
+_SIZES = ("50m", "100m", "250m", "500m", "1")
+
+
+def _node(number: int) -> dict[str, Any]:
+    """A node of about 5 KB."""
+    images = [
+        {"names": [f"registry.example.com/team/image-{i}@sha256:{'a' * 64}"], "sizeBytes": 1 << 28} for i in range(25)
+    ]
+    conditions = [{"type": kind, "status": "False"} for kind in ("MemoryPressure", "DiskPressure", "PIDPressure")]
+    allocatable = {"cpu": "15890m", "memory": "64000000Ki", "pods": "110", "ephemeral-storage": "94992122264"}
+    return {
+        "metadata": {
+            "name": f"node-{number:05d}.compute.internal",
+            "resourceVersion": str(number + 1),
+            "labels": {"topology.kubernetes.io/zone": f"zone-{number % 3}", "kubernetes.io/arch": "amd64"},
+        },
+        "spec": {"podCIDR": "10.0.0.0/24"},
+        "status": {
+            "allocatable": allocatable,
+            "conditions": [*conditions, {"type": "Ready", "status": "True"}],
+            "images": images,
+        },
+    }
+
+
+def _pod(number: int, version: int = 1, node: int | None = None) -> dict[str, Any]:
+    """A pod of about 5 KB with two containers and managedFields."""
+    requests = {"cpu": _SIZES[number % 5], "memory": f"{128 << number % 4}Mi"}
+    container = {"name": "c", "image": "registry.example.com/app/web:v1.2.3", "env": _ENV}
+    own = {"resources": {"requests": requests, "limits": {"cpu": "2", "memory": "2Gi"}}}
+    kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+    return {
+        "metadata": {
+            "name": f"web-{number // 30:05d}-5d4f8c7b9-{number:06d}",
+            "namespace": f"team-{number % 300}",
+            "uid": f"00000000-0000-0000-0000-{number:012d}",
+            "resourceVersion": str(number + version),
+            "labels": {"app": f"web-{number // 30}", "pod-template-hash": "5d4f8c7b9"},
+            "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:status": _FIELDS}}],
+        },
+        "spec": {
+            "nodeName": f"node-{number % NODES if node is None else node:05d}.compute.internal",
+            "containers": [container | own, container | own],
+        },
+        "status": {"phase": "Running", "conditions": [{"type": kind, "status": "True"} for kind in kinds]},
+    }
+
+
+class _Cluster:
+    """A transport with a streaming list of nodes and one of pods. The objects are encoded before they are asked for."""
+
+    def __init__(self) -> None:
+        self.lists = {
+            "nodes": [*_chunks(_node(i) for i in range(NODES)), _line("BOOKMARK", _END)],
+            "pods": [*_chunks(_pod(i) for i in range(PODS)), _line("BOOKMARK", _END)],
+        }
+        self.bytes = sum(len(chunk) for chunks in self.lists.values() for chunk in chunks)
+        self.go, self.read = asyncio.Event(), asyncio.Event()
+        self.changes: list[bytes] = []
+
+    async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # the protocol's
+        return Answer(404, {})
+
+    @asynccontextmanager
+    async def stream(self, request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # as above
+        yield Stream(200, {}, self._feed(request.path.rpartition("/")[2]))
+
+    async def _feed(self, resource: str) -> AsyncIterator[bytes]:
+        chunks = self.lists.pop(resource)
+        while chunks:
+            yield chunks.pop(0)
+        if resource == "pods":
+            await self.go.wait()
+            for chunk in self.changes:
+                yield chunk
+            self.read.set()
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _line(kind: str, thing: object) -> bytes:
+    return msgspec.json.encode({"type": kind, "object": thing}) + b"\n"
+
+
+def _chunks(objects: Iterator[dict[str, Any]], kind: str = "ADDED") -> Iterator[bytes]:
+    block = bytearray()
+    for thing in objects:
+        block += _line(kind, thing)
+        if len(block) >= _CHUNK:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+async def _measure() -> list[tuple[str, str]]:
+    cluster = _Cluster()
+    size = cluster.bytes
+    gc.collect()
+    counted = asyncio.Event()
+    reader = CapacityReader("bench", Client(cluster, "bench"), enabled=True, on_change=counted.set)
+    kept = sum(len(chunk) for chunks in cluster.lists.values() for chunk in chunks)
+    before, started = _resident() - kept, time.process_time()
+    task = asyncio.create_task(reader.run())
+    await counted.wait()
+    read = time.process_time() - started
+    gc.collect()
+    memory = _resident() - before
+    rows = [
+        ("objects", f"{NODES:,} nodes, {PODS:,} pods, {size / 1e6:,.0f} MB of JSON"),
+        ("CPU to read them", f"{read:.2f} s (about 1)"),
+        ("resident memory", f"{memory / 1e6:.0f} MB (under 100)"),
+    ]
+    cluster.changes = list(_chunks((_pod(i % PODS, PODS + i, node=(i * 7) % NODES) for i in range(EVENTS)), "MODIFIED"))
+    started = time.process_time()
+    cluster.go.set()
+    await cluster.read.wait()
+    rows.append(("events that move a pod", f"{EVENTS / (time.process_time() - started):,.0f}/s per core"))
+    wanted = (("cpu", 500), ("memory", 512 << 20))
+    rows += [
+        ("figures for the status, at most every 10 s", _milliseconds(lambda: figures(reader.sums), 5)),
+        ("room for a new kind of pod", _milliseconds(lambda: room(reader.sums, wanted, None), 1)),
+        ("room when nothing has changed", _milliseconds(lambda: room(reader.sums, wanted, None), 1000)),
+    ]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return rows
+
+
+def _milliseconds(call: Any, times: int) -> str:
+    started = time.perf_counter()
+    for _ in range(times):
+        call()
+    return f"{(time.perf_counter() - started) / times * 1000:.3f} ms"
+
+
+def run() -> list[tuple[str, str]]:
+    """The figures, as rows of a name and a value."""
+    return asyncio.run(_measure())
