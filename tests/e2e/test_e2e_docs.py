@@ -26,7 +26,9 @@ ELSEWHERE = {
     r"ud demo -o json": "test_the_demo_gives_programs_the_state_after_each_phase",
     r"make playground|ud playground.*": "test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left",
     r"(KUBEBUILDER_ASSETS=\S+ )?make e2e-envtest": "test_real_binaries_are_started_with_these_commands",
-    r"kubectl apply -k config/(member)?": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
+    r"kubectl apply -k config/|ud clusters register member-1 --context member-1": (
+        "test_the_documented_installation_works_with_the_rights_that_are_shipped"
+    ),
     r"ud embedded .*": "test_an_embedded_cluster_has_the_port_token_and_nodes_that_were_asked_for",
     r"ud get -w": "test_get_shows_the_tree_and_plan_what_would_be_done",
     r"ud (convert|adopt) .*|ud plan -f web.yaml|kubectl apply -f (web|db-zone-a).yaml|"
@@ -39,6 +41,7 @@ ELSEWHERE = {
 SECTIONS = {
     "Install": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
     "Register a member": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
+    "Register a member with kubectl": "test_uninstalling_in_the_documented_order_leaves_nothing",
     "Upgrade": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
     "Webhooks": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
     "Uninstall": "test_uninstalling_in_the_documented_order_leaves_nothing",

@@ -6,6 +6,7 @@ No image runs here: the pods of the Deployment are processes with its arguments,
 import itertools
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from tests.support.fleet_fixture import Fleet
 from tests.support.kubectl import kubectl
 from tests.support.planning import manifest
 from tests.support.pods import IP, Pod
+from tests.support.processes import UD
 from tests.support.site import COMMAND_SECONDS, Site
 from tests.support.waiting import until
 from uniteddeployment.controller.rights import IN_MEMBER, ON_HOST, Right
@@ -43,6 +45,8 @@ class Installation:
         programs = folder / "bin"
         programs.mkdir()
         (programs / "kubectl").symlink_to(kubectl())
+        (programs / "ud").write_text(f'#!/bin/sh\nexec {shlex.join(UD)} "$@"\n')
+        (programs / "ud").chmod(0o700)
         path = os.pathsep.join([str(programs), os.environ["PATH"]])
         self._environment = {**os.environ, "PATH": path, "KUBECONFIG": str(self.kubeconfig)}
         self._pods = itertools.count()
@@ -84,7 +88,7 @@ class Installation:
             self.sh(f"kubectl patch {cluster} --type=merge -p '{json.dumps({'metadata': {'finalizers': None}})}'")
         self.sh("kubectl delete secret,udc member-1 --ignore-not-found")
         with self.pod():  # the documentation waits until the member is connected
-            self.documented("Register a member")
+            self.documented("Register a member with kubectl")
 
     def give_token(self) -> None:
         """Stand in for the controller that fills Secrets with tokens, where there is none."""
@@ -150,7 +154,6 @@ def test_every_sample_is_accepted(bare_site: Site) -> None:
 def test_the_documented_installation_works_with_the_rights_that_are_shipped(host: Installation) -> None:
     """Two replicas of the shipped Deployment; RBAC is enforced, and nothing that they ask for is refused."""
     host.documented("Install")
-    host.give_token()
     with host.pod() as one, host.pod() as two:
         host.documented("Register a member")
         until(ready(one), "the first is ready")
@@ -184,6 +187,8 @@ def test_the_documented_installation_works_with_the_rights_that_are_shipped(host
         assert requests
         assert {right for right, _ in requests} <= allowed
         assert not {right for right, refused in requests if refused}
+    may = f"kubectl auth can-i patch --as system:serviceaccount:{NAMESPACE}:uniteddeployment"
+    host.sh(f"{may} secret/{MEMBER}-member-token; ! {may} secret/other")
 
 
 def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Installation) -> None:

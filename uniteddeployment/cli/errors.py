@@ -23,7 +23,7 @@ EXIT_CODES = {
     FAILED: "failure, explained by the message",
     USAGE: "invalid usage or invalid manifest",
     TIMEOUT: "timeout",
-    BLOCKED: "a part of the plan cannot be carried out",
+    BLOCKED: "blocked: a part of the plan, or a drain, cannot be carried out",
     INTERRUPTED: "interrupted",
 }
 TRACEBACK = "UD_TRACEBACK"
