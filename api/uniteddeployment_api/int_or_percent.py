@@ -23,6 +23,15 @@ def scaled(value: int | str, total: int) -> int:
     return (percent_of(value) * total + 50) // 100
 
 
+def rounded_down(value: int | str, total: int) -> int:
+    """Return an integer unchanged and a percentage as that part of ``total``, rounded down, as for maxUnavailable.
+
+    >>> rounded_down("25%", 7), rounded_down(3, 7)
+    (1, 3)
+    """
+    return value if isinstance(value, int) else percent_of(value) * total // 100
+
+
 def held_back(partition: int | str, replicas: int) -> int:
     """Return how many of ``replicas`` pods a partition holds at the old revision, at most all of them.
 

@@ -6,6 +6,8 @@ from uniteddeployment.planning import status
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import cluster_label
 from uniteddeployment.planning.replicas.adaptive import SCHEDULABLE, stored_condition
+from uniteddeployment.planning.replicas.brake import Level
+from uniteddeployment.planning.replicas.divide import Division
 from uniteddeployment.planning.results import State, SubsetResult
 from uniteddeployment.planning.steps import Event, MemberStep
 
@@ -23,15 +25,16 @@ def changes(done: Sequence[MemberStep]) -> tuple[Event, ...]:
 
 
 def build_events(
-    subject: Subject, results: Sequence[SubsetResult], *, unplaced: int, why_unplaced: str, current: str
+    subject: Subject, results: Sequence[SubsetResult], divided: Division, current: str
 ) -> tuple[Event, ...]:
     """Events for what the stored status does not say yet.
 
-    These are subsets that need a user to act, subsets that take no more pods or do again, replicas without a place,
-    and the end of a rollout.
+    These are subsets that need a user to act, subsets that take no more pods or do again, replicas that move or do not
+    because too many clusters are lost, replicas without a place, and the end of a rollout.
     """
-    events = [*_stalled(subject, results), *_schedulable(subject, results)]
+    events = [*_stalled(subject, results), *_schedulable(subject, results), *_moves(subject, divided)]
     stored = subject.status
+    unplaced, why_unplaced = divided.unplaced, divided.why_unplaced
     stalled = stored.condition(status.STALLED)
     known = stalled is not None and stalled.status == "True" and stored.unplaced_replicas == unplaced
     if why_unplaced and not known:
@@ -39,6 +42,16 @@ def build_events(
     if current and current != stored.current_revision:
         events.append(Event("Normal", "RolloutCompleted", f"every pod is ready at {current}"))
     return tuple(events)
+
+
+def _moves(subject: Subject, divided: Division) -> Iterator[Event]:
+    """An Event for the moves that begin, and a warning when they become slow or stop."""
+    if divided.begun:
+        more = f"; and {len(divided.begun) - _MOST_CHANGES} more" if len(divided.begun) > _MOST_CHANGES else ""
+        yield Event("Normal", status.MOVING, "; ".join(map(str, divided.begun[:_MOST_CHANGES])) + more)
+    before, level = subject.status.condition(status.MOVING), divided.brake.level
+    if level is not Level.FREE and (before is None or before.reason != level.value):
+        yield Event("Warning", f"Moves{level.value}", divided.brake.note)
 
 
 def _stalled(subject: Subject, results: Sequence[SubsetResult]) -> Iterator[Event]:

@@ -162,6 +162,8 @@ def assemble(inputs: PlanContext, planned: list[Planned]) -> Plan:
         leftovers=left.kept,
         lost=left.unseen,
         writing=writing,
+        moving=divided.moving,
+        brake=divided.brake,
     )
     return Plan(
         before=_finalizer(subject, observed, writing=writing),
@@ -177,10 +179,9 @@ def assemble(inputs: PlanContext, planned: list[Planned]) -> Plan:
             updated=revisions.updated,
             now=observed.now,
             leftovers=[leftover.stored() for leftover in left.workloads[:_MOST_LEFTOVERS]],
+            last_move=divided.last_move,
         ),
-        events=build_events(
-            subject, results, unplaced=divided.unplaced, why_unplaced=divided.why_unplaced, current=current
-        ),
+        events=build_events(subject, results, divided, current),
         results=results,
         requeue_after=_requeue_after(inputs, results, current),
         persist_first=divided.persist_first,

@@ -90,6 +90,14 @@ class SubsetResult:
     """Number of the replicas that wait for a node and are meant to have stand-ins in other subsets."""
     covered: int = 0
     """Number of those that have stand-ins."""
+    desired: int = 0
+    """Number of replicas that it will have when nothing moves any more."""
+    kept: int = 0
+    """Number of its ready pods that certainly stay with the present number of replicas."""
+    moved: int = 0
+    """Number of its replicas that run elsewhere until failback returns them."""
+    possibly_running: int = 0
+    """Number of pods that its cluster may still run while it cannot be seen."""
     conditions: tuple[StoredCondition, ...] = ()
     stable_revision: str = ""
     """The stable revision, if it is not the target revision."""
@@ -100,6 +108,14 @@ class SubsetResult:
     def __post_init__(self) -> None:
         """Cut the message here, so that the same text is stored and compared with what is stored."""
         object.__setattr__(self, "message", shortened(self.message, LONGEST_MESSAGE))
+
+    @property
+    def counted(self) -> Counts:
+        """The pods that count for the application: without those of a lost cluster that run elsewhere by now."""
+        if self.reach is Reach.READY or self.desired >= self.counts.observed:
+            return self.counts
+        numbers = (self.counts.observed, self.counts.ready, self.counts.updated, self.counts.updated_ready)
+        return Counts(*(min(number, self.desired) for number in numbers))
 
     @property
     def held(self) -> bool:

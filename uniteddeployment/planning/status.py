@@ -4,13 +4,15 @@ Conditions follow kstatus: ``Ready`` says whether the application is as asked fo
 way there, ``Stalled`` whether a user has to act. Unknown is neither True nor False (I8).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.replicas.brake import RELEASED, Brake, Level
+from uniteddeployment.planning.replicas.moving import Moving
 from uniteddeployment.planning.results import State, SubsetResult, first
 from uniteddeployment.planning.stored import (
     RevisionCount,
@@ -27,7 +29,7 @@ LONGEST_CONDITION = 4096
 """Characters of the message of a condition."""
 MOST_REVISIONS = 16
 """The most revisions of a subset that are listed: those with the most pods."""
-READY, RECONCILING, STALLED = "Ready", "Reconciling", "Stalled"
+READY, RECONCILING, STALLED, MOVING = "Ready", "Reconciling", "Stalled", "Moving"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +53,25 @@ def build(
     updated: str,
     now: str,
     leftovers: Sequence[StoredLeftover] = (),
+    last_move: str | None = None,
 ) -> StoredStatus:
     """The whole status."""
+    possibly = _total(
+        [
+            *(result.possibly_running for result in results),
+            *(leftover.observed_replicas for leftover in leftovers if leftover.last_observed_time),
+        ]
+    )
     return StoredStatus(
         observed_generation=subject.generation,
         # An autoscaler divides the load by this number, so pods that only wait while others stand in do not count.
-        replicas=_total(max(0, result.counts.observed - result.covered) for result in results),
-        ready_replicas=_total(result.counts.ready for result in results),
-        updated_replicas=_total(result.counts.updated for result in results),
-        updated_ready_replicas=_total(result.counts.updated_ready for result in results),
+        replicas=_total(max(0, result.counted.observed - result.covered) for result in results),
+        ready_replicas=_total(result.counted.ready for result in results),
+        updated_replicas=_total(result.counted.updated for result in results),
+        updated_ready_replicas=_total(result.counted.updated_ready for result in results),
         unplaced_replicas=unplaced,
+        possibly_running_replicas=possibly if possibly or subject.status.possibly_running_replicas else None,
+        last_move_time=last_move,
         current_revision=current,
         updated_revision=updated,
         label_selector=selector_text(app.model.spec.selector),
@@ -108,15 +119,18 @@ def summarize(
     leftovers: str,
     lost: Sequence[str],
     writing: bool,
+    moving: Sequence[Moving] = (),
+    brake: Brake = RELEASED,
 ) -> tuple[Condition, ...]:
     """The conditions of the application, from the results of its subsets.
 
     ``leftovers`` names workloads that wait for their replacement, ``lost`` those that may run in clusters that cannot
-    be seen. ``writing`` says whether writes are due or in flight.
+    be seen. ``writing`` says whether writes are due or in flight, ``moving`` which replicas move, and ``brake`` whether
+    some do not move because too many clusters are lost.
     """
     covered = sum(result.covered for result in results)
-    total = sum(result.replicas for result in results) - covered
-    ready_pods = sum(result.counts.ready for result in results)
+    total = sum(result.desired for result in results) - covered
+    ready_pods = sum(result.counted.ready for result in results)
     # If a partition was raised, a subset may have more updated pods than it allows.
     held = sum(min(result.partition, result.replicas - result.counts.updated) for result in results if result.held)
     stalled = [f"{result.name}: {result.message}" for result in results if result.stalled]
@@ -134,17 +148,18 @@ def summarize(
         stalled.insert(0, problem)
     # A user has to correct shares that do not fit, but the application is served as closely as possible.
     misfit = [problem] if problem and not unplaced else []
-    progress = f"{ready_pods} of {total + unplaced} pods ready"
+    moves = "; ".join(str(move) for move in moving if move.seen)
+    progress = f"{min(ready_pods, total) if moves else ready_pods} of {total + unplaced} pods ready"
     progress += f", {covered} more wait to be scheduled" if covered else ""
-    busy = bool(waiting or leftovers or writing) and not app.model.spec.paused
+    busy = bool(waiting or leftovers or moves or writing) and not app.model.spec.paused
     state = first(result.state for result in results)
     if unplaced:
         state = first([state, State.STALLED])
     if lost:
         state = first([state, State.UNKNOWN])
-    if leftovers and not app.model.spec.paused:
+    if (leftovers or moves) and not app.model.spec.paused:
         state = first([state, State.PROGRESSING])
-    on_the_way = [*waiting, *filter(None, [leftovers])]
+    on_the_way = [*waiting, *filter(None, [moves, leftovers])]
     # A paused application may be as asked for or not: the status of Ready says which.
     ready = "Unknown" if state is State.UNKNOWN else "True" if not stalled and not on_the_way else "False"
     details = stalled or unseen or on_the_way or ([f"{held} held by partitions"] if held else [])
@@ -159,14 +174,27 @@ def summarize(
             "spec.paused is set" if app.model.spec.paused else "; ".join(on_the_way),
         ),
         Condition(STALLED, "True" if blocked else "False", "Blocked" if blocked else "AsExpected", "; ".join(blocked)),
+        *_moving(moving, brake),
     )
+
+
+def _moving(moving: Sequence[Moving], brake: Brake) -> Iterator[Condition]:
+    """The condition that lists the moves under way; none if nothing moves and nothing keeps replicas from moving."""
+    moves = "; ".join(str(move) for move in moving if move.seen or not move.done)
+    if brake.level is Level.STOPPED:
+        yield Condition(MOVING, "False", brake.level.value, f"{brake.note}: no replicas leave lost or tainted clusters")
+    elif brake.level is Level.SLOWED:
+        slow = f"{brake.note}: one replica leaves lost or tainted clusters every {brake.step_seconds} seconds"
+        yield Condition(MOVING, "True", brake.level.value, "; ".join(filter(None, [slow, moves])))
+    elif moves:
+        yield Condition(MOVING, "True", MOVING, moves)
 
 
 def misplaced(results: Sequence[SubsetResult], unplaced: int, why: str) -> str:
     """Why the replicas cannot be divided as asked for; empty if they can."""
     if not unplaced:
         return why
-    total = sum(result.replicas - result.covered for result in results) + unplaced
+    total = sum(result.desired - result.covered for result in results) + unplaced
     return f"{unplaced} of {total} replicas have no place: {why}"
 
 
@@ -196,6 +224,9 @@ def _subset(result: SubsetResult) -> StoredSubset:
         state=result.state,
         workload=result.workload,
         replicas=result.replicas,
+        desired_replicas=result.desired if result.desired != result.replicas else None,
+        moved_replicas=result.moved,
+        possibly_running=result.possibly_running,
         observed_replicas=result.counts.observed,
         ready_replicas=result.counts.ready,
         updated_replicas=result.counts.updated,

@@ -77,6 +77,10 @@ class StoredSubset(StoredWorkload, rename="camel", frozen=True, kw_only=True):
     state: str = ""
     replicas: Count = 0
     """Number of pods that it was last assigned."""
+    desired_replicas: Count | None = None
+    """Number of pods that it will have when those that leave it are replaced; None if none leave it."""
+    moved_replicas: Count = 0
+    possibly_running: Count = 0
     updated_replicas: Count = 0
     updated_ready_replicas: Count = 0
     partition: Count = 0
@@ -91,6 +95,11 @@ class StoredSubset(StoredWorkload, rename="camel", frozen=True, kw_only=True):
     conditions: tuple[StoredCondition, ...] = ()
     revisions: tuple[RevisionCount, ...] = ()
     last_drift: StoredDrift | None = None
+
+    @property
+    def desired(self) -> int:
+        """Number of pods that it will have when nothing moves any more."""
+        return self.replicas if self.desired_replicas is None else self.desired_replicas
 
     def condition(self, type_: str) -> StoredCondition | None:
         """The condition of a type, if there is one."""
@@ -112,6 +121,8 @@ class StoredStatus(Struct, rename="camel", frozen=True, kw_only=True, dict=True)
     updated_replicas: Count | None = None
     updated_ready_replicas: Count | None = None
     unplaced_replicas: Count | None = None
+    possibly_running_replicas: Count | None = None
+    last_move_time: str | None = None
     current_revision: str | None = None
     """The ControllerRevision that was last rolled out completely; empty before the first."""
     updated_revision: str | None = None
@@ -170,7 +181,17 @@ def differs(status: StoredStatus, document: Mapping[str, Any]) -> bool:
     return any(field not in document or document[field] != value for field, value in wanted.items())
 
 
-_OMITTED_IF_EMPTY = frozenset({"reservedReplicas", "conditions", "revisions", "stableRevision", "restarts"})
+_OMITTED_IF_EMPTY = frozenset(
+    {
+        "reservedReplicas",
+        "movedReplicas",
+        "possiblyRunning",
+        "conditions",
+        "revisions",
+        "stableRevision",
+        "restarts",
+    }
+)
 """Fields of an entry that are left out not only if they are None, but also if they are zero or empty."""
 
 

@@ -36,6 +36,39 @@ class PlanContext:
 
 def plan_subset(inputs: PlanContext, subset: Subset) -> tuple[SubsetResult, tuple[MemberStep, ...]]:
     """Plan one subset: its result and its steps. Raises TemplateMissing."""
+    result, steps = _plan_alone(inputs, subset)
+    return _with_moves(inputs, result), steps
+
+
+def _with_moves(inputs: PlanContext, result: SubsetResult) -> SubsetResult:
+    """The result with what moves to or from the subset, and what may run where nobody sees it."""
+    divided, name = inputs.divided, result.name
+    view = inputs.observed.members.get(result.cluster)
+    unseen = view is not None and view.unseen
+    message = result.message
+    if unseen and name in divided.notes:
+        message = f"{message}; {divided.reasons[name]}"
+    return replace(
+        result,
+        message=message,
+        desired=result.replicas if "spec.replicas" in inputs.subject.ignored else divided.desired[name],
+        kept=divided.kept.get(name, min(result.counts.ready, result.replicas)),
+        moved=divided.moved.get(name, 0),
+        possibly_running=_possibly_running(inputs, result, view) if unseen and view is not None else 0,
+    )
+
+
+def _possibly_running(inputs: PlanContext, result: SubsetResult, view: MemberView) -> int:
+    """The most pods that a cluster may run, by what was last seen there and by the status."""
+    asked = sum(
+        workload.spec.replicas
+        for workload in view.workloads
+        if workload.subset == result.name and inputs.app.owner.owns(workload.metadata.annotations)
+    )
+    return max(result.counts.observed, asked, inputs.subject.status.subset(result.name).possibly_running)
+
+
+def _plan_alone(inputs: PlanContext, subset: Subset) -> tuple[SubsetResult, tuple[MemberStep, ...]]:
     subject, app, observed = inputs.subject, inputs.app, inputs.observed
     context = _context(inputs, subset)
     view, place = context.view, cluster_label(context.cluster)

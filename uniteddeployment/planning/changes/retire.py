@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from uniteddeployment.planning.application import Application, Subject
-from uniteddeployment.planning.kinds.moves import resolve
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, Workload, WorkloadRef, cluster_label
+from uniteddeployment.planning.replicas.pace import floor
 from uniteddeployment.planning.results import SubsetResult
 from uniteddeployment.planning.steps import Delete, Release
 from uniteddeployment.planning.stored import StoredLeftover, StoredWorkload
+from uniteddeployment_api.int_or_percent import rounded_down
 
 _REMOVED = "no longer in the topology, and the others are ready without it"
 _UNTIL_READY = "kept until what replaces it is ready"
@@ -186,7 +187,6 @@ def _settle(
     for view, workload in old:
         ready = workload.status.ready_replicas
         if workload.metadata.deletion_timestamp is not None:
-            spare -= ready
             settled.append(_leftover(view, workload, "is being deleted"))
         elif problem := foreign(observed, view, workload):
             settled.append(_leftover(view, workload, problem, kept=True))
@@ -200,12 +200,11 @@ def _settle(
 
 
 def _spare(app: Application, results: Sequence[SubsetResult], old: Sequence[tuple[MemberView, Workload]]) -> int:
-    """The number of ready pods of leftover workloads that may go."""
-    desired = sum(result.replicas - result.covered for result in results)
-    reachable = [result for result in results if result.reach is Reach.READY]
-    ready = sum(min(result.counts.ready, result.replicas) for result in reachable)
-    ready += sum(workload.status.ready_replicas for _, workload in old)
-    return ready - desired + resolve(app.model.spec.topology.max_unavailable, desired, round_up=False)
+    """The number of ready pods of leftover workloads that may go: what moves between subsets has left of the budget."""
+    desired = sum(result.desired - result.covered for result in results)
+    ready = sum(result.kept for result in results if result.reach is Reach.READY)
+    ready += sum(workload.status.ready_replicas for _, workload in old if workload.metadata.deletion_timestamp is None)
+    return ready - floor(desired, rounded_down(app.model.spec.topology.max_unavailable, desired))
 
 
 def _leftover(view: MemberView, workload: Workload, reason: str, *, kept: bool = False) -> Leftover:

@@ -147,6 +147,11 @@ class MemberView:
         return self.reach in (Reach.READY, Reach.OFFLINE)
 
     @property
+    def gone(self) -> bool:
+        """Whether no Cluster stands for it any more, so that what it may run is given up."""
+        return self.reach is Reach.UNKNOWN and not self.workloads
+
+    @property
     def unseen(self) -> bool:
         """Return True if the cluster may run workloads that nobody sees now."""
         return self.reach in (Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED)

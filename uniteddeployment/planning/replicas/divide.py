@@ -1,27 +1,27 @@
-"""The division of an application: the number of pods of each subset, and of those that stay at the old revision."""
+"""The division of an application: the number of pods of each subset, and of those that stay at the old revision.
+
+The steps: what each subset has so far; how it stands (:mod:`.adaptive`) and what the state of its cluster means for it
+(:mod:`.limits`); the desired division (:mod:`.request`), with what returns after a failover (:mod:`.failback`); and the
+numbers on the way there (:mod:`.pace`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from uniteddeployment.planning.application import Application, Subject
-from uniteddeployment.planning.observed import Observed
-from uniteddeployment.planning.replicas import (
-    FREE,
-    NEVER,
-    Allocation,
-    AllocationRequest,
-    Mode,
-    SubsetAllocation,
-    SubsetRequest,
-    adaptive,
-    allocate,
-)
+from uniteddeployment.planning.observed import Observed, Reach
+from uniteddeployment.planning.replicas import Allocation, SubsetAllocation, adaptive
 from uniteddeployment.planning.replicas.adaptive import Standing
+from uniteddeployment.planning.replicas.brake import RELEASED, Brake, Level
+from uniteddeployment.planning.replicas.failback import Return, give_back
+from uniteddeployment.planning.replicas.limits import NO_LIMITS, Limits, limits
+from uniteddeployment.planning.replicas.moving import Move, Moving, begun, explained, under_way
 from uniteddeployment.planning.replicas.ordinals import Range
-from uniteddeployment.planning.replicas.taints import Verdict, judge
+from uniteddeployment.planning.replicas.pace import Budget, Party, floor, pace
+from uniteddeployment.planning.replicas.request import Inputs, make_request, place
+from uniteddeployment.planning.replicas.serving import ready_leftovers, serving
 from uniteddeployment.planning.stored import StoredCondition
-from uniteddeployment_api import Subset
-from uniteddeployment_api.int_or_percent import held_back, scaled
+from uniteddeployment_api.int_or_percent import held_back, rounded_down
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +29,51 @@ class Division:
     """The number of pods of each subset, the reason of each number, and the pods that no subset can take."""
 
     replicas: Mapping[str, int]
+    """Subset -> the number that it is assigned now."""
     reasons: Mapping[str, str]
     unplaced: int = 0
     why_unplaced: str = ""
+    desired: Mapping[str, int] = field(default_factory=dict)
+    """Subset -> the number that it will have when nothing moves any more."""
     reserved: Mapping[str, int] = field(default_factory=dict)
     """Subset -> how many of its replicas wait for a node and are meant to have stand-ins; 0 if it is not listed."""
     covered: Mapping[str, int] = field(default_factory=dict)
     """Subset -> how many of those have stand-ins. Some have none if no other subset has room."""
     conditions: Mapping[str, StoredCondition] = field(default_factory=dict)
     """Subset -> the condition that says whether it is schedulable. Only with the strategy Adaptive."""
+    moved: Mapping[str, int] = field(default_factory=dict)
+    """Subset -> how many of its replicas run elsewhere until failback returns them; 0 if it is not listed."""
+    kept: Mapping[str, int] = field(default_factory=dict)
+    """Subset -> how many of its ready pods certainly stay; only while replicas move."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Subset -> the state of its cluster, if it is limited by it."""
+    moving: tuple[Moving, ...] = ()
+    """The moves under way."""
+    begun: tuple[Move, ...] = ()
+    """The moves that begin with this division."""
+    brake: Brake = RELEASED
+    """The brake, if it keeps replicas of this application from moving."""
+    last_move: str | None = None
+    """When replicas last began to move because of the state of a cluster."""
     requeue_after: float | None = None
     """Seconds until the division may change although nothing happens until then."""
     persist_first: bool = False
     """This decision cannot be re-derived after acting on it: the status has to hold it before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """Everything that a division follows from."""
+
+    subject: Subject
+    app: Application
+    observed: Observed
+    given: Mapping[str, int]
+    """Subset -> the number that it was last assigned."""
+    current: Mapping[str, int]
+    """Subset -> the number that it is to have so far. It differs while replicas move."""
+    standings: Mapping[str, Standing]
+    limits: Limits
 
 
 def divide(
@@ -51,100 +83,132 @@ def divide(
 
     ``ranges`` are the ordinals of subsets, which bound how many pods they can have.
     """
-    given = _current(subject, app, observed)
+    given = _given(subject, app, observed)
+    current = {**given, **{name: stored.desired for name, stored in subject.status.subsets.items()}}
     standings = adaptive.standings(subject, app, observed, given)
-    verdicts = {name: _judge(app, observed, subset) for name, subset in app.subsets.items()}
-    divided = allocate(_request(app, given, standings, ranges or {}, verdicts))
-    replicas = divided.replicas
+    found = NO_LIMITS
+    if "spec.replicas" not in subject.ignored:
+        found = limits(app, observed, current, subject.status.last_move_time)
+    basis = _Basis(subject, app, observed, given, current, standings, found)
+    back = _desired(basis, ranges or {})
+    return _paced(basis, back.divided, back.moved)
+
+
+def _desired(basis: _Basis, ranges: Mapping[str, Range]) -> Return:
+    """The division when nothing moves any more."""
+    subject, found = basis.subject, basis.limits
+    # What moved because of a taint goes to where there was room. It stays there although the room changes.
+    calm = found.leaving and any(limit.room is not None for limit in found.subsets.values())
+    calm = calm and subject.status.observed_generation == subject.generation
+    request = make_request(Inputs(basis.app, basis.current, basis.standings, ranges, found, calm))
+    divided = place(request, found)
+    if not basis.standings:
+        return Return(divided, {})
+    stored = subject.status.subsets
+    moved = {name: stored[name].moved_replicas for name in basis.app.subsets if name in stored}
+    staying: dict[str, int] = {}
+    returning: dict[str, int] = {}
+    for subset in divided.subsets:
+        limit, count = found.of(subset.name), moved.get(subset.name, 0)
+        if limit.leaves:
+            count += max(0, basis.current.get(subset.name, 0) - subset.replicas)
+        open_ = limit.may_grow and not limit.leaves and basis.standings[subset.name].schedulable
+        if count:
+            (returning if open_ else staying)[subset.name] = count
+    back = give_back(request, divided, returning, size=_round_size(basis, returning))
+    return Return(back.divided, {**staying, **back.moved})
+
+
+def _round_size(basis: _Basis, returning: Mapping[str, int]) -> int | None:
+    """The number of replicas that may return in this pass; None for all of them."""
+    policy = basis.app.model.spec.failover.failback
+    if policy == "Never" or not returning or basis.limits.brake.level is not Level.FREE:
+        return 0
+    members = basis.observed.members
+    for name, subset in basis.app.subsets.items():
+        view = members.get(basis.app.cluster_of(subset))
+        given, current = basis.given.get(name, 0), basis.current.get(name, 0)
+        if view is not None and view.reach is Reach.READY and given > current:
+            return 0
+        if name in returning and serving(basis.app, view, name, given).ready < current:
+            return 0
+    total = sum(basis.current.values())
+    budget = rounded_down(basis.app.model.spec.topology.max_unavailable, total)
+    return None if policy == "Immediate" else max(1, budget)
+
+
+def _paced(basis: _Basis, divided: Allocation, moved: Mapping[str, int]) -> Division:
+    """The numbers of replicas now, on the way to the desired division."""
+    subject, app, observed, standings = basis.subject, basis.app, basis.observed, basis.standings
+    desired = divided.replicas
     reserved = {subset.name: subset.reserved for subset in divided.subsets if subset.reserved}
-    waits = [standing.requeue_after for standing in standings.values() if standing.requeue_after is not None]
-    conditions = {name: standing.condition(replicas[name], observed.now) for name, standing in standings.items()}
-    return Division(
-        replicas=replicas,
-        reasons={subset.name: _reason(subset, standings.get(subset.name)) for subset in divided.subsets},
+    covered = covered_replicas(app.model.spec.replicas or 0, divided)
+    conditions = {name: standing.condition(desired[name], observed.now) for name, standing in standings.items()}
+    left = [name for name in desired if basis.limits.of(name).leaves and basis.current.get(name, 0) > desired[name]]
+    persist_first = _persist_first(basis, divided, reserved, conditions, moved)
+    reasons = {subset.name: _reason(subset, standings.get(subset.name)) for subset in divided.subsets}
+    waits = [standing.requeue_after for standing in standings.values()] + [basis.limits.requeue_after]
+    division = Division(
+        replicas=desired,
+        reasons=reasons,
         unplaced=divided.unplaced,
         why_unplaced=divided.problem,
+        desired=desired,
         reserved=reserved,
-        covered=covered_replicas(app.model.spec.replicas or 0, divided),
+        covered=covered,
         conditions=conditions,
-        requeue_after=min(waits, default=None),
-        persist_first=_persist_first(subject, divided, standings, reserved, conditions),
+        moved=moved,
+        notes={name: limit.note for name, limit in basis.limits.subsets.items() if limit.note},
+        begun=begun(basis.current, desired, reasons, basis.limits)
+        if subject.status.subsets and "spec.replicas" not in subject.ignored
+        else (),
+        brake=basis.limits.brake,
+        last_move=observed.now if left else subject.status.last_move_time,
+        requeue_after=min((wait for wait in waits if wait is not None), default=None),
+        persist_first=persist_first,
     )
+    if "spec.replicas" in subject.ignored or all(basis.given.get(name, 0) <= desired[name] for name in desired):
+        return replace(division, reasons=explained(division.reasons, basis.limits, desired, moved))
+    return _with_pace(basis, division)
 
 
-def _judge(app: Application, observed: Observed, subset: Subset) -> Verdict:
-    return judge(observed.facts(app.cluster_of(subset)).taints, (), observed.now)
-
-
-def _tainted(request: SubsetRequest, verdict: Verdict) -> SubsetRequest:
-    if verdict.may_grow:
-        return request
-    return replace(request, may_grow=False, note=verdict.note)
-
-
-def _request(
-    app: Application,
-    given: Mapping[str, int],
-    standings: Mapping[str, Standing],
-    ranges: Mapping[str, Range],
-    verdicts: Mapping[str, Verdict],
-) -> AllocationRequest:
-    topology = app.model.spec.topology
-    bounds = any(subset.min_replicas is not None or subset.max_replicas is not None for subset in topology.subsets)
-    weights = any(subset.weight is not None for subset in topology.subsets)
-    total = app.model.spec.replicas
-    reserve = bool(standings) and topology.schedule_strategy.adaptive.reserve_unschedulable_pods
-    requests = [
-        _subset_request(subset, given.get(subset.name, 0), ranges.get(subset.name)) for subset in topology.subsets
-    ]
-    if reserve:
-        requests = [_reserving(request, standings[request.name]) for request in requests]
-    elif standings:
-        shrinking = sum(request.current for request in requests) > (total or 0)
-        requests = [_adapted(request, standings[request.name], total or 0, shrinking) for request in requests]
-    requests = [_tainted(request, verdicts[request.name]) for request in requests]
-    return AllocationRequest(
-        total=total,
-        subsets=tuple(requests),
-        # As in OpenKruise, bounds alone make the list an order of preference, and so does Adaptive. Weights spread.
-        mode=Mode.FILL if (bounds or standings) and not weights else Mode.SPREAD,
-        # When a subset has recovered, running pods stay where they are; only stand-ins go.
-        disruption=NEVER if standings and not reserve else FREE,
-        reserve=reserve,
+def _with_pace(basis: _Basis, division: Division) -> Division:
+    """The division with the numbers that the ready pods allow now."""
+    app, desired, stored = basis.app, division.desired, basis.subject.status.subsets
+    parties = []
+    for name, subset in app.subsets.items():
+        view = basis.observed.members.get(app.cluster_of(subset))
+        given = basis.given.get(name, 0)
+        # What a deleted Cluster object stood for is given up. All other clusters have to be seen.
+        seen = view is None or view.gone or view.reach is Reach.READY
+        held = division.brake.level is Level.STOPPED and basis.limits.of(name).leaves
+        parties.append(
+            Party(
+                name=name,
+                given=given,
+                desired=desired[name],
+                serving=serving(app, view, name, given),
+                seen=seen,
+                movable=seen and not held and not app.model.spec.paused,
+            )
+        )
+    total = sum(desired.values()) - sum(division.covered.values())
+    budget = Budget(
+        floor=floor(total, rounded_down(app.model.spec.topology.max_unavailable, total)),
+        others=ready_leftovers(app, basis.observed),
+        free=max(0, sum(entry.desired for entry in stored.values()) - sum(desired.values())) if stored else 0,
+        # What is stored now is acted on in the next pass, which finds out again how far the ready pods allow it.
+        spared=division.persist_first,
     )
-
-
-def _subset_request(subset: Subset, given: int, span: Range | None) -> SubsetRequest:
-    return SubsetRequest(
-        name=subset.name,
-        share=subset.replicas,
-        weight=subset.weight,
-        minimum=subset.min_replicas,
-        maximum=subset.max_replicas,
-        limit=span.size if span else None,
-        current=given,
-        note=span.note if span else "",
+    numbers = pace(parties, budget)
+    moving = under_way(parties, numbers)
+    return replace(
+        division,
+        replicas=numbers,
+        kept={party.name: party.serving.kept(numbers[party.name]) for party in parties},
+        moving=moving,
+        reasons=explained(division.reasons, basis.limits, desired, division.moved, moving),
     )
-
-
-def _reserving(request: SubsetRequest, standing: Standing) -> SubsetRequest:
-    """The request of a subset whose pods may be reserved."""
-    note = request.note if standing.schedulable else standing.message
-    return replace(request, capacity=standing.capacity, may_grow=standing.may_grow, note=note)
-
-
-def _adapted(request: SubsetRequest, standing: Standing, total: int, shrinking: bool) -> SubsetRequest:
-    """The request of a subset whose pods are moved if they cannot be scheduled.
-
-    Minimums are not moved: their pods are the ones that find out when there is room again. If there are too many pods,
-    those that have no node go first (I7).
-    """
-    least = 0 if request.minimum is None else min(request.current, scaled(request.minimum, total))
-    current = max(standing.placed, least) if shrinking else request.current
-    if standing.schedulable:
-        return replace(request, current=current)
-    capacity = max(standing.capacity or 0, least)
-    return replace(request, current=current, capacity=capacity, note=standing.message)
 
 
 def covered_replicas(total: int, divided: Allocation) -> dict[str, int]:
@@ -180,18 +244,31 @@ def _undisturbed(standing: Standing) -> bool:
 
 
 def _persist_first(
-    subject: Subject,
+    basis: _Basis,
     divided: Allocation,
-    standings: Mapping[str, Standing],
     reserved: Mapping[str, int],
     conditions: Mapping[str, StoredCondition],
+    moved: Mapping[str, int],
 ) -> bool:
-    """Return True if the division follows from pods that will not be seen any more, and the status does not hold it."""
-    if not subject.status.subsets or all(map(_undisturbed, standings.values())):
+    """Return True if the division follows from what may not be seen any more, and the status does not hold it.
+
+    These are pods that could not be scheduled, and the state of clusters.
+    """
+    stored, found = basis.subject.status.subsets, basis.limits
+    if not stored:
         return False
-    for subset in divided.subsets if standings else ():
-        stored = subject.status.subset(subset.name)
-        before = adaptive.stored_condition(stored).status, stored.replicas, stored.reserved_replicas
+    for name, entry in stored.items():
+        if name in basis.app.subsets and (entry.moved_replicas or 0) != moved.get(name, 0):
+            return True
+    if found.leaving and any(
+        entry.desired > divided.replicas.get(name, 0) for name, entry in stored.items() if found.of(name).leaves
+    ):
+        return True
+    if all(map(_undisturbed, basis.standings.values())):
+        return False
+    for subset in divided.subsets:
+        entry = basis.subject.status.subset(subset.name)
+        before = adaptive.stored_condition(entry).status, entry.desired, entry.reserved_replicas
         if before != (conditions[subset.name].status, subset.replicas, reserved.get(subset.name, 0)):
             return True
     return False
@@ -217,7 +294,7 @@ def reverts(app: Application, subset: str) -> bool:
     return subset in manual.revert and manual.revision in ("", app.revision_name)
 
 
-def _current(subject: Subject, app: Application, observed: Observed) -> dict[str, int]:
+def _given(subject: Subject, app: Application, observed: Observed) -> dict[str, int]:
     """Subset -> the number that it was last assigned; if the status does not say, the one that its workloads have."""
     current = {name: stored.replicas for name, stored in subject.status.subsets.items()}
     for subset in app.subsets.values():

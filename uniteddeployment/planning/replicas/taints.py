@@ -82,7 +82,8 @@ def _of_one(taint: Taint, tolerations: Sequence[Toleration], now: str) -> Verdic
     left -= since(taint.time_added, now) if left else 0
     if left <= 0:
         return Verdict(may_grow=False, leaves=True, note=f"the taint {taint}")
-    return Verdict(may_grow=False, note=f"the taint {taint}, tolerated for {left} more seconds", requeue_after=left)
+    # The note must not change from pass to pass, so it does not count down.
+    return Verdict(may_grow=False, note=f"the taint {taint}, tolerated for a time", requeue_after=left)
 
 
 def _stricter(one: Verdict, other: Verdict) -> Verdict:

@@ -73,7 +73,7 @@ def test_a_pod_that_has_waited_for_too_long_marks_its_subset():
     result = divide(adaptive(4, TWO), a=Seen(4, waiting=[31, 40], ready=[500, 500]), b=Seen())
     assert schedulable(result) == ("False", None)
     assert result.persist_first
-    assert dict(result.replicas) == {"a": 2, "b": 2}
+    assert dict(result.desired) == {"a": 2, "b": 2}
     assert result.conditions["a"].last_transition_time == NOW
     assert result.conditions["a"].message == "2 of 4 could not be scheduled in a since 23:59"
     assert result.reasons["a"].endswith("2 of 4 could not be scheduled in a since 23:59")
@@ -93,7 +93,7 @@ def test_a_mark_ends_when_its_time_is_over_and_everything_runs():
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=360), b=Seen(2, ready=[20, 20]))
     assert schedulable(result) == ("True", None)
     assert result.conditions["a"].last_transition_time == NOW
-    assert dict(result.replicas) == {"a": 2, "b": 2}
+    assert dict(result.desired) == {"a": 2, "b": 2}
 
 
 def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it():
@@ -103,7 +103,7 @@ def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it()
     assert schedulable(result) == ("False", None)
     assert result.conditions["a"].last_transition_time == ago(4000)
     assert not result.persist_first
-    assert dict(result.replicas) == {"a": 1, "b": 3}
+    assert dict(result.desired) == {"a": 1, "b": 3}
     assert result.reasons["a"].startswith("1 are its minimum")
 
 
@@ -111,7 +111,7 @@ def test_a_subset_that_has_recovered_gets_the_next_pods_and_is_marked_only_if_th
     """Scenario 28."""
     settled = {"a": Seen(2, ready=[500, 500], marked=360), "b": Seen(2, ready=[20, 20])}
     result = divide(adaptive(6, TWO), **settled)
-    assert dict(result.replicas) == {"a": 4, "b": 2}
+    assert dict(result.desired) == {"a": 4, "b": 2}
     assert schedulable(divide(adaptive(6, TWO), a=Seen(4, ready=[500, 500], waiting=[1, 1]), b=Seen(2))) == ("True", 29)
 
 
@@ -125,7 +125,7 @@ def test_a_rolling_update_or_a_crash_loop_moves_nothing(kind):
     for a in (Seen(3, starting=3), Seen(3, ready=[9], starting=1), Seen(3), Seen(3, waiting=[2], ready=[9, 9])):
         for c in (Seen(5, starting=5), Seen(5, ready=[3, 3, 3])):
             result = divide(app, a=a, b=Seen(), c=c)
-            assert dict(result.replicas) == {"a": 3, "b": 0, "c": 5}
+            assert dict(result.desired) == {"a": 3, "b": 0, "c": 5}
             assert not result.persist_first
 
 
@@ -133,49 +133,49 @@ def test_a_pod_of_a_surge_that_finds_no_node_moves_nothing():
     """Four pods for three: the three that were asked for run."""
     result = divide(adaptive(3, TWO), a=Seen(3, waiting=[400], ready=[9, 9, 9]), b=Seen())
     assert schedulable(result) == ("True", None)
-    assert dict(result.replicas) == {"a": 3, "b": 0}
+    assert dict(result.desired) == {"a": 3, "b": 0}
 
 
 def test_pods_that_are_on_their_way_out_are_not_counted_again():
     """After the number has fallen the pod that waited is there for a moment; the next must not go, too (I7)."""
     result = divide(adaptive(4, TWO), a=Seen(3, waiting=[40], ready=[9, 9, 9], marked=1), b=Seen(1))
-    assert dict(result.replicas) == {"a": 3, "b": 1}
+    assert dict(result.desired) == {"a": 3, "b": 1}
 
 
 def test_a_pod_that_waits_below_one_that_runs_is_not_reached_by_scaling_down():
     """I7: a StatefulSet loses its highest ordinal, which is ready here."""
     app = adaptive(2, TWO, kind="statefulSetTemplate")
     result = divide(app, a=Seen(2, waiting=[400], ready=[900], first="waiting"), b=Seen())
-    assert dict(result.replicas) == {"a": 2, "b": 0}
+    assert dict(result.desired) == {"a": 2, "b": 0}
     assert schedulable(result)[0] == "False"
     app = adaptive(4, TWO, kind="statefulSetTemplate")
     result = divide(app, a=Seen(2, waiting=[400], ready=[900], first="waiting", marked=9), b=Seen(0))
-    assert dict(result.replicas) == {"a": 2, "b": 2}
+    assert dict(result.desired) == {"a": 2, "b": 2}
 
 
 def test_pods_that_are_made_in_order_wait_with_the_first():
     """The second of an ordered StatefulSet is not even made; of a parallel one it may be between two steps."""
     app = adaptive(3, TWO, kind="statefulSetTemplate")
-    assert dict(divide(app, a=Seen(3, waiting=[40]), b=Seen()).replicas) == {"a": 0, "b": 3}
+    assert dict(divide(app, a=Seen(3, waiting=[40]), b=Seen()).desired) == {"a": 0, "b": 3}
     parallel = adaptive(3, TWO, kind="statefulSetTemplate", podManagementPolicy="Parallel")
-    assert dict(divide(parallel, a=Seen(3, waiting=[40]), b=Seen()).replicas) == {"a": 3, "b": 0}
+    assert dict(divide(parallel, a=Seen(3, waiting=[40]), b=Seen()).desired) == {"a": 3, "b": 0}
 
 
 def test_a_member_that_does_not_answer_moves_nothing_and_keeps_its_mark():
     """I8: what it last said grows old, and decides nothing."""
     lost = {"a": Seen(4, waiting=[400, 400], ready=[9, 9], reach=Reach.OFFLINE), "b": Seen()}
-    assert dict(divide(adaptive(4, TWO), **lost).replicas) == {"a": 4, "b": 0}
+    assert dict(divide(adaptive(4, TWO), **lost).desired) == {"a": 4, "b": 0}
     assert schedulable(divide(adaptive(4, TWO), **lost)) == ("True", None)
     lost["a"].marked = 4000
     assert schedulable(divide(adaptive(5, TWO), **lost)) == ("False", None)
-    assert dict(divide(adaptive(5, TWO), **lost).replicas) == {"a": 4, "b": 1}
+    assert dict(divide(adaptive(5, TWO), **lost).desired) == {"a": 4, "b": 1}
 
 
 def test_scaling_down_takes_first_what_runs_nowhere():
     """I7: the pod that has been waiting for a second goes, not one that is ready at the end of the list."""
     app = adaptive(4, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}})
     result = divide(app, a=Seen(2, ready=[9, 9]), b=Seen(1, waiting=[1]), c=Seen(2, ready=[9, 9]))
-    assert dict(result.replicas) == {"a": 2, "b": 0, "c": 2}
+    assert dict(result.desired) == {"a": 2, "b": 0, "c": 2}
     assert result.persist_first, "the pod is not seen any more once it is gone"
 
 
@@ -190,13 +190,13 @@ def test_where_nobody_has_room_pods_wait_and_nothing_ready_moves():
 def test_with_weights_what_cannot_be_scheduled_is_spread_over_the_others():
     app = adaptive(6, {"a": {"weight": 1}, "b": {"weight": 1}, "c": {"weight": 1}})
     result = divide(app, a=Seen(2, ready=[9, 9]), b=Seen(2, ready=[9, 9]), c=Seen(2, waiting=[40, 40]))
-    assert dict(result.replicas) == {"a": 3, "b": 3, "c": 0}
+    assert dict(result.desired) == {"a": 3, "b": 3, "c": 0}
 
 
 def test_the_strategy_fixed_looks_at_no_pod():
     app = application(manifest(replicas=4, shares=TWO))
     result = divide(app, a=Seen(4, waiting=[400] * 4), b=Seen())
-    assert (dict(result.replicas), dict(result.conditions), result.requeue_after) == ({"a": 4, "b": 0}, {}, None)
+    assert (dict(result.desired), dict(result.conditions), result.requeue_after) == ({"a": 4, "b": 0}, {}, None)
 
 
 # --- Stand-ins --------------------------------------------------------------------------------------------------------
@@ -234,18 +234,18 @@ def test_a_subset_that_joins_has_to_prove_itself_before_others_lose_pods():
     """I7: its pods have stand-ins where they were."""
     app = reserving(2, {"new": {}, "old": {}})
     joined = divide(app, new=Seen(new=True), old=Seen(2, ready=[99, 99]))
-    assert dict(joined.replicas) == {"new": 2, "old": 2}
+    assert dict(joined.desired) == {"new": 2, "old": 2}
     assert dict(joined.reserved) == {"new": 2}
     assert joined.conditions["new"].reason == "New"
     young = Seen(2, ready=[3, 3], marked=5, reserved=2)
-    assert dict(divide(app, new=young, old=Seen(2, ready=[99, 99])).replicas) == {"new": 2, "old": 2}
+    assert dict(divide(app, new=young, old=Seen(2, ready=[99, 99])).desired) == {"new": 2, "old": 2}
     proven = Seen(2, ready=[31, 31], marked=33, reserved=2)
-    assert dict(divide(app, new=proven, old=Seen(2, ready=[99, 99])).replicas) == {"new": 2, "old": 0}
+    assert dict(divide(app, new=proven, old=Seen(2, ready=[99, 99])).desired) == {"new": 2, "old": 0}
 
 
 def test_the_first_division_of_an_application_has_no_stand_ins():
     result = divide(reserving(2), a=Seen(new=True), b=Seen(new=True))
-    assert (dict(result.replicas), dict(result.reserved)) == ({"a": 2, "b": 0}, {})
+    assert (dict(result.desired), dict(result.reserved)) == ({"a": 2, "b": 0}, {})
 
 
 def test_status_counts_without_the_pods_that_only_wait():
@@ -283,6 +283,7 @@ def stored(subject, result):
         msgspec.structs.replace(
             subject.status.subset(name),
             replicas=replicas,
+            desired_replicas=result.desired[name],
             reserved_replicas=result.reserved.get(name, 0),
             conditions=(result.conditions[name],),
         )
@@ -312,7 +313,7 @@ def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, ki
     subject, observed = snapshot(app, {f"s{index}": one for index, (_, one) in enumerate(subsets)})
     for _ in range(12):
         result = divide_replicas(subject, app, observed)
-        placed = sum(result.replicas.values()) - sum(result.covered.values())
+        placed = sum(result.desired.values()) - sum(result.covered.values())
         assert placed + result.unplaced == total, "I4"
         if not result.persist_first:
             break

@@ -47,7 +47,7 @@ def divided(vector, kind):
     }
     app = adaptive(vector["replicas"], bounds, kind=kind, reserve=vector["allocator"] == "reserved")
     subject, observed = snapshot(app, {name: seen(vector, name) for name in bounds})
-    return dict(divide_replicas(subject, app, observed).replicas)
+    return dict(divide_replicas(subject, app, observed).desired)
 
 
 @pytest.mark.parametrize(

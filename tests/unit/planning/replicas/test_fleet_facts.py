@@ -12,4 +12,7 @@ def test_nothing_new_is_placed_in_a_cluster_with_a_taint_that_is_not_tolerated()
     facts = {"default/member-2": ClusterFacts(taints=(Taint("maintenance"),))}
     divided = divide(subject(app, status=status), app, observed(clusters=facts))
     assert divided.replicas == {"member-1": 8, "member-2": 4}
-    assert divided.reasons["member-2"] == "kept: it cannot be scaled up now: the taint maintenance:NoSchedule"
+    assert (
+        divided.reasons["member-2"]
+        == "kept: it cannot be scaled up now: default/member-2 has the taint maintenance:NoSchedule"
+    )
