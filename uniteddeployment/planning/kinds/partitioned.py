@@ -140,6 +140,10 @@ def _target(context: SubsetContext, workload: Workload, place: Place | None) -> 
     """The template of the target revision, and the partition that holds the other pods."""
     if context.target != context.stable:
         partition = lowest_partition(context, workload, place)
+    elif workload.revision == context.target and not workload.observed and context.pods.only(context.target):
+        # Whether all pods are uniform shows when its controller has observed the last write. Another write before that
+        # would delay it, and two partitions could alternate for ever.
+        partition = workload.partition
     else:
         partition = context.partition if _uniform(context, workload) else 0
     return _Setting(context.target, context.replicas, partition)

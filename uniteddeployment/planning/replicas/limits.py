@@ -136,7 +136,7 @@ def _offline(app: Application, subset: Subset, facts: ClusterFacts, now: str, li
     if (leaves or left) and (why := second_copy(app, subset)):
         return replace(limit, leaves=False, blocked=leaves, note=f"{note}, but {why}; {ALLOWED}")
     if leaves or not left:
-        return replace(limit, leaves=leaves, note=limit.note or note)
+        return replace(limit, leaves=leaves, note=limit.note if limit.leaves else note)
     waits = min(left, limit.requeue_after or left)
     grace = app.model.spec.failover.grace_period
     return replace(limit, note=f"{note}; its replicas stay for {grace}", requeue_after=waits)

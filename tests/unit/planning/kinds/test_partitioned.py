@@ -299,6 +299,13 @@ def test_going_back_to_the_stable_revision_reaches_all_pods_before_the_partition
     assert Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4).written() == ("app:1", 4, 2)
 
 
+@pytest.mark.parametrize("partition", [0, 2])
+def test_a_partition_is_not_written_again_before_its_controller_has_observed_the_last_write(partition):
+    """Each of two partitions looked wrong after the other one was written, and they alternated for ever."""
+    subset = Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4, partition=partition, observed=False)
+    assert subset.planned()[1] is None
+
+
 def test_a_cloneset_keeps_a_number_of_pods_wherever_they_are():
     kind = "cloneSetTemplate"
     assert Subset(size=6, held=6, kind=kind).shows("app:2", "app:2", "app:2").written() == ("app:1", 6, 2)
