@@ -1,0 +1,148 @@
+"""A Cluster that is deleted may leave when nothing of this host is, or may be, left in it."""
+
+from typing import Any
+
+import pytest
+
+from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
+from uniteddeployment.fleet.departure import UNKNOWN, Decision, Left, decide
+from uniteddeployment.fleet.entry import DUPLICATE, IS_HOST, REPLACED, Entry, Problem
+from uniteddeployment.fleet.finalizer import TRIES, Finalizer
+from uniteddeployment.kube.errors import Conflict, NotFound, Unreachable
+from uniteddeployment.planning.observed import Reach
+from uniteddeployment_api import names
+
+pytestmark = pytest.mark.looptime
+RUNNING = Left(running=("StatefulSet default/web-a",))
+UNSEEN = Left(unseen=("default/web",))
+GOES = Decision()
+
+
+def cluster(name: str = "one", *, deleting: bool = True, **more: Any) -> ClusterObject:
+    stamp = "2026-01-01T00:00:00Z" if deleting else None
+    return ClusterObject(ClusterMetadata(name, "default", f"uid-{name}", "1", deletion_timestamp=stamp, **more))
+
+
+def entry(name: str = "one", **more: Any) -> Entry:
+    return Entry(cluster(name), held_uid="u", answering_uid="u", undecided=False, **more)
+
+
+@pytest.mark.parametrize("left", [RUNNING, UNSEEN])
+def test_what_is_left_is_named_with_the_way_out(left: Left) -> None:
+    decision = decide(entry(), (), left)
+    assert not decision.clears
+    assert (*left.running, *left.unseen)[0] in decision.waits
+    assert names.ANNOTATION_ABANDON in decision.waits
+
+
+def test_a_long_list_is_cut() -> None:
+    many = Left(running=tuple(f"StatefulSet default/web-{number}" for number in range(9)))
+    assert "web-4 and 4 more" in decide(entry(), (), many).waits
+
+
+def test_workloads_without_replicas_are_cleared_before() -> None:
+    assert decide(entry(), (), Left(empty=2)) == Decision(clears=True)
+    assert decide(entry(), (), Left(running=RUNNING.running, empty=2)).clears is False
+    assert decide(entry(), (), Left()) == GOES
+
+
+def test_nothing_is_decided_before_it_is_known_what_is_left() -> None:
+    """I8"""
+    undecided = entry()
+    undecided.undecided = True
+    assert decide(undecided, (), Left()) is UNKNOWN
+    assert decide(entry(), (), None) is UNKNOWN
+
+
+def test_an_abandoned_cluster_goes_whatever_is_left() -> None:
+    abandoned = entry()
+    abandoned.cluster = cluster(annotations={names.ANNOTATION_ABANDON: "true"})
+    for left in (RUNNING, UNSEEN, None):
+        assert decide(abandoned, (), left) == GOES
+    abandoned.cluster = cluster(annotations={names.ANNOTATION_ABANDON: "false"})
+    assert decide(abandoned, (), RUNNING) != GOES
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(Reach.PENDING, "", REPLACED),
+        Problem(Reach.UNKNOWN, "", DUPLICATE, "default/two"),
+        Problem(Reach.UNKNOWN, "", IS_HOST, ""),
+        None,
+    ],
+)
+def test_a_cluster_that_is_not_used_goes_at_once(problem: Problem | None) -> None:
+    one = entry(problem=problem)
+    if problem is None:
+        one.held_uid = ""
+    assert decide(one, (), UNSEEN) == GOES
+
+
+def test_a_cluster_goes_when_another_one_takes_over_and_only_then() -> None:
+    """A Cluster that is renamed keeps its pods (I14)."""
+    one, two = entry(), entry("two")
+    two.held_uid = ""
+    assert decide(one, (one, two), RUNNING) != GOES, "the other is being deleted as well"
+    two.cluster = cluster("two", deleting=False)
+    assert decide(one, (one, two), RUNNING) == GOES
+    two.answering_uid = "v"
+    assert decide(one, (one, two), RUNNING) != GOES, "it stands for another cluster"
+
+
+class Host:
+    """An API server that answers a patch with an error, or stores it."""
+
+    def __init__(self, stored: ClusterObject, *errors: Exception) -> None:
+        self.stored: ClusterObject | None = stored
+        self.errors = list(errors)
+        self.patches: list[dict[str, Any]] = []
+
+    async def merge_patch(self, _resource: Any, _name: str, patch: Any, *_: Any, **__: Any) -> ClusterObject:
+        self.patches.append(patch["metadata"])
+        if self.errors:
+            raise self.errors.pop(0)
+        assert self.stored is not None
+        return self.stored
+
+    def finalizer(self) -> Finalizer:
+        return Finalizer(self, cluster(), stored=lambda: self.stored, answered=lambda _: None)  # type: ignore[arg-type]  # a stand-in
+
+
+OTHERS = ("example.com/other",)
+CONFLICT = Conflict(409, "Conflict", "somebody was faster")
+
+
+async def test_the_finalizers_of_others_are_kept_and_the_version_is_named() -> None:
+    """The write replaces the list, so it must not be based on an old one."""
+    host = Host(cluster(deleting=False, finalizers=OTHERS), CONFLICT)
+    await host.finalizer().add()
+    wanted = {"finalizers": [*OTHERS, names.CLUSTER_FINALIZER], "resourceVersion": "1"}
+    assert host.patches == [wanted, wanted]
+    host = Host(cluster(finalizers=(*OTHERS, names.CLUSTER_FINALIZER)), CONFLICT, Unreachable("host", "reset"))
+    await host.finalizer().remove()
+    assert host.patches == [{"finalizers": list(OTHERS), "resourceVersion": "1"}] * 3
+
+
+async def test_a_finalizer_is_neither_added_to_what_is_being_deleted_nor_removed_from_a_namesake() -> None:
+    host = Host(cluster())
+    await host.finalizer().add()
+    host.stored = replace_uid(cluster(finalizers=(names.CLUSTER_FINALIZER,)))
+    await host.finalizer().remove()
+    host.stored = None
+    await host.finalizer().remove()
+    assert host.patches == []
+    gone = Host(cluster(finalizers=(names.CLUSTER_FINALIZER,)), NotFound(404))
+    await gone.finalizer().remove()
+    assert len(gone.patches) == 1
+
+
+async def test_an_object_that_changes_all_the_time_fails_the_connection_and_not_the_process() -> None:
+    host = Host(cluster(deleting=False), *[CONFLICT] * TRIES)
+    with pytest.raises(Conflict):
+        await host.finalizer().add()
+
+
+def replace_uid(stored: ClusterObject) -> ClusterObject:
+    meta = stored.metadata
+    return ClusterObject(ClusterMetadata(meta.name, meta.namespace, "another", "1", finalizers=meta.finalizers))
