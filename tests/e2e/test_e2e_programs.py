@@ -41,7 +41,8 @@ def test_the_demo_tells_the_story_to_people(demos: tuple[subprocess.CompletedPro
     done = demos[0]
     assert (done.returncode, done.stderr) == (0, "")
     story = done.stdout
-    told = ["8 replicas over three members", "partitions 2, 1, 1", "Held", "partitions to 0", "✔ Done in"]
+    told = ["8 replicas over three members", "partitions 2, 1, 1", "Held", "partitions to 0", "Create a rollout"]
+    told += ["waits for approval", "✔ restarts", "Approve", "✔ Done in"]
     places = [story.index(part) for part in told]
     assert places == sorted(places), story
 
@@ -73,7 +74,15 @@ def test_the_demo_gives_programs_the_state_after_each_phase(
             "member-3": {"app:1": 1, "app:2": 1},
         },
         "finished": {"member-1": {"app:2": 4}, "member-2": {"app:2": 2}, "member-3": {"app:2": 2}},
+        "rollout waits": {
+            "member-1": {"app:2": 2, "app:3": 2},
+            "member-2": {"app:2": 1, "app:3": 1},
+            "member-3": {"app:2": 1, "app:3": 1},
+        },
+        "rollout finished": {"member-1": {"app:3": 4}, "member-2": {"app:3": 2}, "member-3": {"app:3": 2}},
     }
+    rollouts = [phase["unitedRollout"]["status"] for phase in document["phases"] if phase["unitedRollout"]]
+    assert [(status["phase"], status.get("step")) for status in rollouts] == [("Paused", 2), ("Healthy", None)]
     for phase in document["phases"]:
         subsets = phase["unitedDeployment"]["status"]["subsetStatuses"]
         assert [one["replicas"] for one in subsets] == [4, 2, 2]
@@ -117,10 +126,9 @@ def test_the_playground_is_there_until_ctrl_c_and_then_nothing_of_it_is_left(tmp
 
         phases = run("get", "udc", "-o", "jsonpath={.items[*].status.phase}")
         assert phases == "Running Running Running", "what it says to try works at once"
-        sample = re.search(r"kubectl apply -f (\S+)", playground.log.read_text())
-        assert sample is not None
-        run("apply", "-f", sample[1])
-        run("wait", "--for=condition=Ready", "ud/web", f"--timeout={SECONDS}s")
+        for kind, file in zip(("ud", "uro"), re.findall(r"kubectl apply -f (\S+)", shown[0]), strict=True):
+            run("apply", "-f", file)
+            run("wait", "--for=condition=Ready", f"{kind}/web", f"--timeout={SECONDS}s")
         assert run("get", "pods", "-o", "name", "--context", "member-1").count("pod/web-member-1-") == 4
         assert all(listens(port) for port in ports(kubeconfig))
         assert playground.stop(signal.SIGINT) == 0

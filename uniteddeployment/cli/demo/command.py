@@ -16,9 +16,10 @@ def demo(
         typer.Option(metavar="DIR", help="Directory for the kubeconfig. Default: a temporary one.", show_default=False),
     ] = None,
 ) -> None:
-    """Watch a canary rollout on embedded clusters.
+    """Watch canary rollouts on embedded clusters.
 
-    The demo creates one application over three members, updates one half of the pods, and then finishes the rollout.
+    The demo creates one application over three members, updates one half of the pods, and then the other half. After
+    that, a rollout does the same on its own: with a pause, a gate and an approval.
 
     \b
     Example:

@@ -17,7 +17,7 @@ from uniteddeployment.controller import logs
 from uniteddeployment.kube.client import Client
 
 _NEXT = """\
-A host and {members} members are running, with the controller. In another terminal:
+A host and {members} members are running, with the controller and the rollout controller. In another terminal:
 
   export KUBECONFIG={kubeconfig}
 
@@ -27,6 +27,8 @@ A host and {members} members are running, with the controller. In another termin
   ud get -w                                        # its subsets, live
   kubectl get sts,pods --context member-1          # what runs in one member
   kubectl scale ud web --replicas=12
+  kubectl apply -f {rollout}  # new versions in steps
+  ud rollout plan web                              # what each step will update
   kubectl explain ud.spec.topology
   kubectl delete ud web
 
@@ -69,7 +71,9 @@ async def _announce(client: Client, fleet: Fleet, output: str) -> None:
         members = [member.cluster.name for member in fleet.members]
         program(json.dumps({"kubeconfig": str(fleet.kubeconfig), "host": "host", "members": members}))
         return
-    sample = fleet.kubeconfig.with_name("web.yaml")
-    sample.write_text(samples.read("web.yaml"))
-    for line in _NEXT.format(members=len(fleet.members), kubeconfig=fleet.kubeconfig, sample=sample).splitlines():
+    files = {}
+    for word, name in (("sample", "web.yaml"), ("rollout", "rollout.yaml")):
+        files[word] = fleet.kubeconfig.with_name(name)
+        files[word].write_text(samples.read(name))
+    for line in _NEXT.format(members=len(fleet.members), kubeconfig=fleet.kubeconfig, **files).splitlines():
         say(line)

@@ -1,4 +1,4 @@
-"""``ud demo``: a canary rollout on embedded clusters, for people to watch and for programs to check."""
+"""``ud demo``: canary rollouts on embedded clusters, for people to watch and for programs to check."""
 
 import asyncio
 import tempfile
@@ -16,6 +16,7 @@ from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.get.tree import View
 from uniteddeployment.cli.output.documents import check_output, dump
 from uniteddeployment.cli.output.terminal import Lines, Screen, say
+from uniteddeployment.cli.rollout import tree
 from uniteddeployment.controller import logs
 
 MEMBERS = 3
@@ -64,9 +65,9 @@ class _Screen:
         say(f"{self._screen.glyphs.step} {phase.title}")
         if not self._screen.redraws:
             yield
-            self._screen.show(self._lines(stage))
+            self._screen.show(self._lines(phase, stage))
             return
-        async with self._screen.live(lambda: self._lines(stage)) as redraw:
+        async with self._screen.live(lambda: self._lines(phase, stage)) as redraw:
             drawing = asyncio.create_task(_every(1 / REFRESH_PER_SECOND, redraw))
             try:
                 yield
@@ -78,7 +79,9 @@ class _Screen:
         say("")
         say(f"{self._screen.glyphs.good} Done in {seconds} s: every pod of every member runs the new image.")
 
-    def _lines(self, stage: Stage) -> Lines:
+    def _lines(self, phase: Phase, stage: Stage) -> Lines:
+        if phase.shows_rollout and stage.rollout is not None:
+            return tree.View(self._screen.glyphs, self._screen.width).lines([stage.rollout])
         return View(self._screen.glyphs, self._screen.width).lines([stage.current] if stage.current else [])
 
 
@@ -120,4 +123,5 @@ async def _checked(phase: Phase, stage: Stage, seconds: float) -> dict[str, Any]
         "seconds": round(seconds, 2),
         "images": images,
         "unitedDeployment": stage.current,
+        "unitedRollout": {"status": stage.rollout_status} if stage.rollout is not None else None,
     }
