@@ -269,3 +269,32 @@ def test_a_gate_passes_only_with_enough_measurements_and_within_its_limits(outco
         assert row.consecutive_errors > limits[2]
     if row.state in ("Running", "Error"):
         assert measured < count
+
+
+def test_of_fifty_clusters_with_two_gates_the_status_is_small():
+    """Status stays under 100 kB for 50 clusters, also if every measurement has a long message."""
+    fleet = GatedFleet({f"subset-of-cluster-{number}": 2 for number in range(50)})
+    gates = [{"name": name, "prometheus": PER_SUBSET, "count": 9, "failureLimit": 8} for name in ("errors", "latency")]
+    controller = Gated(fleet, [Measured("Failure", "1" * 100, "m" * 1000)], steps=[{"replicas": "50%", "gates": gates}])
+    fleet.release(V2)
+    controller.settle()
+    for _ in range(6):
+        controller.wait(30)
+    assert len(controller.status.gates) == 100
+    assert len(controller.status.gates[0].values) == 5
+    assert len(controller.status.model_dump_json(by_alias=True, exclude_defaults=True)) < 100_000
+
+
+def test_a_gate_that_fails_in_one_cluster_takes_that_cluster_back_if_the_policy_says_so():
+    fleet = GatedFleet({"a": 4, "b": 2, "c": 2})
+    answers = {"a": "Success", "b": "Failure", "c": "Success"}
+    controller = Gated(fleet, lambda probe: answers[probe.id.subset], steps=WAVE, onFailure="RollbackCluster")
+    fleet.release(V2)
+    controller.settle()
+    assert controller.status.phase == "Degraded"
+    assert controller.status.reverted == ("b",)
+    assert "gate errors failed in b" in controller.status.message
+    answers["b"] = "Success"
+    controller.give("1", "retry")
+    controller.settle()
+    assert controller.status.phase == "Healthy"
