@@ -17,6 +17,7 @@ import kopf
 import structlog
 
 from uniteddeployment.controller.errors import WebhookError
+from uniteddeployment.controller.queries import query_errors
 from uniteddeployment.controller.settings import Settings
 from uniteddeployment.controller.webhook_certificate import CHECK_SECONDS, WebhookCertificate
 from uniteddeployment.controller.webhook_server import WebhookServer, listen
@@ -166,8 +167,11 @@ def registry(connection: Connection) -> kopf.OperatorRegistry:
     @kopf.on.validate(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, id="validate", registry=handlers)
     @kopf.on.validate(names.GROUP, names.VERSION, names.UNITED_ROLLOUT_PLURAL, id="validate", registry=handlers)
     @kopf.on.validate(names.GROUP, names.VERSION, names.GATE_TEMPLATE_PLURAL, id="validate", registry=handlers)
-    def validate(body: kopf.Body, old: Any = None, **_: Any) -> None:
-        _REFUSALS[body["kind"]](dict(body), dict(old) if old else None)
+    async def validate(body: kopf.Body, old: Any = None, **_: Any) -> None:
+        before = dict(old) if old else None
+        _REFUSALS[body["kind"]](dict(body), before)
+        if not _is_deleted(dict(body)) and (errors := await query_errors(body, before)):
+            _refuse(lambda: errors)
 
     @kopf.on.mutate(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, id="mutate", registry=handlers)
     def mutate(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:

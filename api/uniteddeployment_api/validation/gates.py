@@ -75,6 +75,29 @@ def too_many_rows(path: str, step: RolloutStep, subsets: int) -> Iterator[FieldE
         yield _error(path, message, "gate-results-fit")
 
 
+def queries(path: str, measurement: Measurement, args: Args) -> Iterator[tuple[str, str, PrometheusMeasurement]]:
+    """Yield the path, the text and the measurement of each query of a gate, with placeholders for variables.
+
+    The address is filled in, too. Queries with arguments whose values are not known are left out.
+    """
+    prometheus = measurement.prometheus
+    if prometheus is None or not _filled(prometheus.address, args):
+        return
+    filled = prometheus.model_copy(update={"address": _filled(prometheus.address, args)})
+    for field, text in (("query", prometheus.query), ("baseline", prometheus.baseline)):
+        if text is not None and (query := _filled(text, args)):
+            yield f"{path}.prometheus.{field}", query, filled
+
+
+def _filled(text: str, args: Args) -> str:
+    """Return the text with placeholders for variables; empty if that is not possible."""
+    known = {name: value for name, value in args.items() if value is not None}
+    try:
+        return gate_texts.filled(text, _values(known, "") | dict.fromkeys(gate_texts.VARIABLES, "x"))
+    except KeyError:
+        return ""
+
+
 def gate_measures_all(gate: Measurement) -> bool:
     """Return whether a gate is known to measure all subsets together."""
     kinds = (gate.prometheus, gate.webhook, gate.job)

@@ -12,9 +12,9 @@ from msgspec import Struct
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import ApiError, NotFound
 from uniteddeployment.kube.resource import SECRETS
+from uniteddeployment.kube.web import origin
 from uniteddeployment_api.v1alpha1.gates import GateSecretRef
 from uniteddeployment_rollout.gates.measuring import CannotMeasure
-from uniteddeployment_rollout.gates.web import origin
 
 SECRET_TYPE = "uniteddeployment.io/gate-credentials"  # noqa: S105  # the type of Secrets, not a secret
 _LONGEST = 16384

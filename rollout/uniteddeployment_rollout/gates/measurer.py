@@ -11,8 +11,9 @@ from typing import Protocol
 import structlog
 
 from uniteddeployment.kube.errors import KubeError
+from uniteddeployment.kube.web import RequestFailed
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
-from uniteddeployment_rollout.gates.measuring import CannotMeasure, Provider, Subject
+from uniteddeployment_rollout.gates.measuring import Provider, Subject
 from uniteddeployment_rollout.gates.probe import Measured, Outcome, Probe, ProbeId
 from uniteddeployment_rollout.gates.rows import FINAL
 
@@ -146,7 +147,7 @@ class Measurer:
             return Measured("Error", message=f"gates of the kind {probe.gate.kind} are not supported", permanent=True)
         try:
             return await provider.measure(subject, probe)
-        except CannotMeasure as error:
+        except RequestFailed as error:
             return Measured("Error", message=str(error), permanent=error.permanent)
         except KubeError as error:
             return Measured("Error", message=str(error)[:_LONGEST_ERROR])

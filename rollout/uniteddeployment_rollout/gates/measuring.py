@@ -3,18 +3,15 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from uniteddeployment.kube.web import RequestFailed
 from uniteddeployment_rollout.gates.probe import Measured, Probe
 
 
-class CannotMeasure(Exception):  # noqa: N818  # an outcome of a measurement, which the status reports
+class CannotMeasure(RequestFailed):
     """It was not possible to measure. The message goes into the status, so it must not contain a secret.
 
     ``permanent`` means that the gate itself is wrong, so that it does not help to wait.
     """
-
-    def __init__(self, message: str, *, permanent: bool = False) -> None:
-        super().__init__(message)
-        self.permanent = permanent
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class Provider(Protocol):
     """Measures gates of one kind."""
 
     async def measure(self, subject: Subject, probe: Probe) -> Measured:
-        """Take one measurement. Raises CannotMeasure and KubeError."""
+        """Take one measurement. Raises RequestFailed and KubeError."""
         ...
 
     async def discard(self, subject: Subject, probe: Probe) -> None:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.web import Web
 from uniteddeployment_api import gate_conditions, gate_texts
 from uniteddeployment_api.duration import seconds
 from uniteddeployment_api.v1alpha1.gates import PrometheusMeasurement
@@ -15,7 +16,6 @@ from uniteddeployment_api.validation.gates import url_problem
 from uniteddeployment_rollout.gates.credentials import authorization
 from uniteddeployment_rollout.gates.measuring import CannotMeasure, Subject
 from uniteddeployment_rollout.gates.probe import Measured, Outcome, Probe
-from uniteddeployment_rollout.gates.web import Web
 
 _QUERY = "/api/v1/query"
 _FORM = "application/x-www-form-urlencoded"
@@ -48,7 +48,7 @@ class Prometheus:
         self._web = web
 
     async def measure(self, subject: Subject, probe: Probe) -> Measured:
-        """Take one measurement. Raises CannotMeasure and KubeError."""
+        """Take one measurement. Raises RequestFailed and KubeError."""
         measurement = probe.gate.measurement.prometheus if probe.gate.measurement is not None else None
         if measurement is None:
             raise CannotMeasure("the gate has no query", permanent=True)

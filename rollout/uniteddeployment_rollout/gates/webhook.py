@@ -6,13 +6,13 @@ import msgspec
 from msgspec import Struct
 
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.web import Web
 from uniteddeployment_api import gate_texts
 from uniteddeployment_api.duration import seconds
 from uniteddeployment_api.validation.gates import url_problem
 from uniteddeployment_rollout.gates.credentials import authorization
 from uniteddeployment_rollout.gates.measuring import CannotMeasure, Subject
 from uniteddeployment_rollout.gates.probe import Measured, Outcome, Probe
-from uniteddeployment_rollout.gates.web import Web
 
 _OUTCOMES: dict[str, Outcome] = {
     "pass": "Success",
@@ -36,7 +36,7 @@ class Webhook:
         self._web = web
 
     async def measure(self, subject: Subject, probe: Probe) -> Measured:
-        """Take one measurement. Raises CannotMeasure and KubeError."""
+        """Take one measurement. Raises RequestFailed and KubeError."""
         measurement = probe.gate.measurement.webhook if probe.gate.measurement is not None else None
         if measurement is None:
             raise CannotMeasure("the gate has no webhook", permanent=True)

@@ -12,12 +12,12 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.meta import utc_now
 from uniteddeployment.kube.ratelimit import ItemExponential, Longest, TokenBucket
 from uniteddeployment.kube.recorder import Recorder
+from uniteddeployment.kube.web import Web
 from uniteddeployment.kube.workqueue import QueueMetrics, ShutDown, WorkQueue
 from uniteddeployment_rollout.gates.jobs import Jobs
 from uniteddeployment_rollout.gates.measurer import Measurer
 from uniteddeployment_rollout.gates.objects import Objects
 from uniteddeployment_rollout.gates.prometheus import Prometheus
-from uniteddeployment_rollout.gates.web import Web
 from uniteddeployment_rollout.gates.webhook import Webhook
 from uniteddeployment_rollout.loop.host import Host
 from uniteddeployment_rollout.loop.metrics import RolloutMetrics

@@ -8,10 +8,11 @@ import yaml
 
 from tests.support.prometheus import prometheus
 from tests.unit.rollout.gates.servers import SUBJECT, Secrets, probe
+from uniteddeployment.controller.queries import query_errors
+from uniteddeployment.kube.web import Web
 from uniteddeployment_api.validation.gates import parse_gate_template
 from uniteddeployment_rollout.gates.measuring import CannotMeasure
 from uniteddeployment_rollout.gates.prometheus import Prometheus
-from uniteddeployment_rollout.gates.web import Web
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gates.md").read_text()
 (TEMPLATE,) = (
@@ -79,3 +80,30 @@ async def test_35_what_is_not_a_number_is_inconclusive_and_what_is_not_a_query_i
         with pytest.raises(CannotMeasure, match=message) as caught:
             await measured(url, query=query)
         assert caught.value.permanent
+
+
+def rollout(url, **fields):
+    measured = {"address": url, "query": "sum(up)", "successCondition": "result < 1", **fields}
+    steps = [{"replicas": 1, "gates": [{"name": "errors", "prometheus": measured}]}]
+    return {
+        "kind": "UnitedRollout",
+        "metadata": {"name": "web"},
+        "spec": {"targetRef": {"name": "web"}, "steps": steps},
+    }
+
+
+async def test_a_query_that_does_not_parse_is_refused_at_admission_with_the_path_of_the_field(url):
+    valid = rollout(url, query='sum(rate(x{v="{{revision}}"}[1m]))', baseline="vector(1)")
+    assert await query_errors(valid) == ()
+    broken = rollout(url, query="sum(", baseline="up[")
+    errors = await query_errors(broken, valid)
+    path = "spec.steps[0].gates[0].prometheus"
+    assert [error.path for error in errors] == [f"{path}.query", f"{path}.baseline"]
+    assert "Prometheus cannot parse the query: " in errors[0].message
+    assert await query_errors(broken, broken) == (), "what is stored can be edited elsewhere"
+    template = {"kind": "GateTemplate", "metadata": {"name": "x"}}
+    prometheus_ = {"address": url, "query": "up[{{args.x}}]", "successCondition": "result < 1"}
+    unknown = {**template, "spec": {"args": [{"name": "x"}], "prometheus": prometheus_}}
+    assert await query_errors(unknown) == ()
+    wrong = {**template, "spec": {"args": [{"name": "x", "default": "soon"}], "prometheus": prometheus_}}
+    assert [error.path for error in await query_errors(wrong)] == ["spec.prometheus.query"]

@@ -7,9 +7,8 @@ import pytest
 from aiohttp import web
 
 from tests.unit.rollout.gates.servers import SUBJECT, Secrets, probe, serving, vector
-from uniteddeployment_rollout.gates.measuring import CannotMeasure
+from uniteddeployment.kube.web import RequestFailed, Web
 from uniteddeployment_rollout.gates.prometheus import Prometheus, number
-from uniteddeployment_rollout.gates.web import Web
 
 QUERY = 'errors{revision="{{revision}}"}'
 SECRET = "s3cr3t"
@@ -120,7 +119,7 @@ def reply(status, text):
 async def test_35_an_answer_that_says_nothing_is_an_error_that_quotes_nothing_unexpected(answer, message, permanent):
     async with prometheus(answer) as (provider, url, _):
         gate = {"address": url, "query": QUERY, "successCondition": "result < 1", "timeout": "1s"}
-        with pytest.raises(CannotMeasure) as caught:
+        with pytest.raises(RequestFailed) as caught:
             await provider.measure(SUBJECT, probe(prometheus=gate))
     assert message in str(caught.value)
     assert caught.value.permanent is permanent
@@ -141,7 +140,7 @@ async def test_35_an_answer_that_says_nothing_is_an_error_that_quotes_nothing_un
 async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(address, message):
     session = Web()
     gate = {"address": address, "query": QUERY, "successCondition": "result < 1"}
-    with pytest.raises(CannotMeasure) as caught:
+    with pytest.raises(RequestFailed) as caught:
         await Prometheus(Secrets(), session).measure(SUBJECT, probe(prometheus=gate))
     await session.close()
     assert message in str(caught.value)
@@ -184,7 +183,7 @@ async def test_credentials_are_sent_only_to_the_server_that_their_secret_names(s
         try:
             await provider.measure(SUBJECT, probe(prometheus=gate))
             text = ""
-        except CannotMeasure as error:
+        except RequestFailed as error:
             text = str(error)
         assert SECRET not in text
         if text:

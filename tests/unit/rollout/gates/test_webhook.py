@@ -5,8 +5,8 @@ import pytest
 from aiohttp import web
 
 from tests.unit.rollout.gates.servers import SUBJECT, Secrets, probe, serving
+from uniteddeployment.kube.web import Web
 from uniteddeployment_rollout.gates.measuring import CannotMeasure
-from uniteddeployment_rollout.gates.web import Web
 from uniteddeployment_rollout.gates.webhook import Webhook
 
 

@@ -1,4 +1,4 @@
-"""Requests to servers that users name: bounded in time and size, without redirects, and never to link-local addresses.
+"""POST requests to any servers that users name: bounded in time and size, and never to link-local addresses.
 
 Users choose the addresses, so the answers are not trusted, and no answer is quoted unless it has the expected form.
 """
@@ -16,11 +16,20 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from uniteddeployment_rollout.gates.measuring import CannotMeasure
-
 MAX_ANSWER_BYTES = 1 << 20
 """The largest answer that is read."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class RequestFailed(Exception):  # noqa: N818  # the outcome that callers report
+    """There is no answer. The message names only the origin of the URL, since a URL may contain a secret.
+
+    ``permanent`` means that the same request always fails.
+    """
+
+    def __init__(self, message: str, *, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.permanent = permanent
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,7 @@ class Answer:
 
 
 class Web:
-    """One session for all gates. It keeps no cookies and reads no proxy settings."""
+    """One session for all servers. It follows no redirects, keeps no cookies and reads no proxy settings."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
@@ -52,7 +61,7 @@ class Web:
         ca_bundle: str = "",
         seconds: float,
     ) -> Answer:
-        """Send a POST request, and return its answer. Raises CannotMeasure, which names only the origin of the URL."""
+        """Send a POST request, and return its answer. Raises RequestFailed, which names only the origin of the URL."""
         where = "{}://{}:{}".format(*origin(url))
         refuse_link_local(urlsplit(url).hostname or "", where)
         context = tls_context(ca_bundle)
@@ -60,14 +69,14 @@ class Web:
             async with asyncio.timeout(seconds):
                 return await self._post(url, headers, body, context)
         except TimeoutError:
-            raise CannotMeasure(f"{where} did not answer within {seconds:g} seconds") from None
+            raise RequestFailed(f"{where} did not answer within {seconds:g} seconds") from None
         except aiohttp.ClientConnectorCertificateError:
-            raise CannotMeasure(f"the certificate of {where} is not trusted; set caBundle") from None
+            raise RequestFailed(f"the certificate of {where} is not trusted; set caBundle") from None
         except aiohttp.ClientConnectorError as error:
             reason = error.os_error.strerror or type(error.os_error).__name__
-            raise CannotMeasure(f"{where} cannot be reached: {reason}") from None
+            raise RequestFailed(f"{where} cannot be reached: {reason}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise CannotMeasure(f"the request to {where} failed: {type(error).__name__}") from None
+            raise RequestFailed(f"the request to {where} failed: {type(error).__name__}") from None
 
     async def _post(self, url: str, headers: Mapping[str, str], body: bytes, context: ssl.SSLContext | None) -> Answer:
         if self._session is None:
@@ -76,7 +85,7 @@ class Web:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # A small compressed answer can be a large one.
                 auto_decompress=False,
-                headers={"Accept-Encoding": "identity", "User-Agent": "uniteddeployment-rollout"},
+                headers={"Accept-Encoding": "identity", "User-Agent": "uniteddeployment"},
                 timeout=aiohttp.ClientTimeout(total=None),
                 trust_env=False,
             )
@@ -88,7 +97,7 @@ class Web:
                 content += chunk
                 if len(content) > MAX_ANSWER_BYTES:
                     response.close()
-                    raise CannotMeasure(f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
+                    raise RequestFailed(f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
             return Answer(response.status, bytes(content))
 
 
@@ -114,9 +123,9 @@ class _Resolver(AbstractResolver):
 
 
 def refuse_link_local(host: str, where: str) -> None:
-    """Raises CannotMeasure if the host is a link-local address. Names are checked when they are resolved."""
+    """Raises RequestFailed if the host is a link-local address. Names are checked when they are resolved."""
     if _link_local(host):
-        raise CannotMeasure(f"{where} is a link-local address, which is not allowed", permanent=True)
+        raise RequestFailed(f"{where} is a link-local address, which is not allowed", permanent=True)
 
 
 def _link_local(host: str) -> bool:
@@ -138,10 +147,10 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def tls_context(ca_bundle: str) -> ssl.SSLContext | None:
-    """Return a context that trusts only these authorities; None if the text is empty. Raises CannotMeasure."""
+    """Return a context that trusts only these authorities; None if the text is empty. Raises RequestFailed."""
     if not ca_bundle:
         return None
     try:
         return ssl.create_default_context(cadata=base64.b64decode(ca_bundle, validate=True).decode("ascii"))
     except (binascii.Error, UnicodeDecodeError, ssl.SSLError):
-        raise CannotMeasure("caBundle must have PEM certificates in base64", permanent=True) from None
+        raise RequestFailed("caBundle must have PEM certificates in base64", permanent=True) from None
