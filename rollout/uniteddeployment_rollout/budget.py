@@ -31,10 +31,13 @@ def grant(
 ) -> dict[str, int]:
     """Subset -> pods that may be updated: those in ``allowed``, and up to ``budget`` more on the way to ``wanted``.
 
-    Subsets that cannot be reached keep what they have. Of several clusters, those in which pods are being updated come
-    first, and at most ``most_clusters`` are worked on at a time.
+    Subsets that cannot be reached keep what they have. Subsets in which no pod of the old revision is ready cost
+    nothing, so a broken version can be replaced. Of several clusters, those in which pods are being updated come first,
+    and at most ``most_clusters`` are worked on at a time.
     """
     open_ = _open(target, wanted, most_clusters)
+    free = {subset.name for subset in target.subsets if subset.serves_nothing_old}
+    allowed = {name: max(now, wanted[name]) if name in open_ & free else now for name, now in allowed.items()}
     caps = {name: max(wanted[name], now) if name in open_ else now for name, now in allowed.items()}
     total = min(sum(allowed.values()) + max(0, budget), sum(caps.values()))
     return shares(caps, total, offset, allowed)

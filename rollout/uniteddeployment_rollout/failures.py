@@ -61,7 +61,8 @@ def note_drift(draft: Draft, target: Target) -> bool:
     message = _changed_partition(draft, target)
     if not message and failure is not None and failure.reason == DRIFT:
         draft.set(failure=None)
-    if draft.status.failure is None and message:
+    clears_itself = failure is not None and failure.reason == PROGRESS_DEADLINE and not draft.status.reverted
+    if message and (draft.status.failure is None or clears_itself):
         draft.set(failure=draft.failure(DRIFT, message, target.partitions_by))
         draft.event(DRIFT, message, "Warning")
     newest = target.drifted

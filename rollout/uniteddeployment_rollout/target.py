@@ -76,6 +76,12 @@ class TargetSubset:
         return max(0, self.allowed - self.updated) if self.reachable else 0
 
     @property
+    def serves_nothing_old(self) -> bool:
+        """Whether no pod at an old revision is ready, while all updated pods are: updating the others loses nothing."""
+        old = self.observed > self.updated
+        return self.reachable and old and self.ready <= self.updated_ready and self.updated_ready == self.updated
+
+    @property
     def staying(self) -> int:
         """Updated pods that are there to stay. A subset that shrinks still shows pods that are about to go."""
         if self.reverted:

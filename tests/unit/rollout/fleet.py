@@ -126,7 +126,9 @@ class Fleet:
         template = self.current if reverts else self.template
         old = [pod for pod in pods if pod.revision != template]
         back = template == self.current
-        if old and (back or (len(old) > held and all(pod.ready for pod in pods))):
+        # A broken pod that the partition does not hold is replaced even if others are not ready.
+        may = all(pod.ready for pod in pods) or any(not pod.ready for pod in old)
+        if old and (back or (len(old) > held and may)):
             last = next((pod for pod in reversed(old) if not pod.ready), old[-1])
             last.revision, last.ready = template, False
             return True

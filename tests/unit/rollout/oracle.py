@@ -188,7 +188,8 @@ class Oracle:
         assert not any(subset.state == "Stalled" for subset in target.subsets), "I4"
         assert status.failure is None, "I4"
         assert not any((spec.paused, status.paused_by, target.paused))
-        if all(new[name].allowed <= old[name].staying for name in opened):
-            return  # no pod is restarted
+        restarted = [name for name in opened if new[name].allowed > old[name].staying]
+        if all(old[name].ready == old[name].updated_ready == old[name].updated for name in restarted):
+            return  # no ready pod is restarted
         down = sum(subset.unavailable + subset.pending for subset in new.values())
         assert down <= most_down(spec.max_unavailable, target.replicas), "I3"

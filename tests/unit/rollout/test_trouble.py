@@ -102,6 +102,31 @@ def test_30_pods_that_are_down_for_another_reason_use_up_the_budget():
     assert sum(fleet.updated().values()) == 1
 
 
+def test_30_a_version_of_which_no_pod_is_ready_can_be_replaced_step_by_step():
+    """The budget is used up, but there is nothing to lose."""
+    fleet, controller = canary()
+    fleet.bad.add("v1")
+    for pods in fleet.pods.values():
+        for pod in pods:
+            pod.ready = False
+    fleet.release(V2)
+    controller.settle()
+    assert (sum(fleet.updated().values()), controller.status.phase) == (1, "Paused")
+    controller.approve()
+    controller.approve()
+    assert controller.status.phase == "Healthy"
+
+
+def test_30_a_failing_new_version_does_not_spread_to_a_subset_that_is_down():
+    fleet, controller = canary({"a": 2}, steps=[{"replicas": "100%"}])
+    fleet.bad |= {"v1", V2}
+    fleet.release(V2)
+    controller.settle()
+    fleet.pods["a"][0].ready = False
+    controller.settle()
+    assert fleet.updated() == {"a": 1}
+
+
 def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it():
     fleet, controller = at_half()
     fleet.partitions["a"], fleet.max_updated["a"] = 0, 4
