@@ -14,8 +14,8 @@ from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.kinds import kind_of
 from uniteddeployment.planning.observed import Metadata, RevisionData, RevisionRecord
 from uniteddeployment.planning.stored import read_status
-from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_deployment, validate_united_deployment
-from uniteddeployment_api.validation import ignored_paths_errors
+from uniteddeployment_api import FieldError, InvalidObject, names, parse_united_deployment
+from uniteddeployment_api.validation import ignored_paths_errors, stored_errors
 
 UNITED_DEPLOYMENTS = Resource(names.GROUP, names.VERSION, names.UNITED_DEPLOYMENT_PLURAL, names.UNITED_DEPLOYMENT_KIND)
 REVISION_SELECTOR = f"{names.LABEL_MANAGED_BY}={names.MANAGER},{names.LABEL_NAME}"
@@ -193,7 +193,6 @@ def _parsed(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]
         model = parse_united_deployment(document)
     except InvalidObject as error:
         return None, error.errors
-    errors = tuple(error for error in validate_united_deployment(model) if not error.feasibility)
-    if errors:
+    if errors := stored_errors(model):
         return None, errors
     return Application(meta.namespace, meta.name, meta.uid, meta.generation, model, kind_of(model)), ()

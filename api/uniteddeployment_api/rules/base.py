@@ -25,5 +25,7 @@ class Rule:
     """The rule compares an object with its previous version, so it is only checked on updates."""
     feasibility: bool = False
     """An application that breaks the rule keeps working as far as possible, with a condition that reports it."""
+    retained: bool = False
+    """An update may keep values that were valid in the previous version. The controller ignores them."""
     other_object: bool = False
     """The rule compares an object with another one, so only the controller checks it."""

@@ -8,6 +8,24 @@ from uniteddeployment_api.rules.cel import KEPT, SUBSETS, hundredths, number, ro
 
 _ADAPTIVE = "has(self.scheduleStrategy.type) && self.scheduleStrategy.type == 'Adaptive'"
 
+
+def _names_subsets(field: str) -> str:
+    """CEL: each name in a field of manualUpdate is that of a subset, or was in the previous version.
+
+    A subset can go in one edit with its entry in the field, or without.
+    """
+    manual, before = "self.updateStrategy.manualUpdate", "oldSelf.value()"
+    kept = (
+        f"has({before}.updateStrategy.manualUpdate) && has({before}.updateStrategy.manualUpdate.{field}) && "
+        f"k in {before}.updateStrategy.manualUpdate.{field}"
+    )
+    known = f"oldSelf.hasValue() && ({before}.topology.subsets.exists(s, s.name == k) || ({kept}))"
+    return (
+        f"!has({manual}) || !has({manual}.{field}) || "
+        f"[{SUBSETS}.map(s, s.name)].all(names, {manual}.{field}.all(k, k in names || ({known})))"
+    )
+
+
 SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="shares-not-mixed",
@@ -71,30 +89,27 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="partitions-name-subsets",
         at="spec",
-        cel=(
-            "!has(self.updateStrategy.manualUpdate) || !has(self.updateStrategy.manualUpdate.partitions) || "
-            f"[{SUBSETS}.map(s, s.name)].all(names, self.updateStrategy.manualUpdate.partitions.all(k, k in names))"
-        ),
+        cel=_names_subsets("partitions"),
+        optional_old_self=True,
+        retained=True,
         field_path=".updateStrategy.manualUpdate.partitions",
         message="every key must be the name of a subset",
     ),
     Rule(
         name="max-updated-names-subsets",
         at="spec",
-        cel=(
-            "!has(self.updateStrategy.manualUpdate) || !has(self.updateStrategy.manualUpdate.maxUpdated) || "
-            f"[{SUBSETS}.map(s, s.name)].all(names, self.updateStrategy.manualUpdate.maxUpdated.all(k, k in names))"
-        ),
+        cel=_names_subsets("maxUpdated"),
+        optional_old_self=True,
+        retained=True,
         field_path=".updateStrategy.manualUpdate.maxUpdated",
         message="every key must be the name of a subset",
     ),
     Rule(
         name="revert-names-subsets",
         at="spec",
-        cel=(
-            "!has(self.updateStrategy.manualUpdate) || !has(self.updateStrategy.manualUpdate.revert) || "
-            f"[{SUBSETS}.map(s, s.name)].all(names, self.updateStrategy.manualUpdate.revert.all(n, n in names))"
-        ),
+        cel=_names_subsets("revert"),
+        optional_old_self=True,
+        retained=True,
         field_path=".updateStrategy.manualUpdate.revert",
         message="every item must be the name of a subset",
     ),

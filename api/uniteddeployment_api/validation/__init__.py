@@ -75,6 +75,11 @@ def validate_united_deployment(ud: UnitedDeployment, old: UnitedDeployment | Non
     return tuple(error for check in _CHECKS for error in check(candidate))
 
 
+def stored_errors(ud: UnitedDeployment) -> tuple[FieldError, ...]:
+    """Return the rules that a stored object violates and with which the controller cannot continue."""
+    return tuple(error for error in validate_united_deployment(ud, ud) if not error.feasibility)
+
+
 def _annotations(candidate: Candidate) -> Iterator[FieldError]:
     annotations = candidate.ud.metadata.annotations
     if annotations.get(names.ANNOTATION_RECREATE, "true") not in {"true", "false"}:
@@ -110,4 +115,10 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _annotations,
 )
 
-__all__ = ["ignored_paths_errors", "parse_cluster", "parse_united_deployment", "validate_united_deployment"]
+__all__ = [
+    "ignored_paths_errors",
+    "parse_cluster",
+    "parse_united_deployment",
+    "stored_errors",
+    "validate_united_deployment",
+]

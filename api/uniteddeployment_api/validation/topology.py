@@ -6,7 +6,7 @@ from typing import Final
 from uniteddeployment_api.errors import FieldError
 from uniteddeployment_api.int_or_percent import percent_of, scaled
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
-from uniteddeployment_api.v1alpha1.uniteddeployment import ClusterType, Subset
+from uniteddeployment_api.v1alpha1.uniteddeployment import ClusterType, ManualUpdate, Subset
 from uniteddeployment_api.validation.candidate import SUBSETS, Candidate, Check, violation
 
 _TOPOLOGY: Final = "spec.topology"
@@ -59,16 +59,19 @@ def _fit(candidate: Candidate) -> Iterator[FieldError]:
 
 
 def _partitions(candidate: Candidate) -> Iterator[FieldError]:
-    names = {subset.name for subset in candidate.subsets}
+    """A subset can go in one edit with its entries here, or without; the entries have no effect any more."""
     manual, path = candidate.ud.spec.update_strategy.manual_update, "spec.updateStrategy.manualUpdate"
-    for name in manual.partitions:
-        if name not in names:
-            yield violation("partitions-name-subsets", f"{path}.partitions[{name}]")
-    for name in manual.max_updated:
-        if name not in names:
-            yield violation("max-updated-names-subsets", f"{path}.maxUpdated[{name}]")
+    names = {subset.name for subset in candidate.subsets}
+    old = ManualUpdate()
+    if candidate.old is not None:
+        names |= {subset.name for subset in candidate.old.spec.topology.subsets}
+        old = candidate.old.spec.update_strategy.manual_update
+    for name in sorted(manual.partitions.keys() - names - old.partitions.keys()):
+        yield violation("partitions-name-subsets", f"{path}.partitions[{name}]")
+    for name in sorted(manual.max_updated.keys() - names - old.max_updated.keys()):
+        yield violation("max-updated-names-subsets", f"{path}.maxUpdated[{name}]")
     for index, name in enumerate(manual.revert):
-        if name not in names:
+        if name not in names and name not in old.revert:
             yield violation("revert-names-subsets", f"{path}.revert[{index}]")
 
 

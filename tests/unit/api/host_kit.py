@@ -39,17 +39,21 @@ class Host:
         self._clock.advance(1)
         return response.status, json.loads(response.body)
 
-    def causes(self, obj: Obj, old: Obj | None = None) -> list[Obj]:
-        """Return the causes for which an object, or its change from ``old``, is rejected; empty if it is accepted."""
+    def causes(self, obj: Obj, *old: Obj) -> list[Obj]:
+        """Return the causes for which an object is rejected, empty if it is accepted.
+
+        ``old`` are its earlier versions, which are accepted.
+        """
         plural = f"{obj['kind'].lower()}s"
         path = f"{names.API_PATH}/namespaces/default/{plural}"
-        status, answer = self.ask("POST", path, old if old is not None else obj)
+        versions = [*old, obj]
+        status, answer = self.ask("POST", path, versions[0])
         name = f"{path}/{obj['metadata']['name']}"
         try:
-            if old is not None:
-                assert status == 201, answer
-                metadata = obj["metadata"] | {"resourceVersion": answer["metadata"]["resourceVersion"]}
-                status, answer = self.ask("PUT", name, {**obj, "metadata": metadata})
+            for version in versions[1:]:
+                assert status < 300, answer
+                metadata = version["metadata"] | {"resourceVersion": answer["metadata"]["resourceVersion"]}
+                status, answer = self.ask("PUT", name, {**version, "metadata": metadata})
         finally:
             self.ask("DELETE", name)
         if status < 300:

@@ -492,6 +492,8 @@ ACCEPTED: list[dict[str, Any]] = [
 
 TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}
 
+AB, A = ({"topology": {"subsets": [{"name": name} for name in letters]}} for letters in ("ab", "a"))
+"""Two subsets, and the first of them."""
 # rule, old object, new object
 FORBIDDEN_CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
@@ -500,6 +502,18 @@ FORBIDDEN_CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         manifest(selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}),
     ),
     ("nodes-immutable", subsets({"nodeSelectorTerm": TERM}), subsets({})),
+    *(
+        (
+            rule_name,
+            manifest(**AB, updateStrategy={"manualUpdate": {field: old}}),
+            manifest(**A, updateStrategy={"manualUpdate": {field: new}}),
+        )
+        for rule_name, field, old, new in (
+            ("partitions-name-subsets", "partitions", {"b": 1}, {"b": 1, "c": 1}),
+            ("max-updated-names-subsets", "maxUpdated", {"b": 1}, {"b": 1, "c": 1}),
+            ("revert-names-subsets", "revert", ["b"], ["b", "c"]),
+        )
+    ),
     ("nodes-immutable", subsets({}), subsets({"nodeSelectorTerm": TERM})),
     ("nodes-immutable", subsets({"tolerations": [{"operator": "Exists"}]}), subsets({})),
     ("shares-within-total", subsets({}, {}), subsets({"replicas": 11}, {})),
@@ -535,6 +549,19 @@ ALLOWED_CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (clone_set(), changed(clone_set(), f"{CLONE_SET}.volumeClaimTemplates", [])),
     # In another cluster, the subset gets a new workload.
     (manifest(), subsets({"targetCluster": {"name": "m"}, "patch": {"spec": {"serviceName": "a"}}}, {})),
+    # A subset goes in one edit, with its entries in manualUpdate or without.
+    *(
+        (manifest(**AB, **manual), manifest(**A, **manual))
+        for manual in (
+            {"updateStrategy": {"manualUpdate": {"partitions": {"a": 1, "b": 1}}}},
+            {"updateStrategy": {"manualUpdate": {"maxUpdated": {"a": 1, "b": 1}}}},
+            {"updateStrategy": {"manualUpdate": {"revert": ["a", "b"]}}},
+        )
+    ),
+    (
+        manifest(**AB, updateStrategy={"manualUpdate": {"partitions": {"a": 1}}}),
+        manifest(**A, updateStrategy={"manualUpdate": {"partitions": {"a": 2, "b": 2}}}),
+    ),
     # kubectl scale and autoscalers change only the total, so that the shares do not fit any more.
     (subsets({"replicas": 4}, {"replicas": 6}), subsets({"replicas": 4}, {"replicas": 6}, replicas=3)),
     (subsets({"replicas": 4}, {"replicas": 6}), subsets({"replicas": 4}, {"replicas": 6}, replicas=30)),

@@ -29,6 +29,7 @@ from uniteddeployment.planning.stored import to_document
 from uniteddeployment_api import FieldError, InvalidObject, parse_united_deployment, validate_united_deployment
 from uniteddeployment_api.errors import FORMS
 from uniteddeployment_api.rules import RULES, rule
+from uniteddeployment_api.validation import stored_errors
 
 REMOVAL = {"op": "remove", "path": "/spec/serviceName"}
 LOST_UID = "0b4fd3f6-5d2f-4f0c-9d3f-3f0a5a4a0f11"
@@ -87,8 +88,8 @@ def test_the_controller_stalls_on_a_violated_rule_unless_it_can_continue(
 ) -> None:
     """An error that gets past admission becomes a condition, and nothing changes in members (I7)."""
     stalled = conditions(obj).get("Stalled")
-    if rule(name).feasibility or rule(name).at == "metadata":
-        assert stalled is None  # the controller continues; an invalid annotation has no effect
+    if rule(name).feasibility or rule(name).retained or rule(name).at == "metadata":
+        assert stalled is None  # the controller continues; an invalid annotation or name has no effect
     else:
         assert stalled is not None
         assert stalled["status"] == "True"
@@ -113,6 +114,21 @@ def test_an_allowed_change_and_any_scaling_are_accepted(old: dict[str, Any], new
     assert python_errors(new, old) == ()
     assert host.causes(new, old) == []
     refuse_united_deployment(new, old)
+
+
+@pytest.mark.parametrize(
+    "manual", [{"partitions": {"a": 1, "b": 1}}, {"maxUpdated": {"a": 1, "b": 1}}, {"revert": ["a", "b"]}]
+)
+def test_the_name_of_a_removed_subset_hinders_no_later_edit(manual: dict[str, Any], host: Host) -> None:
+    """The controller ignores it, and the next edits need not remove it (I11)."""
+    both, one = ({"topology": {"subsets": [{"name": name} for name in letters]}} for letters in ("ab", "a"))
+    strategy = {"updateStrategy": {"manualUpdate": manual}}
+    stored = manifest(**one, **strategy)
+    for later in (manifest(**one, **strategy, paused=True), manifest(**both, **strategy)):
+        assert python_errors(later, stored) == ()
+        assert host.causes(later, manifest(**both, **strategy), stored) == []
+    assert stored_errors(parse_united_deployment(stored)) == ()
+    assert conditions(stored) == {}
 
 
 def test_a_total_that_does_not_fit_the_shares_after_scaling_is_reported_to_the_controller() -> None:

@@ -55,6 +55,8 @@ def _controller(rule: Rule) -> str:
         return "Stalled"
     if rule.kind == "Cluster" or rule.change or rule.at == "metadata":
         return ""
+    if rule.retained:
+        return "ignores"
     return "continues" if rule.feasibility else "Stalled"
 
 

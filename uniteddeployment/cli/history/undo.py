@@ -18,7 +18,8 @@ from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored, pars
 from uniteddeployment.kube.errors import Conflict
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.planning.observed import Metadata
-from uniteddeployment_api import InvalidObject, names, parse_united_deployment, revisions, validate_united_deployment
+from uniteddeployment_api import InvalidObject, names, parse_united_deployment, revisions
+from uniteddeployment_api.validation import stored_errors
 
 
 def main(target: Target, name: str, to_revision: int, output: str, *, dry_run: bool) -> None:
@@ -96,9 +97,7 @@ def _current(obj: Mapping[str, Any]) -> str:
 def _patch(obj: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
     """The smallest merge patch that returns to a revision. Raises InvalidObject if the result were invalid."""
     wanted = revisions.restored(obj["spec"], entry.content)
-    errors = validate_united_deployment(parse_united_deployment({**obj, "spec": wanted}))
-    broken = tuple(error for error in errors if not error.feasibility)
-    if broken:
+    if broken := stored_errors(parse_united_deployment({**obj, "spec": wanted})):
         raise InvalidObject(broken)
     patch = {}
     if spec := revisions.merge_diff(obj["spec"], wanted):

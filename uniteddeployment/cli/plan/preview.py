@@ -18,7 +18,7 @@ from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.status import STALLED
 from uniteddeployment.planning.stored import NO_STATUS
-from uniteddeployment_api import validate_united_deployment
+from uniteddeployment_api import FieldError
 
 
 def main(files: Sequence[str], target: Target, output: str, *, required: str, recursive: bool, live: bool) -> None:
@@ -39,7 +39,8 @@ def main(files: Sequence[str], target: Target, output: str, *, required: str, re
 
 
 def _offline(wanted_: Wanted) -> Preview:
-    return _refused(wanted_) if wanted_.errors else _preview(wanted_, plan_offline(wanted_.stored))
+    errors = wanted_.invalid()
+    return _refused(wanted_, errors) if errors else _preview(wanted_, plan_offline(wanted_.stored))
 
 
 async def _live(target: Target, objects: Sequence[Wanted]) -> list[Preview]:
@@ -50,23 +51,22 @@ async def _live(target: Target, objects: Sequence[Wanted]) -> list[Preview]:
             for index, application in enumerate(objects):
                 if not application.errors and application.namespace == namespace:
                     planned[index] = await _on(seen, application)
-    return [planned.get(index) or _refused(application) for index, application in enumerate(objects)]
+    return [
+        planned.get(index) or _refused(application, application.errors) for index, application in enumerate(objects)
+    ]
 
 
 async def _on(seen: Snapshot, application: Wanted) -> Preview:
     existing = seen.host.get(application.stored.key)
-    if existing is not None and application.model is not None:
-        app, _ = parse(existing)
-        changes = validate_united_deployment(application.model, app.model) if app is not None else ()
-        broken = tuple(str(error) for error in changes if not error.feasibility)
-        if broken:
-            return Preview(application.namespace, application.name, errors=broken)
+    app = parse(existing)[0] if existing is not None else None
+    if errors := application.invalid(app.model if app is not None else None):
+        return _refused(application, errors)
     result = await plan_live(seen, application.stored)
     return _preview(application, result, await dry_run.refusals(seen.fleet, application.namespace, result))
 
 
-def _refused(application: Wanted) -> Preview:
-    return Preview(application.namespace, application.name, errors=tuple(str(error) for error in application.errors))
+def _refused(application: Wanted, errors: Sequence[FieldError]) -> Preview:
+    return Preview(application.namespace, application.name, errors=tuple(str(error) for error in errors))
 
 
 def _preview(application: Wanted, result: Plan, refusals: dict[str, str] | None = None) -> Preview:

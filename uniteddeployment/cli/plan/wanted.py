@@ -10,7 +10,13 @@ from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.manifests import Manifest
 from uniteddeployment.controller.objects import Stored, parse
 from uniteddeployment.planning.observed import Metadata
-from uniteddeployment_api import FieldError, InvalidObject, UnitedDeployment, parse_united_deployment
+from uniteddeployment_api import (
+    FieldError,
+    InvalidObject,
+    UnitedDeployment,
+    parse_united_deployment,
+    validate_united_deployment,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,13 @@ class Wanted:
     model: UnitedDeployment | None = None
     """None if the manifest is not valid; ``errors`` explains why."""
     errors: tuple[FieldError, ...] = field(default=())
+    """Errors whatever exists already; :meth:`invalid` has all of them."""
+
+    def invalid(self, existing: UnitedDeployment | None = None) -> tuple[FieldError, ...]:
+        """The errors of a manifest that creates or changes an object, without those of feasibility."""
+        if self.errors or self.model is None:
+            return self.errors
+        return tuple(error for error in validate_united_deployment(self.model, existing) if not error.feasibility)
 
     @property
     def namespace(self) -> str:
