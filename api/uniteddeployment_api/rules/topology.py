@@ -1,5 +1,6 @@
 """Rules about spec.topology, which divides the pods, and about partitions."""
 
+from dataclasses import replace
 from typing import Final
 
 from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND
@@ -9,21 +10,28 @@ from uniteddeployment_api.rules.cel import KEPT, SUBSETS, hundredths, number, ro
 _ADAPTIVE = "has(self.scheduleStrategy.type) && self.scheduleStrategy.type == 'Adaptive'"
 
 
-def _names_subsets(field: str) -> str:
-    """CEL: each name in a field of manualUpdate is that of a subset, or was in the previous version.
+def _names_subsets(name: str, field: str, message: str) -> tuple[Rule, Rule]:
+    """Each name in a field of manualUpdate is that of a subset; an update may keep those of the previous version.
 
-    A subset can go in one edit with its entry in the field, or without.
+    A subset can go in one edit with its entry in the field, or without. These are two expressions, because an API
+    server cannot limit the cost of one that reads lists of an optional previous version.
     """
-    manual, before = "self.updateStrategy.manualUpdate", "oldSelf.value()"
-    kept = (
-        f"has({before}.updateStrategy.manualUpdate) && has({before}.updateStrategy.manualUpdate.{field}) && "
-        f"k in {before}.updateStrategy.manualUpdate.{field}"
+    manual, old_manual = "self.updateStrategy.manualUpdate", "oldSelf.updateStrategy.manualUpdate"
+    unused = f"!has({manual}) || !has({manual}.{field})"
+    every, names = f"{manual}.{field}.all", f"{SUBSETS}.map(s, s.name)"
+    kept = f"has({old_manual}) && has({old_manual}.{field}) && k in {old_manual}.{field}"
+    creation = Rule(
+        name=name,
+        at="spec",
+        cel=f"oldSelf.hasValue() || {unused} || [{names}].all(names, {every}(k, k in names))",
+        optional_old_self=True,
+        retained=True,
+        field_path=f".updateStrategy.manualUpdate.{field}",
+        message=message,
     )
-    known = f"oldSelf.hasValue() && ({before}.topology.subsets.exists(s, s.name == k) || ({kept}))"
-    return (
-        f"!has({manual}) || !has({manual}.{field}) || "
-        f"[{SUBSETS}.map(s, s.name)].all(names, {manual}.{field}.all(k, k in names || ({known})))"
-    )
+    known = f"[oldSelf.topology.subsets.map(s, s.name)].all(olds, {every}(k, k in names || k in olds || ({kept})))"
+    update = f"{unused} || [{names}].all(names, {every}(k, k in names) || {known})"
+    return creation, replace(creation, cel=update, optional_old_self=False)
 
 
 SHARE_RULES: Final[tuple[Rule, ...]] = (
@@ -86,33 +94,9 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
             "remove replicas from one subset, which then takes the rest"
         ),
     ),
-    Rule(
-        name="partitions-name-subsets",
-        at="spec",
-        cel=_names_subsets("partitions"),
-        optional_old_self=True,
-        retained=True,
-        field_path=".updateStrategy.manualUpdate.partitions",
-        message="every key must be the name of a subset",
-    ),
-    Rule(
-        name="max-updated-names-subsets",
-        at="spec",
-        cel=_names_subsets("maxUpdated"),
-        optional_old_self=True,
-        retained=True,
-        field_path=".updateStrategy.manualUpdate.maxUpdated",
-        message="every key must be the name of a subset",
-    ),
-    Rule(
-        name="revert-names-subsets",
-        at="spec",
-        cel=_names_subsets("revert"),
-        optional_old_self=True,
-        retained=True,
-        field_path=".updateStrategy.manualUpdate.revert",
-        message="every item must be the name of a subset",
-    ),
+    *_names_subsets("partitions-name-subsets", "partitions", "every key must be the name of a subset"),
+    *_names_subsets("max-updated-names-subsets", "maxUpdated", "every key must be the name of a subset"),
+    *_names_subsets("revert-names-subsets", "revert", "every item must be the name of a subset"),
     Rule(
         name="bounds-consistent",
         at="spec.topology.subsets[]",
