@@ -79,6 +79,16 @@ Files = Annotated[
         help="File or directory with manifests, or - for standard input. You can give it several times.",
     ),
 ]
+OptionalFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="File or directory with manifests, or - for standard input. You can give it several times.",
+        show_default=False,
+    ),
+]
 Recursive = Annotated[
     bool, typer.Option("--recursive", "-R", help="Read the subdirectories of directories given with -f, too.")
 ]

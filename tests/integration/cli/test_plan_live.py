@@ -8,6 +8,7 @@ import yaml
 
 from tests.integration.cli.cli_kit import NAMESPACE, Site, site
 from tests.support.applications import DEPLOYMENT, application
+from tests.support.planning import manifest
 from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.kube.resource import SECRETS, STATEFULSETS, Resource
 
@@ -154,3 +155,30 @@ async def test_a_change_is_validated_against_the_existing_object(tmp_path: Path)
         found = await planned(made, grown)
         assert [one["replicas"] for one in found["subsets"]] == [4, 4]
         assert "ignore-differences" in found["subsets"][0]["reason"]
+
+
+async def test_the_loss_of_a_member_is_planned_for_applications_of_the_host(tmp_path: Path) -> None:
+    """Nothing is written, whatever is assumed."""
+    async with site(tmp_path, members=2) as here:
+        await here.apply(manifest(shares={"member-1": 3, "member-2": None}, replicas=5))
+        await here.wait_settled()
+        before = here.ud_object()
+        (plan,) = await here.json("plan", "web", "--without", "member-2")
+        assert plan["without"] == ["default/member-2"]
+        reach = {subset["name"]: subset["reach"] for subset in plan["subsets"]}
+        assert reach == {"member-1": "Ready", "member-2": "Offline"}
+        assert not plan["troubles"]
+        shown = await here.said("plan", "--without", "member-1", "--without", "default/member-2")
+        assert "If default/member-1 and default/member-2 were lost for longer than the grace period:" in shown
+        assert (await here.json("plan", "web"))[0]["subsets"][1]["reach"] == "Ready"
+        for arguments, code, said in (
+            (["web", "--without", "membr-2"], 2, "did you mean"),
+            (["wep"], 1, "did you mean web?"),
+            (["--offline", "--without", "member-1", "-f", "x"], 2, "--offline"),
+            (["web", "-f", "x"], 2, "not both"),
+            ([], 2, "--without CLUSTER"),
+        ):
+            refused = await here.ud("plan", *arguments)
+            assert (refused.exit_code, refused.stderr.count("\n")) == (code, 1), refused.output
+            assert said in refused.stderr
+        assert here.ud_object() == before

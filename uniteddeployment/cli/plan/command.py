@@ -5,12 +5,22 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Files, Kubeconfig, Recursive
+from uniteddeployment.cli.options import Context, Kubeconfig, Names, OptionalFiles, Recursive
 
 
 @reports_errors
 def plan(
-    file: Files,
+    name: Names = None,
+    file: OptionalFiles = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLUSTER",
+            help="Plan as if this cluster, [NAMESPACE/]NAME, were lost for longer than the grace period. You can give "
+            "it several times.",
+            show_default=False,
+        ),
+    ] = None,
     recursive: Recursive = False,
     namespace: Annotated[
         str,
@@ -31,6 +41,8 @@ def plan(
 ) -> None:
     """Preview what the controller would do, and why.
 
+    For manifests with -f; or for applications of the host, by default for all of the namespace.
+
     Nothing is written. Each step is tried as a dry run in its cluster. Exits with 4 if a part of the plan cannot be
     carried out.
 
@@ -39,10 +51,23 @@ def plan(
       ud plan -f web.yaml             # against the clusters as they are now
       ud plan -f apps/ -R -o json     # all manifests below a directory
       ud plan --offline -f web.yaml   # without any cluster
+      ud plan web --without member-2  # after the loss of a member
       kubectl kustomize overlays/prod | ud plan -f -
     """
+    from uniteddeployment.cli.arguments import application_names  # noqa: PLC0415
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
+    from uniteddeployment.cli.errors import USAGE, CommandError  # noqa: PLC0415
     from uniteddeployment.cli.plan import preview  # noqa: PLC0415
 
+    lost = without or ()
+    if offline and lost:
+        raise CommandError("--without needs the present state, and cannot be combined with --offline", USAGE)
+    if file and name:
+        raise CommandError("give names of applications or -f, not both", USAGE)
+    if not file:
+        if offline or not (name or lost):
+            raise CommandError("give -f FILE, names of applications, or --without CLUSTER", USAGE)
+        preview.stored(target(kubeconfig, context, namespace), application_names(name or ()), lost, output)
+        return
     to = target(kubeconfig, context, namespace or ("default" if offline else ""))
-    preview.main(file, to, output, required=namespace, recursive=recursive, live=not offline)
+    preview.main(file, to, output, required=namespace, recursive=recursive, live=not offline, lost=lost)

@@ -1,9 +1,10 @@
 """Plans one object with the controller's own observer and planner. Nothing is written."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
+from uniteddeployment.cli.plan import without
 from uniteddeployment.cli.snapshot import Snapshot, now
 from uniteddeployment.controller.objects import Parser, Stored
 from uniteddeployment.controller.observe import Observer
@@ -12,21 +13,43 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Forbidden, NotFound
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.resource import NAMESPACES
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.plan import Plan, plan
 
 
-async def plan_live(snapshot: Snapshot, wanted: Stored) -> Plan:
-    """The plan of the controller if this object were applied now."""
+class _Assuming(Observer):
+    """Observes a fleet in which some clusters are lost."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        labels: Mapping[str, str] | None,
+        clusters: Collection[str],
+    ) -> None:
+        super().__init__(snapshot.host, snapshot.fleet, now, namespace_labels=lambda _: labels)
+        self._lost = clusters
+
+    def observe(self, subject: Subject) -> Observed:
+        return without.lost(super().observe(subject), self._lost)
+
+
+async def plan_live(snapshot: Snapshot, wanted: Stored, *, lost: Collection[str] = ()) -> Plan:
+    """The plan of the controller if this object were applied now, and if the clusters in ``lost`` were lost."""
     existing = snapshot.host.get(wanted.key)
     if existing is not None:
         annotations = {**existing.metadata.annotations, **wanted.metadata.annotations}
         generation = existing.metadata.generation + 1
         metadata = msgspec.structs.replace(existing.metadata, generation=generation, annotations=annotations)
         wanted = msgspec.structs.replace(wanted, metadata=metadata, status=existing.status)
-    subject = Parser().subject(wanted)
-    labels = await namespace_labels(snapshot.client, wanted.metadata.namespace)
-    observer = Observer(snapshot.host, snapshot.fleet, now, namespace_labels=lambda _: labels)
+    return await plan_stored(snapshot, wanted, lost=lost)
+
+
+async def plan_stored(snapshot: Snapshot, stored: Stored, *, lost: Collection[str] = ()) -> Plan:
+    """The plan of the controller for an object as it is, if the clusters in ``lost`` were lost."""
+    subject = Parser().subject(stored)
+    labels = await namespace_labels(snapshot.client, stored.metadata.namespace)
+    observer = _Assuming(snapshot, labels, lost)
     return await Planner(snapshot.client, snapshot.host, observer).plan(subject)
 
 

@@ -40,6 +40,8 @@ class Preview:
     troubles: tuple[Trouble, ...] = ()
     errors: tuple[str, ...] = ()
     deletion_policy: str = ""
+    lost: tuple[str, ...] = ()
+    """The clusters that are assumed to be lost."""
 
     @property
     def title(self) -> str:
@@ -54,6 +56,7 @@ def as_dict(preview: Preview) -> dict[str, Any]:
         return common | {"errors": list(preview.errors)}
     return common | {
         "deletionPolicy": preview.deletion_policy,
+        "without": list(preview.lost),
         "subsets": [
             {
                 "name": row.name,
@@ -91,6 +94,8 @@ def show(previews: Sequence[Preview]) -> None:
 
 def _show_one(screen: Screen, preview: Preview, result: Plan) -> None:
     say(preview.title)
+    if preview.lost:
+        say(f"If {_listed(preview.lost)} were lost for longer than the grace period:")
     troubles: dict[str, list[str]] = {}
     for trouble in preview.troubles:
         troubles.setdefault(trouble.subset, []).append(f"{screen.glyphs.bad} {trouble.message}")
@@ -119,6 +124,10 @@ def _show_one(screen: Screen, preview: Preview, result: Plan) -> None:
         _show_steps(result)
     else:
         say("Nothing to do." if not troubles else "Nothing can be done.")
+
+
+def _listed(clusters: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(clusters[:-1]), clusters[-1])))
 
 
 def _show_steps(result: Plan) -> None:
