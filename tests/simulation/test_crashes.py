@@ -16,9 +16,9 @@ from uniteddeployment_api import names
 
 MOST_WRITES = {
     "statefulSetTemplate": 12,
-    "deploymentTemplate": 10,
-    "cloneSetTemplate": 10,
-    "advancedStatefulSetTemplate": 10,
+    "deploymentTemplate": 11,
+    "cloneSetTemplate": 7,
+    "advancedStatefulSetTemplate": 7,
 }
 """The most writes that a step of the story takes; a test sees to it."""
 DEPLOYMENT = "deploymentTemplate"
@@ -94,6 +94,9 @@ class Story:
 
     async def tell(self) -> None:
         dog = Watchdog(self._w)
+        # The controller notes what it knows of new members, which is no part of the story.
+        await self._w.until(lambda: all(self._w.phase(member) == "Running" for member in self._w.members))
+        await asyncio.sleep(1)
         for before, step in pairwise((None, *STORY)):
             assert step is not None
             if step.partitions and before is not None:
