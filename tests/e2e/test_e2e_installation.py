@@ -32,6 +32,8 @@ CONFIG = ROOT / "config"
 NAMESPACE = "uniteddeployment-system"
 MEMBER = "member-1"
 
+ROLLOUT_PORTS = ("--metrics-port=0", "--probe-port=0")
+
 
 class Installation:
     """A host and a member of its own, a shell as the documentation has it, and the pods of the controller."""
@@ -194,7 +196,7 @@ def test_the_documented_installation_works_with_the_rights_that_are_shipped(host
 def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Installation) -> None:
     """RBAC is enforced, and nothing that it asks for is refused; an approver needs the right to the status alone."""
     host.installed()
-    with host.pod(), host.pod(name="uniteddeployment-rollout", free_ports=["--metrics-port=0"]) as rollouts:
+    with host.pod(), host.pod(name="uniteddeployment-rollout", free_ports=ROLLOUT_PORTS) as rollouts:
         host.apply(application())
         host.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
         host.sh("kubectl apply -f config/samples/rollout.yaml")
@@ -206,9 +208,11 @@ def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Ins
         may = "kubectl auth can-i patch unitedrollouts --as ann"
         host.sh("kubectl create clusterrolebinding ann --clusterrole uniteddeployment-rollout-commands --user ann")
         host.sh(f"{may} --subresource=status; ! {may}")
+        assert rollouts.get("/readyz") == (200, "ok\n")
+        assert rollouts.get("/metrics")[0] == 404, "probes have a port of their own"
+        assert rollouts.get("/metrics", "metrics")[0] == 0, "metrics stay on loopback"
+        assert 'uniteddeployment_rollout_phase{name="web"' in rollouts.get("/metrics", "metrics", host="127.0.0.1")[1]
         host.sh("kubectl delete clusterrolebinding ann; kubectl delete uro web")
-        assert rollouts.get("/readyz", "metrics") == (200, "ok\n")
-        assert "uniteddeployment_rollout_runs_total" in rollouts.get("/metrics", "metrics")[1]
         assert rollouts.process.stop() == 0
         assert "Traceback" not in rollouts.process.log.read_text()
     requests = asked(host.fleet.host, "uniteddeployment-rollout")
@@ -219,11 +223,13 @@ def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Ins
 def test_metrics_are_at_the_address_of_the_pod_when_that_is_asked_for(host: Installation) -> None:
     host.documented("Install")
     host.sh("kubectl apply -k config/metrics")
-    with host.pod("config/metrics") as pod:
-        until(ready(pod), "it is ready")
-        status, text = pod.get("/metrics", "metrics", host=IP)
-        assert status == 200
-        assert "workqueue_depth" in text
+    names = {"uniteddeployment": pods.FREE_PORTS, "uniteddeployment-rollout": ROLLOUT_PORTS}
+    for name, free_ports in names.items():
+        with host.pod("config/metrics", name, free_ports) as pod:
+            until(ready(pod), "it is ready")
+            status, text = pod.get("/metrics", "metrics", host=IP)
+            assert status == 200
+            assert "workqueue_depth" in text
 
 
 def test_without_the_right_to_the_lease_a_pod_says_so_and_is_not_ready(host: Installation) -> None:

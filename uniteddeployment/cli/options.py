@@ -100,6 +100,11 @@ MetricsPort = Annotated[
     int | None,
     typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0 for a free one.", show_default=False),
 ]
+ProbeHost = Annotated[str, typer.Option(help="Address for probes without metrics.")]
+ProbePort = Annotated[
+    int | None,
+    typer.Option(help="Serve /healthz and /readyz on this port; 0 for a free one.", show_default=False),
+]
 LeaderElect = Annotated[bool, typer.Option(help="Work only while this process holds the Lease.")]
 ElectionNamespace = Annotated[
     str, typer.Option(help="Namespace of the Lease. Default: that of the pod or of the context.", show_default=False)

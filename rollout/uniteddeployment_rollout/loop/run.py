@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 import structlog
@@ -53,18 +53,30 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
         )
         queue.follow(controller.queue)
         registry.register(RolloutCollector(controller.host.rollouts))
-        if settings.port is not None:
-            try:
-                runner, port = await probes.serve(
-                    settings.host, settings.port, registry, partial(_not_ready, controller, elector)
-                )
-            except OSError as error:
-                raise StartError(f"cannot serve metrics on {settings.host}:{settings.port}: {error.strerror}") from None
-            stack.push_async_callback(runner.cleanup)
-            _log.info("listening", what="metrics", host=settings.host, port=port)
+        await stack.enter_async_context(_web(settings, registry, partial(_not_ready, controller, elector)))
         _log.info("started", identity=identity)
         work = partial(elector.run, controller.run) if elector else controller.run
         await _until(stop, asyncio.create_task(work()), controller, elector)
+
+
+@contextlib.asynccontextmanager
+async def _web(settings: Settings, registry: CollectorRegistry, not_ready: Callable[[], str]) -> AsyncIterator[None]:
+    """Serve the metrics, and the probes alone, as the settings say. Raises StartError."""
+    async with contextlib.AsyncExitStack() as stack:
+        for what, host, port, shown in (
+            ("metrics", settings.host, settings.port, registry),
+            ("probe", settings.probe_host, settings.probe_port, None),
+        ):
+            if port is None:
+                continue
+            try:
+                runner, taken = await probes.serve(host, port, shown, not_ready)
+            except OSError as error:
+                why = f"{host}:{port}: {error.strerror}"
+                raise StartError(f"cannot serve {what} on {why}; choose another --{what}-port") from None
+            stack.push_async_callback(runner.cleanup)
+            _log.info("listening", what=what, host=host, port=taken)
+        yield
 
 
 async def _until(

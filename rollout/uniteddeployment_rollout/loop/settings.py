@@ -17,6 +17,9 @@ class Settings:
     host: str = "127.0.0.1"
     port: int | None = None
     """Where /metrics, /healthz and /readyz are served; nowhere if None, on a free port if 0."""
+    probe_host: str = "127.0.0.1"
+    probe_port: int | None = None
+    """Where /healthz and /readyz are served alone."""
     leader_election: bool = True
     election_namespace: str = "default"
     """The namespace of the Lease."""

@@ -176,7 +176,7 @@ async def test_bad_commands_end_with_one_line_and_an_exit_code(tmp_path: Path) -
     async with site(tmp_path, members=0) as here:
         await ready(here)
         await create(here.host, rollout("lost", "nothing"))
-        await create(here.host, rollout("second"))
+        await create(here.host, rollout("web-2"))
         for arguments, code, message in (
             (["approve", "nope"], 1, '"nope" not found (namespace default); ud rollout list -A'),
             (["get", "nope"], 1, '"nope" not found (namespace default)'),
@@ -185,7 +185,7 @@ async def test_bad_commands_end_with_one_line_and_an_exit_code(tmp_path: Path) -
             (["plan", "lost"], 1, 'uniteddeployments.uniteddeployment.io "nothing" not found'),
             (["approve", "lost"], 1, "there is no UnitedDeployment nothing in the namespace"),
             (["status", "lost"], 1, "there is no UnitedDeployment nothing in the namespace"),
-            (["status", "second"], 1, "UnitedRollout web has the target web"),
+            (["status", "web-2"], 1, "UnitedRollout web has the target web"),
             (["approve", "web"], 1, "there is no run"),
             (["undo", "web"], 1, "there is no earlier stable revision"),
             (["resume", "web"], 1, "no command has paused the rollout"),
@@ -198,7 +198,7 @@ async def test_bad_commands_end_with_one_line_and_an_exit_code(tmp_path: Path) -
 
         listed = await here.said("rollout", "list", "-A")
         assert [line.split()[2] for line in listed.splitlines()[1:] if not line.startswith("    ")] == [
-            "lost", "second", "web",
+            "lost", "web", "web-2",
         ]  # fmt: skip
         assert await here.said("rollout", "list", "-l", "team=web", "-o", "name") == (
             "unitedrollouts.uniteddeployment.io/web\n"

@@ -15,6 +15,8 @@ from uniteddeployment.cli.options import (
     LogLevel,
     MetricsHost,
     MetricsPort,
+    ProbeHost,
+    ProbePort,
 )
 
 app = typer.Typer(help="Run the controller.", no_args_is_help=True, rich_markup_mode=None)
@@ -34,11 +36,8 @@ def run(
     log_level: LogLevel = "info",
     metrics_host: MetricsHost = "127.0.0.1",
     metrics_port: MetricsPort = None,
-    probe_host: Annotated[str, typer.Option(help="Address for probes without metrics.")] = "127.0.0.1",
-    probe_port: Annotated[
-        int | None,
-        typer.Option(help="Serve /healthz and /readyz on this port; 0 for a free one.", show_default=False),
-    ] = None,
+    probe_host: ProbeHost = "127.0.0.1",
+    probe_port: ProbePort = None,
     leader_elect: LeaderElect = True,
     election_namespace: ElectionNamespace = "",
     lease_seconds: LeaseSeconds = 15.0,
