@@ -197,7 +197,7 @@ def _write(draft: Draft, target: Target, allowed: Mapping[str, int], wanted: Goa
         held = subset.replicas - limit
         kept = isinstance(present, int) and held_back(present, subset.replicas) == held
         partitions[name] = present if kept and isinstance(present, int) else held
-        if isinstance(present, int) and not kept:
+        if present is not None and not kept:
             before[name] = present
         if name not in wanted.whole:
             # A subset that has shrunk keeps its limit, so that one that shrinks and grows all the time costs less.

@@ -294,7 +294,7 @@ class UnitedRolloutStatus(StatusModel):
     reverted: Annotated[tuple[DnsLabel, ...], Field(max_length=MAX_WAVE)] = ()
     """Subsets that return to the stable revision because pods in their clusters failed. The command retry empties the
     list."""
-    previous_partitions: Annotated[dict[str, Int32], Field(max_length=MAX_WAVE)] = Field(default_factory=dict)
+    previous_partitions: Annotated[dict[str, IntOrPercent], Field(max_length=MAX_WAVE)] = Field(default_factory=dict)
     """Previous partitions of the target, until it has the present ones. Any others are drift."""
     drift_time: Time | None = None
     """Time of the newest change of others in a member that is known. A later one stops the run."""

@@ -1,6 +1,7 @@
 """A rollout controller in a simulated fleet, with the rights of its role and no others, and words for what it does."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from tests.support.inprocess import InProcessTransport
 from tests.support.life import Life
 from tests.support.world import World, running_world
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.election import Elector
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment_api import names
 from uniteddeployment_rollout.loop.controller import Controller
 from uniteddeployment_rollout.loop.objects import FIELD_MANAGER
+from uniteddeployment_rollout.loop.run import LEASE
 
 ROLES = Path(__file__).parents[3] / "config" / "rollout" / "role.yaml"
 NAMESPACE = "uniteddeployment-system"
@@ -65,15 +68,23 @@ class Rollouts:
             if event.decision == "forbid":
                 self.refused.add(right)
 
-    def start(self) -> None:
-        """Start a process that knows nothing of earlier ones."""
+    def start(self, identity: str = "", through: Callable[[Any], Any] = lambda way: way) -> None:
+        """Start a process that knows nothing of earlier ones. With an identity, it works only while it has the Lease.
+
+        ``through`` may change the way to the host.
+        """
         self.life = Life()
         token = self.world.token_of(self.world.host, NAMESPACE, ACCOUNT, 86400)
-        self.transport = InProcessTransport(self.life.connected(self.world.host), token, "host")
-        client = Client(self.transport, "host", field_manager=FIELD_MANAGER)
+        self.transport = InProcessTransport(through(self.life.connected(self.world.host)), token, "host")
+        elector = None
+        if identity:
+            elector = Elector(Client(self.transport, "host", field_manager=FIELD_MANAGER), NAMESPACE, LEASE, identity)
+        guard = elector.check if elector is not None else None
+        client = Client(self.transport, "host", field_manager=FIELD_MANAGER, guard=guard)
         recorder = Recorder(client, FIELD_MANAGER, "test", wall=self.world.clock.now)
         controller = Controller(client, recorder=recorder, now=self.world.clock.now)
-        self._running[self.life] = self.life.begin(controller.run())
+        work = elector.run(controller.run) if elector is not None else controller.run()
+        self._running[self.life] = self.life.begin(work)
 
     def kill(self) -> None:
         if self.life is not None:
@@ -160,12 +171,23 @@ class Rollouts:
 
 @asynccontextmanager
 async def rollouts(
-    kind: str = "statefulSetTemplate", subsets: dict[str, int] | None = None, *, create: bool = True, **spec: Any
+    kind: str = "statefulSetTemplate",
+    subsets: dict[str, int] | None = None,
+    *,
+    create: bool = True,
+    workload: dict[str, Any] | None = None,
+    prepare: Callable[[World], None] = lambda _: None,
+    **spec: Any,
 ):
-    """Four, two and two pods in three members at app:1, ready, with a rollout that holds every new template."""
+    """Four, two and two pods in three members at app:1, ready, with a rollout that holds every new template.
+
+    ``workload`` are fields of the workloads. ``prepare`` is called before the application is created.
+    """
     async with running_world(members=3) as w:
+        prepare(w)
         scene = Scene(w, kind, subsets or {"a": 4, "b": 2, "c": 2}, replicas=None)
         scene.workload = {"podManagementPolicy": "Parallel"} if kind == "statefulSetTemplate" else {}
+        scene.workload |= workload or {}
         kit = Rollouts(w, scene)
         kit.install()
         scene.ask()
