@@ -37,6 +37,9 @@ ROWS = (
     ("Size of the refusal of a watch", f"{KUBE}.requests:MAX_REFUSAL_BYTES"),
     ("Size of one line of a watch", f"{KUBE}.watch:MAX_LINE_BYTES"),
     ("Applications with late writes to one cluster", f"{CONTROLLER}.flights:MOST_LATE"),
+    ("Requested life of the token of a registered member", f"{FLEET}.account:TOKEN_SECONDS"),
+    ("Time in which a member has to accept a new token", f"{FLEET}.tokens:PROOF_SECONDS"),
+    ("Pause until the Secret with a refused token is read again", f"{FLEET}.member_token:REREAD_SECONDS"),
     ("Time until a connection is established", f"{KUBE}.transport:CONNECT_SECONDS"),
     ("Time until a request is answered", f"{KUBE}.client:REQUEST_SECONDS"),
     ("Time until a probe of a cluster is answered", f"{FLEET}.probe:PROBE_SECONDS"),
@@ -84,7 +87,7 @@ def _text(constant: str, number: float) -> str:
     if constant.endswith("_BYTES"):
         return f"{number / (1 << 20):g} MiB" if number >= 1 << 20 else f"{number / (1 << 10):g} KiB"
     if constant.endswith(("_SECONDS", "_INTERVAL")):
-        return f"{number:g} s"
+        return f"{number / 86400:g} days" if number >= 2 * 86400 else f"{number:g} s"
     return f"{number:,}"
 
 

@@ -59,8 +59,9 @@ def test_an_unknown_shell_is_invalid_usage() -> None:
     assert (done.returncode, done.stderr) == (2, "error: name bash, zsh or fish, not 'csh'\n")
 
 
-def test_names_runs_and_steps_of_rollouts_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_clusters_and_names_runs_and_steps_of_rollouts_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: dict[str, Any] = {
+        "clusters": {"items": [{"metadata": {"name": name}} for name in ("member-1", "other")]},
         "unitedrollouts": {"items": [{"metadata": {"name": name}} for name in ("web", "api", "web-2")]},
         "unitedrollouts/web": {"status": {"runID": "web-1.2", "step": 3}},
     }
@@ -68,6 +69,7 @@ def test_names_runs_and_steps_of_rollouts_are_completed(monkeypatch: pytest.Monk
     context = SimpleNamespace(params={"name": ("web",)}, args=[])
     assert completion.rollouts(cast("Any", context), "w") == ["web-2"], "web is on the command line already"
     assert completion.rollouts(cast("Any", context), "uro/a") == ["uro/api"]
+    assert completion.clusters(cast("Any", SimpleNamespace(params={"name": ""}, args=[])), "udc/m") == ["udc/member-1"]
     without_values = cast("Any", SimpleNamespace(params={"name": None}, args=["uro/web", "gone"]))
     assert completion.runs(without_values, "web") == ["web-1.2"]
     assert completion.steps(without_values, "") == ["3"], "one of the names is wrong, and nothing is printed"

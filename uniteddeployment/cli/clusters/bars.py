@@ -1,23 +1,13 @@
 """Bars that show how much of the capacity of a cluster pods request. Pure."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from uniteddeployment.cli.output.terminal import Glyphs
+from uniteddeployment.fleet.capacity import quantity
 
 WIDTH = 20
 _SHOWN = ("cpu", "memory", "pods")
-_QUANTITY = re.compile(r"\+?(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,3}))?(m|[kMGTPE]i?|Ki|)", re.ASCII)
-_SUFFIXES = (
-    {"m": 1e-3, "": 1.0}
-    | {
-        f"{letter}{binary}": (1024.0 if binary else 1000.0) ** power
-        for power, letter in enumerate("kMGTPE", 1)
-        for binary in ("", "i")
-    }
-    | {"Ki": 1024.0}
-)
 _UNITS = (("Ei", 2.0**60), ("Pi", 2.0**50), ("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**10))
 
 
@@ -31,21 +21,24 @@ def bars(capacity: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
 
 
 def _bar(title: str, name: str, requested: str, allocatable: str, glyphs: Glyphs) -> str:
-    used, whole = amount(requested), amount(allocatable)
+    used, whole = amount(name, requested), amount(name, allocatable)
     part = min(1.0, used / whole) if whole else 0.0
     filled = round(part * WIDTH)
     bar = glyphs.full * filled + glyphs.empty * (WIDTH - filled)
     return f"{title}  {bar} {round(part * 100):3d}%  {_text(name, used)} of {_text(name, whole)} requested"
 
 
-def amount(text: object) -> float:
-    """A quantity of Kubernetes as a number, precise enough for a bar; 0 if it is not a quantity.
+def amount(resource: str, text: object) -> float:
+    """A quantity of Kubernetes as a number; 0 if it is not a quantity.
 
-    >>> amount("1500m"), amount("2Gi"), amount("110"), amount("x")
-    (1.5, 2147483648.0, 110.0, 0.0)
+    >>> amount("cpu", "1500m"), amount("memory", "2Gi"), amount("pods", "x")
+    (1.5, 2147483648.0, 0.0)
     """
-    match = _QUANTITY.fullmatch(str(text))
-    return float(f"{match[1]}e{match[2] or 0}") * _SUFFIXES[match[3]] if match else 0.0
+    try:
+        parsed = quantity.parse(resource, str(text))
+    except quantity.QuantityError:
+        return 0.0
+    return parsed / 1000 if resource == quantity.CPU else float(parsed)
 
 
 def _text(name: str, number: float) -> str:
