@@ -126,12 +126,15 @@ class WebhookMeasurement(Model):
 
 
 class JobMeasurement(Model):
-    """A Job in the namespace of the rollout, on the host. Its success is the success of the measurement."""
+    """A Job in the namespace of the rollout. Its success is the success of the measurement."""
 
     spec: FreeForm
     """Spec of the Job. Texts in it may refer to variables."""
     scope: Scope = "All"
     """Subset: run a Job for each subset that has updated pods. All: run one Job."""
+    run_in: Literal["Host", "Member"] = "Host"
+    """Host: run Jobs on the host. Member: run the Job of each subset in the cluster of the subset. The scope must be
+    Subset, then."""
     timeout: Duration = "10m"
     """How long the Job may run. After this time, the measurement is an error, and the Job is deleted. At most 24h."""
 
@@ -172,7 +175,7 @@ class Measurement(Model):
     webhook: WebhookMeasurement | None = None
     """A POST request."""
     job: JobMeasurement | None = None
-    """A Job on the host."""
+    """A Job on the host, or in the cluster of each subset."""
     object_: Annotated[ObjectMeasurement | None, Field(alias="object")] = None
     """A condition or a field of an object on the host."""
     count: Count | None = None

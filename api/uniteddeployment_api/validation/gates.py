@@ -191,6 +191,8 @@ def _webhook(path: str, measurement: WebhookMeasurement, args: Args) -> Iterator
 
 def _job(path: str, measurement: JobMeasurement) -> Iterator[FieldError]:
     yield from _timeout(f"{path}.timeout", measurement.timeout, MAX_JOB_TIMEOUT)
+    if measurement.run_in == "Member" and measurement.scope != "Subset":
+        yield _error(f"{path}.scope", "must be Subset with runIn Member", "gate-job")
     if deeper_than(measurement.spec, MAX_DEPTH):
         yield _error(f"{path}.spec", f"must not be nested more than {MAX_DEPTH} levels deep", "gate-job")
     elif size(measurement.spec) > MAX_JOB_BYTES:

@@ -43,7 +43,8 @@ def wait(draft: Draft, spec: UnitedRolloutSpec, step: RolloutStep, target: Targe
                 continue
             due.append(max(0.0, seconds_left(row, gate, draft)))
             if due[-1] == 0:
-                draft.probes.append(Probe(probe_id(draft, row), gate, _variables(draft, target, subset, subsets)))
+                variables = _variables(draft, target, subset, subsets)
+                draft.probes.append(Probe(probe_id(draft, row), gate, variables, row.cluster))
     draft.set(gates=tuple(rows))
     _report(draft, before.values())
     return _verdict(draft, spec, target, min((left for left in due if left > 0), default=None))

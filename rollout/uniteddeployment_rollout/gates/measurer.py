@@ -123,7 +123,7 @@ class Measurer:
             return
         try:
             await provider.discard(subject, probe)
-        except KubeError as error:
+        except (RequestFailed, KubeError) as error:
             # The time limits of what was created remove it later.
             _log.warning("measurement was not discarded", gate=probe.id.gate, error=str(error))
 

@@ -1,8 +1,10 @@
 """The interface of the modules that measure, and their one error."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.web import RequestFailed
 from uniteddeployment_rollout.gates.probe import Measured, Probe
 
@@ -21,6 +23,14 @@ class Subject:
     namespace: str
     name: str
     uid: str
+
+
+class Members(Protocol):
+    """Gives access to members, as far as the fleet's administrator allows it to a namespace."""
+
+    def client(self, cluster: str, namespace: str) -> AbstractAsyncContextManager[Client]:
+        """A client of a Cluster (``namespace/name``) for a namespace. Raises RequestFailed and KubeError."""
+        ...
 
 
 class Provider(Protocol):

@@ -36,6 +36,8 @@ class Probe:
     id: ProbeId
     gate: Gate
     variables: Mapping[str, str]
+    cluster: str = ""
+    """Cluster of the subset, as namespace/name. Empty for the host, and for all subsets together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from uniteddeployment.kube.web import Web
 from uniteddeployment.kube.workqueue import QueueMetrics, ShutDown, WorkQueue
 from uniteddeployment_rollout.gates.jobs import Jobs
 from uniteddeployment_rollout.gates.measurer import Measurer
+from uniteddeployment_rollout.gates.measuring import Members
 from uniteddeployment_rollout.gates.objects import Objects
 from uniteddeployment_rollout.gates.prometheus import Prometheus
 from uniteddeployment_rollout.gates.webhook import Webhook
@@ -46,6 +47,7 @@ class Controller:
         metrics: RolloutMetrics | None = None,
         queue_metrics: QueueMetrics | None = None,
         now: Callable[[], datetime] = utc_now,
+        members: Members | None = None,
     ) -> None:
         self.queue: WorkQueue[Key] = WorkQueue(
             limiter=Longest(ItemExponential(cap=RETRY_CAP_SECONDS), TokenBucket(rate=100.0, burst=1000)),
@@ -60,7 +62,7 @@ class Controller:
             {
                 "prometheus": Prometheus(client, self._web),
                 "webhook": Webhook(client, self._web),
-                "job": Jobs(client),
+                "job": Jobs(client, members),
                 "object": Objects(client),
             },
             self.queue.add,

@@ -19,19 +19,27 @@ from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.metrics import Metrics
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.transport import AiohttpTransport
+from uniteddeployment_rollout.gates.measuring import Members
 from uniteddeployment_rollout.loop import probes
 from uniteddeployment_rollout.loop.controller import Controller
 from uniteddeployment_rollout.loop.metrics import RolloutCollector, RolloutMetrics
 from uniteddeployment_rollout.loop.objects import FIELD_MANAGER, GATE_TEMPLATES, UNITED_DEPLOYMENTS, UNITED_ROLLOUTS
 from uniteddeployment_rollout.loop.settings import Settings, StartError
 
+MembersOf = Callable[[Client, Callable[[Connection], Client]], Members]
+"""Creates access to members from the client of the host, and from a function that creates the client of a member."""
 LEASE = FIELD_MANAGER
 """The Lease that the leader holds."""
 _log = structlog.get_logger(__name__)
 
 
-async def serve(connection: Connection, settings: Settings, stop: asyncio.Event) -> None:
-    """Run until ``stop`` is set. Raises StartError, KubeError, LostLeadership."""
+async def serve(
+    connection: Connection, settings: Settings, stop: asyncio.Event, members: MembersOf | None = None
+) -> None:
+    """Run until ``stop`` is set. Raises StartError, KubeError, LostLeadership.
+
+    ``members`` gives access to members, for gates that run Jobs there. Nothing else needs it.
+    """
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     async with contextlib.AsyncExitStack() as stack:
@@ -50,6 +58,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
             recorder=Recorder(client, FIELD_MANAGER, identity),
             metrics=RolloutMetrics(registry),
             queue_metrics=queue,
+            members=members(client, partial(_member, guard=elector.check if elector else None)) if members else None,
         )
         queue.follow(controller.queue)
         registry.register(RolloutCollector(controller.host.rollouts))
@@ -117,6 +126,12 @@ def _elector(client: Client, settings: Settings, identity: str) -> Elector:
         retry_period=seconds * 2 / 15,
         clock=since_boot,
     )
+
+
+def _member(connection: Connection, guard: Callable[[], None] | None) -> Client:
+    """The client of a member, for one use."""
+    transport = AiohttpTransport(connection, guard=guard)
+    return Client(transport, connection.name, field_manager=FIELD_MANAGER, guard=guard)
 
 
 def _client(connection: Connection, metrics: Metrics, guard: Callable[[], None] | None = None) -> Client:

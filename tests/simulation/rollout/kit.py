@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from tests.simulation.scene import Scene
 from tests.support.inprocess import InProcessTransport
 from tests.support.life import Life
 from tests.support.world import World, running_world
+from uniteddeployment.fleet.access import MemberAccess
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import Connection
 from uniteddeployment.kube.election import Elector
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment_api import names
@@ -82,9 +85,15 @@ class Rollouts:
         guard = elector.check if elector is not None else None
         client = Client(self.transport, "host", field_manager=FIELD_MANAGER, guard=guard)
         recorder = Recorder(client, FIELD_MANAGER, "test", wall=self.world.clock.now)
-        controller = Controller(client, recorder=recorder, now=self.world.clock.now)
+        members = MemberAccess(client, partial(self._member, self.life))
+        controller = Controller(client, recorder=recorder, now=self.world.clock.now, members=members)
         work = elector.run(controller.run) if elector is not None else controller.run()
         self._running[self.life] = self.life.begin(work)
+
+    def _member(self, life: Life, connection: Connection) -> Client:
+        name = connection.server.removeprefix("https://").partition(".")[0]
+        transport = InProcessTransport(life.connected(self.world.members[name]), connection.tokens or "", name)
+        return Client(transport, name, field_manager=FIELD_MANAGER)
 
     def kill(self) -> None:
         if self.life is not None:

@@ -1,31 +1,53 @@
 """Gates in a simulated fleet: Jobs, objects and restarts, GateTemplates, and kills at any write."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.simulation.rollout.kit import ACCOUNT, NAMESPACE, RBAC, rollouts
+from tests.support import rights
+from tests.support.inprocess import InProcessTransport
+from tests.support.world import TOKEN
+from uniteddeployment.fleet.access import MemberAccess
+from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.web import RequestFailed
 from uniteddeployment_api import names
 
 NEW = "app:2"
 SMALL = {"a": 2, "b": 1}
 GATE_ROLES = Path(__file__).parents[3] / "config" / "rollout" / "gate_roles.yaml"
 JOBS = "uniteddeployment-rollout-gate-jobs"
+MEMBERS = "uniteddeployment-rollout-gate-members"
 
 
-def grant_jobs(kit):
-    """What docs/gates.md says: bind the role for Jobs in the namespace."""
+def grant(kit, name):
+    """What docs/gates.md says: bind a role in the namespace."""
     w = kit.world
     for role in yaml.safe_load_all(GATE_ROLES.read_text()):
-        w.request(w.host, "POST", f"{RBAC}/clusterroles", role)
+        if role["metadata"]["name"] == name:
+            w.request(w.host, "POST", f"{RBAC}/clusterroles", role)
+    account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
+    bind(kit, w.host, name, account)
+
+
+def bind(kit, cluster, name, subject):
     binding = {
-        "metadata": {"name": JOBS},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": JOBS},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [subject],
     }
-    w.request(w.host, "POST", f"{RBAC}/namespaces/default/rolebindings", binding)
+    kit.world.request(cluster, "POST", f"{RBAC}/namespaces/default/rolebindings", binding)
+
+
+def grant_in_members(kit, user):
+    """The fleet's administrator allows a user to run Jobs in the namespace in each member."""
+    rules = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get", "delete"]}]
+    for member in kit.world.members.values():
+        kit.world.request(member, "POST", f"{RBAC}/clusterroles", {"metadata": {"name": JOBS}, "rules": rules})
+        bind(kit, member, JOBS, {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user})
 
 
 def steps(gate):
@@ -45,7 +67,7 @@ def jobs(kit):
 async def test_05_a_kill_at_any_write_runs_no_job_of_a_gate_twice(write, reached):
     """The writes: the run starts, the first partition, the pod is ready, the Job, and its result in the status."""
     async with rollouts(subsets=SMALL, steps=steps(job("complete:1", count=2, interval="10s"))) as kit:
-        grant_jobs(kit)
+        grant(kit, JOBS)
         created = []
         kit.world.host.access.subscribe("jobs.batch", lambda event: created.append(event.obj["metadata"]["uid"]))
         kit.life.kill_at(write, reached=reached)
@@ -62,7 +84,7 @@ async def test_05_a_kill_at_any_write_runs_no_job_of_a_gate_twice(write, reached
 
 async def test_35_a_job_that_fails_rolls_back_and_is_deleted_with_its_rollout():
     async with rollouts(subsets=SMALL, steps=steps(job("exit1:1")), onFailure="Rollback") as kit:
-        grant_jobs(kit)
+        grant(kit, JOBS)
         kit.release(NEW)
         await kit.world.until(lambda: kit.status.get("history"), 600)
         assert kit.running(NEW) == [0, 0]
@@ -78,7 +100,7 @@ async def test_35_a_job_that_fails_rolls_back_and_is_deleted_with_its_rollout():
 
 async def test_a_job_that_does_not_end_is_an_error_that_holds_the_run_and_is_deleted():
     async with rollouts(subsets=SMALL, steps=steps(job("app:1", errorLimit=0))) as kit:
-        grant_jobs(kit)
+        grant(kit, JOBS)
         kit.release(NEW)
         await kit.phase("Degraded", 1, seconds=1200)
         assert "did not end within 10m" in kit.status["message"]
@@ -134,3 +156,59 @@ async def test_restarts_in_a_member_fail_the_readiness_gate_through_the_status_o
         assert {row["revision"], row["stableRevision"]} == {
             shown["revision"] for shown in kit.world.status()["subsetStatuses"][0]["revisions"]
         }
+
+
+def in_members(image, **fields):
+    gate = job(image, **fields)
+    gate["job"] |= {"scope": "Subset", "runIn": "Member"}
+    return [{"replicas": 2, "gates": [{"name": "check", **gate}]}, {"replicas": "100%"}]
+
+
+def jobs_in(kit, member):
+    return kit.world.members[member].access.list("jobs.batch", "default")
+
+
+async def test_jobs_run_in_the_cluster_of_each_subset_with_what_the_member_grants():
+    async with rollouts(subsets=SMALL, steps=in_members("complete:1"), maxUnavailable=2) as kit:
+        grant(kit, MEMBERS)
+        kit.release(NEW)
+        await kit.phase("Degraded", 1, seconds=600)
+        assert "it is not allowed to create Jobs in the namespace default" in kit.status["message"]
+        for asked in kit.world.asked.values():
+            asked.refused.clear()  # that it is refused is what this test is about
+        grant_in_members(kit, rights.identity("member").name)
+        await kit.phase("Healthy", seconds=600)
+        args = [
+            [found["spec"]["template"]["spec"]["containers"][0]["args"][0] for found in jobs_in(kit, member)]
+            for member in ("member-1", "member-2", "member-3")
+        ]
+        assert args == [["--subset=a"], ["--subset=b"], []]
+        assert not jobs(kit), "nothing runs on the host"
+
+
+async def test_a_cluster_that_does_not_allow_the_namespace_runs_no_jobs_and_impersonation_bounds_them():
+    """Whoever may write rollouts gains nothing in members that the fleet's administrator did not grant (I15)."""
+    async with rollouts(subsets=SMALL, steps=in_members("complete:1"), maxUnavailable=2) as kit:
+        host = Client(InProcessTransport(kit.world.host, TOKEN, "host"), "host")
+        access = MemberAccess(host, partial(kit._member, kit.life))
+        path = f"{names.API_PATH}/namespaces/default/clusters/member-1"
+        with pytest.raises(RequestFailed, match="namespace other may not use this Cluster"):
+            async with access.client("default/member-1", "other"):
+                pass
+        kit._merge(path, {"spec": {"suspended": True}})
+        with pytest.raises(RequestFailed, match="Cluster default/member-1 is not Running"):
+            async with access.client("default/member-1", "default"):
+                pass
+        with pytest.raises(RequestFailed, match="there is no Cluster default/none"):
+            async with access.client("default/none", "default"):
+                pass
+        kit._merge(path, {"spec": {"suspended": None, "impersonate": {"serviceAccount": "deployer"}}})
+        stored = kit.world.host.access
+        clusters = f"{names.CLUSTER_PLURAL}.{names.GROUP}"
+        await kit.world.until(lambda: stored.get(clusters, "default", "member-1")["status"].get("phase") == "Running")
+        async with access.client("default/member-1", "default") as client:
+            assert client._user == "system:serviceaccount:default:deployer"
+        kit._merge(f"{path}/status", {"status": {"clusterUID": "00000000-0000-0000-0000-000000000000"}})
+        with pytest.raises(RequestFailed, match="another cluster answers"):
+            async with access.client("default/member-1", "default"):
+                pass

@@ -14,6 +14,7 @@ from uniteddeployment.cli.demo.embedded import Options, Served
 from uniteddeployment.controller import run
 from uniteddeployment.controller.settings import Settings
 from uniteddeployment.embedded import kubeconfig
+from uniteddeployment.fleet.access import MemberAccess
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterObject
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
@@ -79,7 +80,9 @@ async def _control(fleet: Fleet, stop: asyncio.Event) -> None:
     """Run the controller and the rollout controller until ``stop`` is set."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(run.serve(fleet.connection(), Settings(leader_election=False), stop))
-        tasks.create_task(rollouts.serve(fleet.connection(), RolloutSettings(leader_election=False), stop))
+        tasks.create_task(
+            rollouts.serve(fleet.connection(), RolloutSettings(leader_election=False), stop, MemberAccess)
+        )
 
 
 async def install(client: Client) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.process import configure_logs, stopped
+from uniteddeployment.fleet.access import MemberAccess
 from uniteddeployment.kube import kubeconfig as kubeconfigs
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment_rollout.loop import run
@@ -25,4 +26,4 @@ def main(settings: Settings, kubeconfig: Path | None, context: str | None, log_f
 
 
 async def _run(connection: Connection, settings: Settings) -> None:
-    await run.serve(connection, settings, stopped())
+    await run.serve(connection, settings, stopped(), MemberAccess)
