@@ -21,6 +21,11 @@ UNITED_ROLLOUT_PLURAL: Final = "unitedrollouts"
 GATE_TEMPLATE_KIND: Final = "GateTemplate"
 GATE_TEMPLATE_PLURAL: Final = "gatetemplates"
 
+CLUSTER_PROFILE_GROUP: Final = "multicluster.x-k8s.io"
+CLUSTER_PROFILE_VERSION: Final = "v1alpha1"
+CLUSTER_PROFILE_KIND: Final = "ClusterProfile"
+CLUSTER_PROFILE_API_VERSION: Final = f"{CLUSTER_PROFILE_GROUP}/{CLUSTER_PROFILE_VERSION}"
+
 LABEL_NAME: Final = f"{GROUP}/name"
 """On workloads, pods and ControllerRevisions: the UnitedDeployment, as :func:`label_value` returns it."""
 LABEL_SUBSET: Final = f"{GROUP}/subset"
@@ -62,6 +67,9 @@ ANNOTATION_ABANDON: Final = f"{GROUP}/abandon"
 cluster."""
 ABANDON: Final = "true"
 
+ANNOTATION_CLUSTER_PROFILE: Final = f"{GROUP}/cluster-profile"
+"""On Clusters that the controller made from a ClusterProfile: the uid of that, and the hash of what was applied."""
+
 ANNOTATION_CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 """On a UnitedDeployment: why the pod template was changed. The controller copies it to the ControllerRevision."""
 
@@ -79,6 +87,7 @@ ANNOTATIONS: Final = frozenset(
         ANNOTATION_ORPHAN,
         ANNOTATION_RECREATE,
         ANNOTATION_ABANDON,
+        ANNOTATION_CLUSTER_PROFILE,
         ANNOTATION_CHANGE_CAUSE,
     }
 )

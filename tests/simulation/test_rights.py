@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import rights
+from tests.support import profiles, rights
 from tests.support.inprocess import InProcessTransport
 from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, install
 from tests.support.planning import manifest
@@ -178,6 +178,21 @@ async def comes_to_a_new_namespace(world: World) -> None:
     await world.until(lambda: label.items() <= labels().items(), what="the label")
 
 
+async def asks_for_a_cluster_profile(world: World) -> None:
+    """The Cluster of a ClusterProfile is created, and corrected when that changes."""
+    await profiles.install(world)
+    profiles.create(world, "spoke")
+    profiles.provide(world, "spoke", "member-1")
+    made = document("profiled", "deploymentTemplate")
+    made["spec"]["topology"]["clusterRegistry"] = {"clusterType": profiles.CLUSTER_TYPE}
+    made["spec"]["topology"]["subsets"][1]["targetCluster"] = {"name": "spoke"}
+    world.apply(made)
+    clusters = f"{names.CLUSTER_PLURAL}.{names.GROUP}"
+    await world.until(lambda: bool(world.host.access.get(clusters, "default", "spoke")), 600, what="the Cluster")
+    world.delete("profiled")
+    await world.until(lambda: world.ud("profiled") is None, what="deletion")
+
+
 async def leads_and_serves_webhooks(world: World) -> None:
     """What a process does beside the work of the controller."""
     world.request(world.host, "POST", "/api/v1/namespaces", {"metadata": {"name": rights.NAMESPACE}})
@@ -227,6 +242,7 @@ async def test_each_right_is_used_and_no_other(world: World, monkeypatch: pytest
     await has_its_revisions_changed(world)
     await is_stuck_and_freed(world)
     await comes_to_a_new_namespace(world)
+    await asks_for_a_cluster_profile(world)
     for name in APPLICATIONS:
         world.delete(name)
     await world.until(lambda: not any(map(world.ud, APPLICATIONS)), what="deletion")

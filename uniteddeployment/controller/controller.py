@@ -16,6 +16,7 @@ from uniteddeployment.controller.metrics import Metrics, NoMetrics
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.occupancy import HostOccupancy
 from uniteddeployment.controller.planner import Planner
+from uniteddeployment.controller.profiles import Profiles
 from uniteddeployment.controller.reconcile import Reconciler, Result
 from uniteddeployment.controller.report import Reporter
 from uniteddeployment.controller.worker import Workers
@@ -74,6 +75,7 @@ class Controller:
             recorder=recorder,
         )
         occupancy.fleet = self.fleet
+        self._profiles = Profiles(client, self.fleet, self._reach_changed)
         creator = NamespaceCreator(self.fleet, self._namespaces.labels)
         self._labeller = NamespaceLabeller(self.fleet, self._namespaces.labels)
         actor = Actor(client, self.host, self.fleet, self._late_writes_answered, creator)
@@ -84,6 +86,7 @@ class Controller:
             now,
             self._flights.remaining,
             namespace_labels=self._namespaces.labels,
+            profile_problem=self._profiles.problem,
         )
         self._reporter = Reporter(client, self.host, recorder, metrics)
         planner = Planner(client, self.host, self._observer)
@@ -134,6 +137,7 @@ class Controller:
             tasks.create_task(self.host.revisions.run())
             tasks.create_task(self._namespaces.reflector.run())
             tasks.create_task(self.fleet.run())
+            tasks.create_task(self._profiles.run())
             if self._recorder is not None:
                 tasks.create_task(self._recorder.run())
 
@@ -164,6 +168,7 @@ class Controller:
     def _reach_changed(self, cluster: str) -> None:
         if cluster != HOST and self.fleet.cluster(cluster) is None:
             self._metrics.forget(cluster)
+        self._profiles.cluster_changed(cluster)
         for key in self._observer.in_cluster(cluster):
             self.queue.add(key)
 

@@ -14,6 +14,7 @@ from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes import retire
 from uniteddeployment.planning.observed import (
+    HOST,
     Drift,
     MemberView,
     Observed,
@@ -25,6 +26,7 @@ from uniteddeployment.planning.observed import (
 )
 from uniteddeployment.planning.steps import Delete, MemberStep
 from uniteddeployment_api import names
+from uniteddeployment_api.v1alpha1.uniteddeployment import CLUSTER_PROFILE
 
 
 @dataclass(slots=True)
@@ -65,7 +67,9 @@ class Observer:
         in_flight: InFlight = lambda _: {},
         *,
         namespace_labels: NamespaceLabels = lambda _: None,
+        profile_problem: Callable[[str], str] = lambda _: "",
     ) -> None:
+        self._profile_problem = profile_problem
         self._namespace_labels = namespace_labels
         self._in_flight = in_flight
         self._host = host
@@ -154,10 +158,11 @@ class Observer:
     def _allowed(self, app: Application, view: MemberView) -> MemberView:
         """The view of a cluster. If the application may not use it, it counts as missing, with visible workloads."""
         cluster = self._fleet.cluster(view.name)
+        profile_problem = self._profile_problem(view.name) if _asks_for_profile(app, view.name) else ""
         if cluster is None:
-            return view
+            return replace(view, detail=profile_problem) if profile_problem else view
         labels = self._namespace_labels(app.namespace)
-        problem = _left_out(app, cluster) or permission.refusal(cluster, app.namespace, labels)
+        problem = profile_problem or _left_out(app, cluster) or permission.refusal(cluster, app.namespace, labels)
         if not problem:
             return view
         if view.workloads:
@@ -188,6 +193,14 @@ class Observer:
         for cluster in clusters - memory.clusters:
             self._by_cluster.setdefault(cluster, set()).add(key)
         memory.clusters = clusters
+
+
+def _asks_for_profile(app: Application, cluster: str) -> bool:
+    """Whether the application targets a ClusterProfile of this name."""
+    registry = app.model.spec.topology.cluster_registry
+    if registry is None or registry.cluster_type != CLUSTER_PROFILE:
+        return False
+    return any(app.cluster_of(subset) == cluster for subset in app.subsets.values()) and cluster != HOST
 
 
 def _left_out(app: Application, cluster: ClusterObject) -> str:

@@ -14,6 +14,7 @@ from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS
 from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.fleet.identity import SYSTEM_NAMESPACE
 from uniteddeployment.fleet.kinds import RESOURCES
+from uniteddeployment.fleet.profiles import PROFILES
 from uniteddeployment.kube.resource import (
     CLUSTERROLES,
     CONTROLLERREVISIONS,
@@ -120,7 +121,13 @@ def token_storage(secret: str) -> Rule:
 HOST: tuple[Rule, ...] = (
     _rule("Read applications, and set the finalizer and annotations.", "get list watch patch", UNITED_DEPLOYMENTS),
     _rule("Read the members.", "list watch", CLUSTERS),
-    _rule("Keep members with a finalizer while workloads are left in them.", "patch", CLUSTERS),
+    _rule("Read the ClusterProfiles that applications ask for.", "list watch", PROFILES),
+    _rule("Create the Clusters of ClusterProfiles.", "create", CLUSTERS),
+    _rule(
+        "Keep members with a finalizer while workloads are left in them; correct those of ClusterProfiles.",
+        "patch",
+        CLUSTERS,
+    ),
     _rule("Identify the host; read whether the namespace of a Cluster object is being deleted.", "get", NAMESPACES),
     _rule("Read the labels of namespaces, by which Cluster objects allow their use.", "list watch", NAMESPACES),
     _rule("Write the status of applications and members.", "patch", UNITED_DEPLOYMENTS, CLUSTERS, subresource="status"),

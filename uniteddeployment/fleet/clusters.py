@@ -31,6 +31,8 @@ class SecretRef(Struct, frozen=True):
     """``credentials.secretRef``"""
 
     name: str = ""
+    key: str = ""
+    """Key of the kubeconfig; empty for the default."""
 
 
 class Credentials(Struct, rename="camel", frozen=True):
@@ -201,7 +203,9 @@ def _where(cluster: ClusterObject) -> str:
 def _from_secret(cluster: ClusterObject, secret: Secret) -> Connection:
     where = _where(cluster)
     try:
-        data = {key: base64.b64decode(secret.data[key], validate=True) for key in _KEYS if secret.data.get(key)}
+        named = cluster.spec.credentials.secret_ref.key
+        given = {"kubeconfig": secret.data.get(named, "")} if named else {key: secret.data.get(key) for key in _KEYS}
+        data = {key: base64.b64decode(value, validate=True) for key, value in given.items() if value}
         ca = base64.b64decode(cluster.spec.ca_bundle, validate=True) if cluster.spec.ca_bundle else None
     except ValueError:
         raise CredentialsError(f"{where} or spec.caBundle is not base64") from None
@@ -217,6 +221,8 @@ def _connection(cluster: ClusterObject, data: Mapping[str, bytes], ca: bytes | N
         # The Cluster takes precedence over its kubeconfig. A caBundle always asks for verification.
         insecure = cluster.spec.insecure or (given.insecure and ca is None)
         return replace(given, server=cluster.spec.server or given.server, ca=ca or given.ca, insecure=insecure)
+    if cluster.spec.credentials.secret_ref.key:
+        raise CredentialsError(f"it has no key {cluster.spec.credentials.secret_ref.key}")
     token, cert, key = data.get("token"), data.get("tls.crt"), data.get("tls.key")
     if not token and not (cert and key):
         raise CredentialsError("it has no kubeconfig, no token, and no tls.crt with tls.key")

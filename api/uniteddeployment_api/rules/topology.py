@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND
+from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND, CLUSTER_PROFILE_API_VERSION, CLUSTER_PROFILE_KIND
 from uniteddeployment_api.rules.base import Rule
 from uniteddeployment_api.rules.cel import KEPT, SUBSETS, hundredths, number, rounded, total
 
@@ -111,7 +111,10 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
         name="cluster-type",
         at="spec.topology.clusterRegistry",
         field_path=".clusterType",
-        message=f"must be the kind {CLUSTER_KIND} of {API_VERSION}, the only supported kind",
+        message=(
+            f"must be the kind {CLUSTER_KIND} of {API_VERSION}, or the kind {CLUSTER_PROFILE_KIND} of "
+            f"{CLUSTER_PROFILE_API_VERSION}"
+        ),
     ),
     Rule(
         name="adaptive-not-fixed",

@@ -25,6 +25,8 @@ class SecretReference(Model):
 
     name: DnsSubdomain
     """Name of the Secret."""
+    key: Annotated[str, Field(min_length=1, max_length=253)] | None = None
+    """Key of the kubeconfig in the Secret. Defaults to kubeconfig."""
 
 
 class Credentials(Model):

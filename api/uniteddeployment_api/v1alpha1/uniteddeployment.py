@@ -12,6 +12,8 @@ from uniteddeployment_api.duration import DURATION_PATTERN
 from uniteddeployment_api.names import (
     ANNOTATION_RECREATE,
     API_VERSION,
+    CLUSTER_PROFILE_API_VERSION,
+    CLUSTER_PROFILE_KIND,
     RECREATE,
 )
 from uniteddeployment_api.v1alpha1.meta import (
@@ -42,9 +44,13 @@ class ClusterType(Model):
     """Kind of the objects that represent clusters."""
 
     api_version: Annotated[str, Field(max_length=317)] = API_VERSION
-    """Group and version of the kind. Only uniteddeployment.io/v1alpha1 is supported."""
+    """Group and version of the kind."""
     kind: Annotated[str, Field(max_length=63)] = "Cluster"
-    """Name of the kind. Only Cluster is supported."""
+    """Name of the kind: Cluster of uniteddeployment.io/v1alpha1, or ClusterProfile of
+    multicluster.x-k8s.io/v1alpha1."""
+
+
+CLUSTER_PROFILE = ClusterType(api_version=CLUSTER_PROFILE_API_VERSION, kind=CLUSTER_PROFILE_KIND)
 
 
 class ClusterRegistry(Model):
@@ -55,7 +61,8 @@ class ClusterRegistry(Model):
     selector: Labels = Field(default_factory=dict)
     """Labels that a Cluster object must have to be targeted."""
     cluster_type: ClusterType | None = None
-    """Kind of the objects that represent clusters. Defaults to Cluster, the only supported kind."""
+    """Kind of the objects that targetCluster names. Defaults to Cluster. For each ClusterProfile that a subset names,
+    the controller creates a Cluster of the same name and namespace."""
 
 
 class TargetCluster(Model):

@@ -6,7 +6,7 @@ from typing import Final
 from uniteddeployment_api.errors import FieldError
 from uniteddeployment_api.int_or_percent import percent_of, scaled
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
-from uniteddeployment_api.v1alpha1.uniteddeployment import ClusterType, ManualUpdate, Subset
+from uniteddeployment_api.v1alpha1.uniteddeployment import CLUSTER_PROFILE, ClusterType, ManualUpdate, Subset
 from uniteddeployment_api.validation.candidate import SUBSETS, Candidate, Check, violation
 
 _TOPOLOGY: Final = "spec.topology"
@@ -77,7 +77,7 @@ def _partitions(candidate: Candidate) -> Iterator[FieldError]:
 
 def _cluster_type(candidate: Candidate) -> Iterator[FieldError]:
     registry = candidate.ud.spec.topology.cluster_registry
-    if registry is not None and registry.cluster_type not in (None, ClusterType()):
+    if registry is not None and registry.cluster_type not in (None, ClusterType(), CLUSTER_PROFILE):
         yield violation("cluster-type", f"{_TOPOLOGY}.clusterRegistry.clusterType")
 
 

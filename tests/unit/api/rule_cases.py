@@ -435,6 +435,11 @@ BROKEN: list[tuple[str, str, dict[str, Any]]] = [
 
 ACCEPTED: list[dict[str, Any]] = [
     changed(manifest(), "spec.topology.clusterRegistry", {"clusterType": {}, "namespaces": ["a"]}),
+    changed(
+        manifest(),
+        "spec.topology.clusterRegistry.clusterType",
+        {"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile"},
+    ),
     changed(manifest(), "spec.topology.adopt", {"ownerUID": "0b4fd3f6-5d2f-4f0c-9d3f-3f0a5a4a0f11"}),
     deployment(),
     clone_set(),
