@@ -92,6 +92,8 @@ class Reconciler:
 
     def record_deletion(self, rollout: StoredRollout) -> None:
         """Report that the target of a deleted rollout stays as it is, on the rollout and on the target."""
+        if "formerPartition" not in rollout.status:
+            return  # it has changed nothing, or has given everything back
         target = self._host.targets.get(rollout.target)
         run, what = rollout.status.get("runID"), f"UnitedRollout {rollout.metadata.name} was deleted"
         manual = "spec.updateStrategy.manualUpdate"
