@@ -73,6 +73,15 @@ ANNOTATION_CLUSTER_PROFILE: Final = f"{GROUP}/cluster-profile"
 ANNOTATION_CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 """On a UnitedDeployment: why the pod template was changed. The controller copies it to the ControllerRevision."""
 
+ANNOTATION_HOST: Final = f"{GROUP}/host"
+"""On the system namespace of a member: the address of the host that the member is registered with."""
+ANNOTATION_HOST_UID: Final = f"{GROUP}/host-uid"
+"""On the system namespace of a member: the uid of the namespace kube-system of that host."""
+ANNOTATION_CREATED: Final = f"{GROUP}/created-by-registration"
+"""On the system namespace of a member: ``true`` if the registration created it."""
+ANNOTATION_TOKEN_ISSUED: Final = f"{GROUP}/token-issued"
+"""On a Secret with a token for a member: when the token was issued, by the clock of whoever requested it."""
+
 LABELS: Final = frozenset({LABEL_NAME, LABEL_SUBSET, LABEL_REVISION, LABEL_MANAGED_BY})
 """All labels that this project reads. Caches drop other labels."""
 ANNOTATIONS: Final = frozenset(
@@ -89,6 +98,10 @@ ANNOTATIONS: Final = frozenset(
         ANNOTATION_ABANDON,
         ANNOTATION_CLUSTER_PROFILE,
         ANNOTATION_CHANGE_CAUSE,
+        ANNOTATION_HOST,
+        ANNOTATION_HOST_UID,
+        ANNOTATION_CREATED,
+        ANNOTATION_TOKEN_ISSUED,
     }
 )
 """All annotations that this project reads. Caches drop other annotations."""
@@ -102,15 +115,6 @@ MEMBER_ACCOUNT: Final = "uniteddeployment-member"
 TOKEN_SECRET_TYPE: Final = f"{GROUP}/member-token"
 """Type of the Secrets on the host that ``ud clusters register`` creates. The type of a Secret cannot be changed. The
 controller replaces the tokens in these Secrets, and in no others."""
-ANNOTATION_HOST: Final = f"{GROUP}/host"
-"""On the system namespace of a member: the address of the host that the member is registered with."""
-ANNOTATION_HOST_UID: Final = f"{GROUP}/host-uid"
-"""On the system namespace of a member: the uid of the namespace kube-system of that host."""
-ANNOTATION_CREATED: Final = f"{GROUP}/created-by-registration"
-"""On the system namespace of a member: ``true`` if the registration created it."""
-ANNOTATION_TOKEN_ISSUED: Final = f"{GROUP}/token-issued"
-"""On a Secret with a token for a member: when the token was issued, by the clock of whoever requested it."""
-
 FINALIZER: Final = f"{GROUP}/workloads"
 """Finalizer that keeps a UnitedDeployment until its workloads in all clusters are deleted or orphaned."""
 CLUSTER_FINALIZER: Final = f"{GROUP}/cluster"

@@ -15,7 +15,7 @@ import structlog
 from uniteddeployment.fleet.cache import AppKey, MemberCache
 from uniteddeployment.fleet.capacity.reader import CapacityReader
 from uniteddeployment.fleet.capacity.sums import SubsetKey
-from uniteddeployment.fleet.health import FAILED_PROBES, NOT_HEALTHY, Trouble
+from uniteddeployment.fleet.health import FAILED_PROBES, NO_READY_NODES, NOT_HEALTHY, Trouble
 from uniteddeployment.fleet.kinds import RESOURCES
 from uniteddeployment.fleet.member_namespaces import MemberNamespaces
 from uniteddeployment.fleet.probe import ReplacedError, facts, failing_checks, identify, trouble_of
@@ -277,16 +277,27 @@ class Member:
         if not self._recovering:
             self._note_contact()
             self._set_state(Reach.READY, "", decided)
-            return None
+            return self._emptiness()
         if self.reach is Reach.READY and not self._watches_lost:
             self._set_state(Reach.READY, "", decided)
-            return None
+            return self._emptiness()
         known = self.reach is not Reach.PENDING
         trouble = self._trouble(self._required)
         if trouble is not None:
             trouble = Trouble(trouble.reason, f"it answers, but its objects cannot be watched: {trouble.detail}")
         self._set_state(Reach.OFFLINE if known else Reach.PENDING, trouble.detail if trouble else REOPENING, decided)
         return trouble
+
+    def _emptiness(self) -> Trouble | None:
+        """The trouble of a cluster that answers, and has no ready node, as far as its capacity is known.
+
+        A cluster without any node is not in trouble: an autoscaler may add nodes as soon as pods wait. Nodes that are
+        cordoned or tainted do not count either: their pods go on running, and new ones may tolerate the taints.
+        """
+        nodes = self.capacity.nodes
+        if nodes is None or not nodes.total or nodes.ready:
+            return None
+        return Trouble(NO_READY_NODES, f"it answers, but none of its {nodes.total} nodes is ready")
 
     def _first_lists_failed(self) -> bool:
         """Whether a first list has failed, or has taken too long."""

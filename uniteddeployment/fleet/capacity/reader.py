@@ -7,7 +7,7 @@ them, the capacity of the cluster is unknown, and nothing else changes.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import structlog
 
@@ -39,6 +39,13 @@ INTERNAL_ERROR_SECONDS = 60.0
 MISSING_RIGHT = "MissingRight"
 COUNTED = "Counted"
 DISABLED = Verdict("False", "Disabled", "spec.capacity is Disabled")
+
+
+class NodeCounts(NamedTuple):
+    """How many nodes a cluster has."""
+
+    total: int
+    ready: int
 
 
 class CapacityReader:
@@ -88,12 +95,12 @@ class CapacityReader:
         return self.state is not None and self.state.status == "True"
 
     @property
-    def nodes(self) -> tuple[int, int] | None:
-        """The number of nodes and of schedulable ones; None if that is unknown."""
+    def nodes(self) -> NodeCounts | None:
+        """The number of nodes; None if that is unknown."""
         if not self.current:
             return None
         total = self.sums.total()
-        return total.nodes, total.schedulable
+        return NodeCounts(total.nodes, total.ready)
 
     def enable(self, enabled: bool) -> None:
         """Begin or end to follow the capacity."""

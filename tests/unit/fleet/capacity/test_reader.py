@@ -59,7 +59,8 @@ async def test_odd_nodes_and_pods_are_left_out_and_reported_once(capsys: pytest.
         {"metadata": {"name": "odd3", "namespace": "default"}, "spec": []},
     ]
     async with Reading(nodes, pods) as reading:
-        assert reading.reader.nodes == (2, 1)
+        assert reading.reader.nodes == (2, 2)
+        assert reading.reader.sums.total().schedulable == 1
         assert reading.capacity["requested"] == {"cpu": "1", "memory": "0", "pods": "3"}
         assert reading.reader.state is not None
         assert reading.reader.state.message.endswith("apart from those whose resources cannot be read")
