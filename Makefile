@@ -37,7 +37,7 @@ types: setup
 	$(BIN)/mypy
 
 unit: setup
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 3 --dist loadgroup  # end-to-end tests wait for a third of their time
 
 # The first seed of a soak, how many seeds it plays, and in how many processes.
 FIRST ?= 1000

@@ -1,5 +1,6 @@
 """The controller as a process: probes, signals, leadership, crashes, and silence when there is nothing to do."""
 
+import itertools
 import signal
 from functools import partial
 
@@ -70,15 +71,11 @@ def test_sigterm_waits_for_the_write_that_is_under_way(site: Site) -> None:
 def test_one_of_two_works_and_the_other_takes_over_when_it_is_killed(site: Site) -> None:
     """One process at a time (I1)."""
     with site.controller("--lease-seconds", "3") as first, site.controller("--lease-seconds", "3") as second:
-
-        def holder() -> str:
-            return str(site.get("lease", "uniteddeployment-controller")["spec"].get("holderIdentity", ""))
-
-        assert holder() == first.identity
+        assert site.holder() == first.identity
         assert second.get("/readyz") == (200, "ok\n"), "standing by is being ready"
         assert second.requests()["host", "list", "uniteddeployments"] <= 1, "who stands by looks at nothing"
         first.process.popen.kill()
-        site.until(lambda: holder() == second.identity, "the other one leads")
+        site.until(lambda: site.holder() == second.identity, "the other one leads")
         site.apply(application())
         for member in site.fleet.members:
             workload = ("get", f"sts/web-{member}", "--context", member)
@@ -92,9 +89,9 @@ def test_nothing_to_do_means_no_requests(site: Site) -> None:
         site.apply(application())
         site.wait_settled()
         # Events about the last change may still be on their way.
-        looks = iter(range(20))
-        site.until(lambda: a_look_that_changes_nothing(site, controller, next(looks)) == 0, "silence")
-        assert [a_look_that_changes_nothing(site, controller, number) for number in (100, 101, 102)] == [0, 0, 0]
+        numbers = itertools.count()
+        cost = partial(a_look_that_changes_nothing, site, controller)
+        site.until(lambda: [cost(next(numbers)) for _ in range(3)] == [0, 0, 0], "three passes without a request")
 
 
 @pytest.mark.parametrize("kind", [STATEFUL_SET, DEPLOYMENT])

@@ -73,11 +73,7 @@ def test_a_leader_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on
         wait_settled(site, 1)
         stop_in_the_middle(site, first.process.popen, "app:2")
         try:
-
-            def holder() -> str:
-                return str(site.get("lease", "uniteddeployment-controller")["spec"].get("holderIdentity", ""))
-
-            site.until(lambda: holder() == second.identity, "the other one leads")
+            site.until(lambda: site.holder() == second.identity, "the other one leads")
             site.kubectl("apply", "-f", "-", stdin=manifests("app:3"))
             wait_settled(site, 3)
             before = at_rest(site, first)

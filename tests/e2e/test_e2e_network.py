@@ -67,9 +67,9 @@ def test_a_member_that_swallows_everything_delays_no_other(site: Site) -> None:
             site.apply(application(image="app:2"))
             full = {"member-1": {"app:2": 4}, "member-2": {"app:2": 2}}
             site.until(lambda: {member: site.images(member) for member in OTHERS} == full, "the others are done")
-            site.until(lambda: site.get("udc", "member-3")["status"]["phase"] == "Offline", "member-3 is Offline")
+            site.wait("jsonpath={.status.phase}=Offline", "udc/member-3")
         finally:
             silent.answer_again()
         site.wait_settled()
-        site.until(lambda: site.get("udc", "member-3")["status"]["phase"] == "Running", "member-3 is Running")
+        site.wait("jsonpath={.status.phase}=Running", "udc/member-3")
         assert site.images("member-3") == {"app:2": 2}

@@ -21,6 +21,7 @@ from tests.support.fleet_fixture import Fleet
 from tests.support.kubectl import kubectl
 from tests.support.processes import Process, ud
 from tests.support.waiting import WAIT_SECONDS, until
+from uniteddeployment_api.names import API_PATH, UNITED_DEPLOYMENT_PLURAL
 
 COMMAND_SECONDS = 90.0
 
@@ -78,15 +79,29 @@ class Site:
         self.kubectl("wait", f"--for={condition}", f"--timeout={WAIT_SECONDS:g}s", *targets)
 
     def wait_settled(self, name: str = "web") -> None:
-        """Until the controller has seen the object as it is, and it is ready."""
-        generation = self.get("ud", name)["metadata"]["generation"]
-        self.wait(f"jsonpath={{.status.observedGeneration}}={generation}", f"ud/{name}")
-        self.wait("Ready", f"ud/{name}")
-        self.wait('jsonpath={.status.conditions[?(@.type=="Reconciling")].status}=False', f"ud/{name}")
+        """Wait until the controller has seen the object as it is, and it is ready."""
+        path = f"{API_PATH}/namespaces/{self.namespace}/{UNITED_DEPLOYMENT_PLURAL}/{name}"
+
+        def settled() -> bool:
+            found = self.fleet.host.read(path)
+            status = found.get("status") or {}
+            conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
+            return (
+                status.get("observedGeneration") == found["metadata"]["generation"]
+                and conditions.get("Ready") == "True"
+                and conditions.get("Reconciling") == "False"
+            )
+
+        self.until(settled, f"{name} is settled")
+
+    def holder(self) -> str:
+        """The identity in the Lease of the controllers."""
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/uniteddeployment-controller"
+        return str(self.fleet.host.read(path)["spec"].get("holderIdentity", ""))
 
     def images(self, member: str) -> dict[str, int]:
         """Image -> living pods, as the member itself tells it."""
-        pods = self.get("pods", "--context", member)["items"]
+        pods = self.fleet.members[member].read(f"/api/v1/namespaces/{self.namespace}/pods")["items"]
         living = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
         return dict(sorted(Counter(pod["spec"]["containers"][0]["image"] for pod in living).items()))
 
