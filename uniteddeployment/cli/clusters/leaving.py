@@ -20,9 +20,10 @@ from uniteddeployment_api import names
 _OWN = {
     ("serviceaccounts", names.MEMBER_ACCOUNT),
     ("serviceaccounts", "default"),
-    ("configmaps", "kube-root-ca.crt"),
+    ("secrets", names.MEMBER_ACCOUNT),
+    *(("configmaps", name) for name in ("kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert")),
 }
-"""What a namespace contains that only the registration has used."""
+"""What a namespace contains that nobody else uses: our account, and what clusters put into each namespace."""
 T = TypeVar("T")
 _IGNORED = frozenset({"events"})
 
