@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.support.processes import ud
 from tests.support.site import Site
+from tests.support.waiting import WAIT_SECONDS
 
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"
 ROLLOUT = """\
@@ -50,8 +51,8 @@ def command(site: Site, id_: str, verb: str, **more: object) -> str:
     commands = {id_: {"verb": verb, "by": "ann", **more}}
     patch = json.dumps({"status": {"commands": commands}})
     site.kubectl("patch", "uro", "web", "--subresource=status", "--type=merge", "-p", patch)
-    site.wait(f'jsonpath={{.status.answers[?(@.id=="{id_}")].result}}', "uro/web")
-    return field(site, f'answers[?(@.id=="{id_}")].result')
+    result = f'jsonpath={{.status.answers[?(@.id=="{id_}")].result}}'
+    return site.kubectl("wait", f"--for={result}", f"--timeout={WAIT_SECONDS:g}s", "uro/web", "-o", result)
 
 
 def all_run(image: str) -> dict[str, dict[str, int]]:

@@ -8,7 +8,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tests.unit.rollout.fleet import at_half, canary, released
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
-from uniteddeployment_rollout import advance
+from uniteddeployment_rollout import advance, failures
+from uniteddeployment_rollout.advance import REFUSALS
+from uniteddeployment_rollout.gates import judge
 from uniteddeployment_rollout.loop.metrics import RolloutCollector, RolloutMetrics
 from uniteddeployment_rollout.loop.objects import RolloutMetadata, StoredRollout
 from uniteddeployment_rollout.loop.writes import dumped
@@ -103,7 +105,9 @@ def test_a_rollout_that_cannot_work_says_why_in_an_event():
 def test_the_page_lists_every_event_and_every_metric():
     sources = [path.read_text() for path in (ROOT / "rollout").rglob("*.py")]
     events = {reason for text in sources for reason in re.findall(r'\bevent\(\s*"(\w+)"', text)}
-    assert len(events) > 8
+    events |= {reason for reason, _ in judge._EVENTS.values()} | {failures.PROGRESS_DEADLINE, failures.DRIFT}
+    events |= {failures.MEMBER_DRIFT, *REFUSALS}
+    assert len(events) > 16
     assert [reason for reason in sorted(events) if f"`{reason}`" not in PAGE] == []
     registry = CollectorRegistry()
     RolloutMetrics(registry)

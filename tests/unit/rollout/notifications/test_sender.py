@@ -129,16 +129,15 @@ async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded():
     async with receiving() as receiver:
         receiver.gate.clear()
         controller, rollout = waiting(url=receiver.url)
-        sender = Sender(Secrets(), lambda _: recorded())
-
-        def recorded():
-            sender.recorded(KEY, "u1", sender.outcomes(KEY, "u1"))
-
+        sender = Sender(Secrets(), lambda _: None)
         sender.send(rollout, controller.rollout, controller.status, controller.now)
+        (sending,) = sender._running.values()
         settling = asyncio.create_task(sender.settle())
-        await asyncio.sleep(0)
-        assert not settling.done()
         receiver.gate.set()
+        await sending
+        await asyncio.sleep(0)
+        assert not settling.done(), "the result is known, and not recorded yet"
+        sender.recorded(KEY, "u1", sender.outcomes(KEY, "u1"))
         await settling
         sender.send(rollout, controller.rollout, controller.status, controller.now)
         assert len(receiver.requests) == 1, "nothing starts any more"
