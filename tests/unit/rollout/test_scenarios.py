@@ -51,7 +51,7 @@
 | 47 | Lost pods come back at their revision | unit/rollout/test_trouble.py simulation/rollout/test_workloads.py |
 | 48 | A disruption budget of all pods | simulation/rollout/test_workloads.py |
 | 49 | 50 clusters and 2000 pods | unit/rollout/test_trouble.py |
-| 51 | Random histories | unit/rollout/test_machine.py |
+| 51 | Random histories | unit/rollout/test_machine.py simulation/rollout/test_histories.py |
 
 Scenario 50, the command line, is tested in unit/cli/rollout and integration/cli/test_rollout.py.
 """
