@@ -1,6 +1,6 @@
 """Metrics of the control loop. Those of its queue and its clients are in ``kube.metrics``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter
@@ -21,6 +21,9 @@ class Metrics(Protocol):
     def steps_failed(self, failed: Sequence[MemberStep]) -> None:
         """Count steps that failed."""
 
+    def moved(self, replicas: Mapping[str, int]) -> None:
+        """Count replicas that begin to move, by the cluster that they leave."""
+
     def failed(self, kind: str) -> None:
         """Count a pass that has to be repeated."""
 
@@ -39,6 +42,9 @@ class NoMetrics:
     def steps_failed(self, failed: Sequence[MemberStep]) -> None:
         """Do nothing."""
 
+    def moved(self, replicas: Mapping[str, int]) -> None:
+        """Do nothing."""
+
     def failed(self, kind: str) -> None:
         """Do nothing."""
 
@@ -53,6 +59,13 @@ class LoopMetrics:
         self.queue: QueueMetrics | None = queue
         self._steps = _ByStep("uniteddeployment_steps_total", "Steps carried out in clusters", registry)
         self._steps_failed = _ByStep("uniteddeployment_failed_steps_total", "Steps that failed in clusters", registry)
+        self._moved = Counter(
+            "uniteddeployment_moved_replicas_total",
+            "Replicas that began to move to other subsets",
+            ["cluster"],
+            registry=registry,
+        )
+        self._moved_from: set[str] = set()
         self._failed = Counter(
             "uniteddeployment_reconcile_retries_total", "Reconciliations to repeat", ["kind"], registry=registry
         )
@@ -66,6 +79,14 @@ class LoopMetrics:
     def forget(self, cluster: str) -> None:
         self._steps.forget(cluster)
         self._steps_failed.forget(cluster)
+        if cluster in self._moved_from:
+            self._moved_from.discard(cluster)
+            self._moved.remove(cluster)
+
+    def moved(self, replicas: Mapping[str, int]) -> None:
+        for cluster, count in replicas.items():
+            self._moved_from.add(cluster)
+            self._moved.labels(cluster or "host").inc(count)
 
     def failed(self, kind: str) -> None:
         self._failed.labels(kind).inc()

@@ -118,7 +118,7 @@ class Reconciler:
         """Write the decision into status; the next pass plans from it and acts."""
         if plan.early:
             return Result()  # the key is queued again once all its clusters have been observed
-        self._reporter.record_events(subject, plan.events)
+        self._reporter.record_plan(subject, plan)
         await self._reporter.status(subject, plan)
         return Result(back_off=True)
 
@@ -134,7 +134,7 @@ class Reconciler:
                 unreported = True
                 requeue_after = pause if requeue_after is None else min(pause, requeue_after)
             else:
-                self._reporter.record_events(subject, plan.events)
+                self._reporter.record_plan(subject, plan)
                 reported = await self._reporter.status(subject, plan)
         failed = outcome.failed or plan.writes or not reported
         forget = not failed and not self._flights.of((subject.namespace, subject.name))

@@ -47,6 +47,11 @@ class Reporter:
         self._written: LRUCache[str, float] = LRUCache(4096)
         """uid -> when its status was last written."""
 
+    def record_plan(self, subject: Subject, plan: Plan) -> None:
+        """Record the Events of a plan, and count the replicas that begin to move."""
+        self._metrics.moved(plan.moved)
+        self.record_events(subject, plan.events)
+
     def record_events(self, subject: Subject, events: Sequence[Event]) -> None:
         """Record Events about an application; they are written in the background."""
         if self._recorder is None:

@@ -4,6 +4,7 @@
 of replicas, partitions, each subset by its kind, leftover workloads, status.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,7 @@ from uniteddeployment.planning.events import build_events
 from uniteddeployment.planning.kinds.base import TemplateMissing
 from uniteddeployment.planning.observed import NO_PODS, Observed, Reach, cluster_label
 from uniteddeployment.planning.observed.pods import next_due
-from uniteddeployment.planning.replicas.divide import divide
+from uniteddeployment.planning.replicas.divide import Division, divide
 from uniteddeployment.planning.replicas.ordinals import ranges
 from uniteddeployment.planning.results import SubsetResult
 from uniteddeployment.planning.revisions import Revisions, delete_kept_revisions, orphaned, plan_revisions
@@ -54,6 +55,8 @@ class Plan:
     status: StoredStatus | None = None
     """The whole new status; None when the object is about to be removed."""
     events: tuple[Event, ...] = ()
+    moved: Mapping[str, int] = field(default_factory=dict)
+    """Cluster -> replicas that begin to move away from it."""
     results: tuple[SubsetResult, ...] = ()
     missing: frozenset[str] = frozenset()
     requeue_after: float | None = None
@@ -182,10 +185,19 @@ def assemble(inputs: PlanContext, planned: list[Planned]) -> Plan:
             last_move=divided.last_move,
         ),
         events=build_events(subject, results, divided, current),
+        moved=_moved(app, divided),
         results=results,
         requeue_after=_requeue_after(inputs, results, current),
         persist_first=divided.persist_first,
     )
+
+
+def _moved(app: Application, divided: Division) -> dict[str, int]:
+    """Count the replicas that begin to move, by the cluster that they leave."""
+    counts: Counter[str] = Counter()
+    for move in divided.begun:
+        counts[app.cluster_of(app.subsets[move.source])] += move.replicas
+    return dict(counts)
 
 
 def _reclaims(app: Application, observed: Observed) -> list[MemberStep]:

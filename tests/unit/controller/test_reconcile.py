@@ -1,6 +1,6 @@
 """One pass over one key: which step comes after which, and what the key needs afterwards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -90,8 +90,8 @@ class Stage:
         assert outcome is self.outcome
         self.log.append("record outcome")
 
-    def record_events(self, _subject: Subject, events: Sequence[Event]) -> None:
-        self.log += [f"event {event.reason}" for event in events]
+    def record_plan(self, _subject: Subject, plan: Plan) -> None:
+        self.log += [f"event {event.reason}" for event in plan.events]
 
     def pause(self, _subject: Subject, _plan: Plan, unanswered: float | None) -> float:
         assert unanswered == max((flight.started_at for flight in self.in_flight.values()), default=None)

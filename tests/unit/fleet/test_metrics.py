@@ -40,7 +40,13 @@ def test_the_counted_steps_of_a_cluster_end_with_it() -> None:
     steps = [Delete(WorkloadRef(cluster, "a", "StatefulSet", "web-a"), "uid", "") for cluster in ("one", "two")]
     metrics.steps(steps)
     metrics.steps_failed(steps)
+    metrics.moved({"one": 2, "two": 3})
     metrics.forget("one")
+    moved = [
+        registry.get_sample_value("uniteddeployment_moved_replicas_total", {"cluster": cluster})
+        for cluster in ("one", "two")
+    ]
+    assert moved == [None, 3]
     for name in ("steps_total", "failed_steps_total"):
         values = [
             registry.get_sample_value(f"uniteddeployment_{name}", {"cluster": cluster, "step": "delete"})

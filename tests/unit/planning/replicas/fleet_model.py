@@ -1,5 +1,6 @@
 """A fleet without clusters: plans are carried out on numbers, in virtual time, with a status that is stored between."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -36,6 +37,8 @@ class Fleet:
     status: StoredStatus = NO_STATUS
     facts: dict[str, ClusterFacts] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
+    moved: Counter[str] = field(default_factory=Counter)
+    """Cluster -> replicas that began to move away from it."""
     first: Any = None
     """The application as it was at first."""
     lowest: int = 0
@@ -158,6 +161,7 @@ class Fleet:
     def _store(self, made: Plan) -> None:
         assert made.status is not None
         self.events += [f"{event.reason}: {event.message}" for event in made.events]
+        self.moved.update(made.moved)
         self.status = read_status(to_document(self.status) | to_document(made.status))
 
     def _observed(self, app: Any) -> Observed:

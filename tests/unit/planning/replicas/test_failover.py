@@ -33,6 +33,7 @@ def test_replicas_of_a_lost_cluster_run_elsewhere_after_the_grace_period_and_ret
     assert [event for event in world.events if event.startswith("Moving")] == [
         f"Moving: 4 replicas move from c to a, b: default/c is Offline since {Fleet.time(world_lost(world))}"
     ]
+    assert world.moved == {"default/c": 4}
     world.answers("c")
     world.go_on(30)
     assert world.asked() == [6, 6, 0], "its surplus goes, since the replacements are ready"
