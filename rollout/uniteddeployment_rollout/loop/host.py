@@ -60,9 +60,11 @@ class Host:
             await reflector.synced.wait()
 
     def owner(self, target: Key) -> StoredRollout | None:
-        """The rollout that has a target: of several, the oldest."""
-        found = self.rollouts.select(self._by_target.keys(target))
-        return min(found, key=lambda one: (one.metadata.creation_timestamp, one.key), default=None)
+        """The rollout that has a target: of several, the oldest.
+
+        Timestamps are in seconds. Of two in the same second, the one that has followed the target keeps it.
+        """
+        return min(self.rollouts.select(self._by_target.keys(target)), key=_seniority, default=None)
 
     def labels(self, cluster: str) -> Mapping[str, str]:
         """The labels of a Cluster (``namespace/name``); none for the host, and if there is no such Cluster."""
@@ -122,3 +124,7 @@ class Host:
     def _queue(self, target: Key) -> None:
         for key in self._by_target.keys(target):
             self._changed(key)
+
+
+def _seniority(rollout: StoredRollout) -> tuple[str, bool, Key]:
+    return rollout.metadata.creation_timestamp, not rollout.status.get("stableRevision"), rollout.key

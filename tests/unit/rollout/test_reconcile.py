@@ -136,3 +136,24 @@ async def test_a_deletion_is_reported_on_both_objects_if_the_target_keeps_someth
     loop.reconciler.record_deletion(StoredRollout(RolloutMetadata("web", "default"), ROLLOUT["spec"], status))
     expected = [(names.UNITED_ROLLOUT_KIND, "RolloutDeleted"), (names.UNITED_DEPLOYMENT_KIND, "RolloutDeleted")]
     assert loop.recorder.events == expected[:kinds]
+
+
+@pytest.mark.parametrize(
+    ("status", "times", "expected"),
+    [
+        ({}, ("2026-01-01T00:00:01Z", "2026-01-01T00:00:00Z"), "b"),
+        ({"stableRevision": "v1"}, ("2026-01-01T00:00:01Z", "2026-01-01T00:00:01Z"), "b"),
+        ({}, ("2026-01-01T00:00:01Z", "2026-01-01T00:00:01Z"), "a"),
+    ],
+    ids=["the older one", "the one that has followed it", "the first by name"],
+)
+def test_of_two_rollouts_with_one_target_one_has_it(status: Any, times: Any, expected: str) -> None:
+    """A rollout that is created in the same second as another one does not take its target."""
+    host = Loop().host
+    host.rollouts.discard(KEY)
+    for name, time, found in zip(("a", "b"), times, ({}, status), strict=True):
+        metadata = RolloutMetadata(name, "default", uid=name, resource_version="1", creation_timestamp=time)
+        host.rollouts.merge(StoredRollout(metadata, {"targetRef": {"name": "web"}}, found))
+    owner = host.owner(KEY)
+    assert owner is not None
+    assert owner.metadata.name == expected
