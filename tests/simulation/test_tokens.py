@@ -13,8 +13,9 @@ from tests.support.registering import account_user, register, token
 from tests.support.world import World
 from uniteddeployment.cli.clusters import registration
 from uniteddeployment.embedded.auth.audit import AuditEvent
-from uniteddeployment.fleet import account
-from uniteddeployment.fleet.account import read_lifetime
+from uniteddeployment.fleet import account, tokens
+from uniteddeployment.fleet.account import Token, read_lifetime
+from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment.kube.requests import Request
 from uniteddeployment_api import names
@@ -175,6 +176,22 @@ async def test_trouble_is_reported_long_before_the_token_expires_and_tried_again
     world.transports["host"].before = lambda _: None
     await world.until(lambda: len(watched.tokens) == 2, 600, "the next attempt", every=1.0)
     await world.until(lambda: "replaced" not in message(world), what="a message without trouble")
+
+
+async def test_a_token_that_does_not_work_is_not_stored(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The present one stays in the Secret and in use, and the trouble is reported."""
+
+    async def useless(_client: Client) -> Token:
+        return Token("useless", world.clock.now())
+
+    await register(world, "member-1")
+    monkeypatch.setattr(tokens, "issue_token", useless)
+    world.start_controller()
+    await connected(world)
+    first = token(world, "member-1")
+    await world.until(lambda: "cannot be replaced: it refuses our credentials" in message(world), LIFE, every=1.0)
+    assert token(world, "member-1") == first
+    assert world.phase("member-1") == "Running"
 
 
 async def test_tokens_in_other_secrets_are_left_alone(world: World) -> None:

@@ -1,5 +1,6 @@
 """``ud clusters drain`` and ``deregister``: what is removed, what blocks them, and members that are lost."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 from tests.integration.cli.clusters_kit import KINDS, NAMESPACE, Outside, outside, system_namespace
 from tests.support.planning import manifest
 from uniteddeployment.cli.clusters import drain
+from uniteddeployment.cli.clusters.progress import Progress
+from uniteddeployment.cli.connect import target
 from uniteddeployment_api import names
 
 SECRET = "member-1-member-token"
@@ -65,6 +68,20 @@ async def test_a_namespace_that_others_use_stays_without_the_mark(tmp_path: Path
             assert names.ANNOTATION_HOST_UID not in annotations
 
 
+class Interrupting(Progress):
+    """Interrupts the command as Ctrl-C does, as soon as it reports something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.texts.append(text)
+        task = asyncio.current_task()
+        if len(self.texts) == 1 and task is not None:
+            task.cancel()
+
+
 async def test_a_drain_that_nothing_can_end_names_the_applications_and_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,8 +101,28 @@ async def test_a_drain_that_nothing_can_end_names_the_applications_and_the_way_o
         document = json.loads((await here.ud("drain", "member-1", "-o", "json")).stdout)
         assert document["drained"] is False
         assert document["blocked"][0]["application"] == "default/web"
+        notes = Interrupting()
+        with pytest.raises(asyncio.CancelledError):
+            await drain._drain(target(here.kubeconfig, None, ""), "member-1", 60.0, "60s", notes)
+        assert "interrupted: the drain goes on" in notes.texts[-1]
         assert (await here.ud("uncordon", "member-1")).exit_code == 0
         assert not here.cluster_object("member-1")["spec"].get("taints")
+
+
+async def test_a_drain_goes_on_after_a_timeout(tmp_path: Path) -> None:
+    async with outside(tmp_path, "member-1", "member-2", control=True) as here:
+        await registered(here, "member-1", "member-2")
+        await here.site.apply(application(**{"member-1": None, "member-2": None}))
+        await here.site.wait_settled()
+        assert len(here.site.pods("member-1")) == 4, "it is filled in the order of the list"
+        late = await here.ud("drain", "member-1", "--timeout", "0.001s")
+        assert late.exit_code == 3
+        assert "was not drained within 0.001s, and the drain goes on" in late.stderr
+        done = await here.ud("drain", "member-1", "--timeout", "30s")
+        assert done.exit_code == 0, done.output
+        assert not here.site.pods("member-1")
+        await here.site.wait_settled()
+        assert len(here.site.pods("member-2")) == 4
 
 
 async def test_a_lost_member_is_forgotten_with_what_may_still_run_there(tmp_path: Path) -> None:

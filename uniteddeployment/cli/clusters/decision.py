@@ -20,6 +20,8 @@ class Known:
     """``namespace/name``"""
     uid: str = ""
     """The uid of the cluster that it is used for (``status.clusterUID``); empty if it was never connected."""
+    deleting: bool = False
+    """Whether it is being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def _registered(facts: Facts) -> str:
     """Whether the member has another name on this host, or the name another member."""
     present = {known.key: known for known in facts.clusters}
     same = present.get(facts.key)
+    if same is not None and same.deleting:
+        return f"the Cluster {facts.key} is being deleted: try again when it is gone"
     if same is not None and same.uid and same.uid != facts.member_uid:
         return (
             f"the Cluster {facts.key} is used for another cluster (the uid of its namespace {SYSTEM_NAMESPACE} is "

@@ -136,6 +136,9 @@ def gathered(
         unserved=member.unserved,
         missing=member.missing,
         mark=member.mark,
-        clusters=[Known(cluster.key, cluster.recorded_uid) for cluster in clusters],
+        clusters=[
+            Known(cluster.key, cluster.recorded_uid, cluster.metadata.deletion_timestamp is not None)
+            for cluster in clusters
+        ],
         owner_lost=owner_lost,
     )

@@ -41,6 +41,7 @@ def test_a_member_that_is_free_or_registered_under_this_name_is_accepted(allowed
         (facts(clusters=[Known("default/b", "uid-1")]), "the Cluster default/b"),
         (facts(clusters=[Known("other/b")], mark=Mark("https://h", MINE, "other/b")), "the Cluster other/b"),
         (facts(clusters=[Known("default/a", "uid-2")]), "used for another cluster"),
+        (facts(clusters=[Known("default/a", "uid-1", deleting=True)]), "is being deleted"),
         (facts(clusters=[Known("default/b", "uid-1")], mark=Mark("", THEIRS, "x/y"), owner_lost=True), "default/b"),
     ],
 )
