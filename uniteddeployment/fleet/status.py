@@ -7,12 +7,12 @@ from typing import Any
 
 from uniteddeployment.fleet import taints
 from uniteddeployment.fleet.clusters import ClusterObject
-from uniteddeployment.fleet.health import UNAUTHORIZED, UNREACHABLE, Phase, Record
+from uniteddeployment.fleet.health import INTERNAL_ERROR, INVALID_CREDENTIALS, UNAUTHORIZED, UNREACHABLE, Phase, Record
 from uniteddeployment.fleet.taints import rfc3339
 from uniteddeployment.planning.observed import Taint
 from uniteddeployment_api.duration import text
 
-_UNSEEN = frozenset({UNREACHABLE, UNAUTHORIZED})
+_UNSEEN = frozenset({UNREACHABLE, UNAUTHORIZED, INVALID_CREDENTIALS, INTERNAL_ERROR})
 """Reasons for which the state of the cluster is unknown."""
 _HEALTH_TIMES = {"failingSince": "failing_since", "answeringSince": "answering_since"}
 _WHOLE = ("health", "capacity")

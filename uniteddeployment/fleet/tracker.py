@@ -54,14 +54,17 @@ class Tracker:
         self._judge(entry, Sign.FAILS)
 
     def refused(self, entry: Entry, problem: Problem) -> None:
-        """The Cluster is not used, for a reason that no further probe changes; or no connection could be made."""
-        trouble = Trouble(problem.reason or problem.trouble, problem.detail)
+        """The Cluster is not used, or no connection could be made.
+
+        A problem without a reason says nothing about the member, for example that the host could not be read.
+        """
+        trouble = Trouble(problem.trouble or problem.reason, problem.detail)
         if problem.reason == REPLACED:
             entry.probes = entry.probes.failed(trouble, self._now(), longest_gap=LONGEST_GAP)
             self._judge(entry, Sign.REPLACED)
         elif problem.reach is Reach.UNKNOWN:
             self._judge(entry, Sign.REFUSED)
-        else:
+        elif trouble.reason:
             self.failed(entry, trouble)
 
     def suspended(self, entry: Entry) -> None:
