@@ -70,4 +70,10 @@ def test_what_is_left_to_others_is_sent_as_the_cluster_has_it():
     kept = drift.keeping(BODY, live(replicas=9), ["spec.replicas", "spec.nothing.there"])
     assert kept["spec"]["replicas"] == 9
     assert BODY["spec"]["replicas"] == 4
+    assert kept == {**BODY, "spec": {**BODY["spec"], "replicas": 9}}, "nothing else is taken from the cluster"
     assert drift.differences(kept, live(replicas=9), ours="uniteddeployment") == ()
+
+
+def test_what_is_left_to_others_and_missing_in_the_cluster_is_not_applied():
+    body = {**BODY, "spec": {**BODY["spec"], "paused": True}}
+    assert drift.keeping(body, live(), ["spec.paused"]) == BODY

@@ -28,6 +28,8 @@ NAME = "web-member-1"
 HOST_LABELS = {"pod-security.kubernetes.io/enforce": "restricted"}
 REF = WorkloadRef("near", "member-1", "StatefulSet", NAME)
 NOTED = REF.key
+PLACE = ("statefulsets", "default")
+"""Where all requests about the workload go."""
 CONFLICT = errors.Conflict(409, "Conflict", "it has changed")
 GONE = errors.NotFound(404, "NotFound", "it is gone", {"kind": "statefulsets"})
 NO_NAMESPACE = errors.NotFound(404, "NotFound", "no namespace", {"kind": "namespaces"})
@@ -59,25 +61,32 @@ class Client:
             raise answer
         return answer
 
-    async def get(self, _resource: Any, name: str, type_: Any, *, namespace: str) -> Any:
+    async def get(self, resource: Any, name: str, type_: Any, *, namespace: str) -> Any:
+        assert (resource.plural, namespace) == PLACE
         return self._answer("get", (name, namespace))
 
-    async def apply(self, _resource: Any, name: str, body: Any, type_: Any, **options: Any) -> Any:
+    async def apply(self, resource: Any, name: str, body: Any, type_: Any, **options: Any) -> Any:
+        assert (resource.plural, options["namespace"]) == PLACE
         return self._answer("apply", (name, body, options))
 
-    async def apply_new(self, _resource: Any, name: str, body: Any, type_: Any, **options: Any) -> Any:
+    async def apply_new(self, resource: Any, name: str, body: Any, type_: Any, **options: Any) -> Any:
+        place = (resource.plural, options.get("namespace"))
+        assert place == (PLACE if name == NAME else ("namespaces", None))
+        assert options["field_manager"] == names.FIELD_MANAGER
         return self._answer("create", name)
 
     async def create(self, resource: Any, body: Any, type_: Any, **options: Any) -> Any:
         return self._answer("dry run" if options.get("dry_run") else "post", (resource.plural, body["metadata"]))
 
-    async def scale(self, _resource: Any, name: str, replicas: int, **options: Any) -> Any:
+    async def scale(self, resource: Any, name: str, replicas: int, **options: Any) -> Any:
+        assert (resource.plural, options["namespace"]) == PLACE
         return self._answer("scale", (name, replicas, options["resource_version"]))
 
     async def delete(self, resource: Any, name: str, **options: Any) -> Any:
         return self._answer("delete", (resource.plural, name, options["uid"], options.get("propagation")))
 
-    async def merge_patch(self, _resource: Any, name: str, patch: Any, type_: Any, **options: Any) -> Any:
+    async def merge_patch(self, resource: Any, name: str, patch: Any, type_: Any, **options: Any) -> Any:
+        assert (resource.plural, options["namespace"]) == PLACE
         return self._answer("patch", (name, patch))
 
     @property
@@ -195,6 +204,32 @@ async def test_a_creation_creates() -> None:
     assert member.client.verbs == ["create"]
     assert member.memory.generations == {NOTED: 1}
     assert member.shown == stored(6)
+
+
+async def test_a_creation_by_another_process_of_ours_is_kept_and_inspected_by_the_next_plan() -> None:
+    """I9: the workload may have been changed since it was created."""
+    member = Member(CONFLICT, stored(6, generation=3))
+    member.memory.generations.clear()
+    await member.write(applied(create=True))
+    assert member.client.verbs == ["create", "get"]
+    assert member.memory.generations == {}
+    assert member.shown == stored(6, generation=3)
+
+
+async def test_an_adoption_tries_the_write_first_and_names_the_uid_that_it_has_seen() -> None:
+    """I13: the pods stay as they are, and another object of that name is left alone."""
+    found = stored(6)
+    theirs = msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, annotations={}, labels={}))
+    body = live(theirs)
+    member = Member(body, body, stored(7, generation=2))
+    step = Apply(REF, body={"metadata": {"name": NAME}, "spec": {}}, why="adopted", create=False, adopt=True)
+    await member.write(step)
+    assert member.client.verbs == ["get", "apply", "apply"]
+    tried, written = (what for verb, what in member.client.asked if verb == "apply")
+    assert [one[1]["metadata"]["uid"] for one in (tried, written)] == ["uid-1", "uid-1"]
+    assert [one[2]["dry_run"] for one in (tried, written)] == [True, False]
+    assert member.shown == stored(7, generation=2)
+    assert member.memory.generations == {NOTED: 2}
 
 
 async def test_a_namespace_that_is_missing_is_created_once() -> None:

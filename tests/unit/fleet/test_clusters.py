@@ -14,7 +14,7 @@ from uniteddeployment.fleet.clusters import (
     SecretRef,
     connection,
 )
-from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.credentials import Connection, CredentialsError
 
 KUBECONFIG = {
     "apiVersion": "v1",
@@ -71,3 +71,16 @@ async def test_the_fields_of_the_cluster_take_precedence_over_its_kubeconfig() -
     fields = spec(server="https://in-spec:6443", ca_bundle=authority)
     found = await connect(fields, kubeconfig=kubeconfig())
     assert (found.server, found.ca) == ("https://in-spec:6443", b"from the cluster")
+
+
+async def test_a_token_needs_the_address_of_the_cluster() -> None:
+    found = await connect(spec(server="https://in-spec:6443"), token="t")
+    assert found.server == "https://in-spec:6443"
+    with pytest.raises(CredentialsError, match=r"spec\.server is required when the Secret has no kubeconfig"):
+        await connect(spec(), token="t")
+
+
+@pytest.mark.parametrize("data", [{}, {"tls.crt": "c"}, {"tls.key": "k"}])
+async def test_a_secret_without_complete_credentials_says_what_it_may_have(data: dict[str, str]) -> None:
+    with pytest.raises(CredentialsError, match="it has no kubeconfig, no token"):
+        await connect(spec(server="https://in-spec:6443"), **data)

@@ -119,6 +119,22 @@ def test_the_revision_of_the_present_template_is_created_again_if_somebody_chang
     assert isinstance(planned(APPS[2], current=APPS[0], records=records[:2]).steps[0], CreateRevision)
 
 
+def test_a_revision_with_patches_and_overrides_is_what_its_name_says():
+    """Its name ends with the hash of all that it stores."""
+    override = {"op": "add", "path": "/spec/template/spec/nodeName", "value": "b"}
+    app = make.application(make.manifest(shares={"member-1": {"overrides": [override]}, "member-2": {"patch": PATCH}}))
+    record = make.record(app)
+    assert revisions.mismatch(record, app.revision_data) == ""
+    other = replace(app.revision_data, overrides={})
+    assert revisions.mismatch(record, other) == "its data is not what its name says"
+
+
+def test_the_present_template_is_stable_whatever_became_of_its_revision():
+    known = planned(APPS[2], current=APPS[2], records=())
+    assert (known.current.hash, known.lost) == (APPS[2].hash, "")
+    assert known.stable_of("member-1") == APPS[2].template_hash
+
+
 def test_the_stable_revision_is_that_of_status():
     known = planned(APPS[2], current=APPS[0], records=RECORDS[:3])
     assert (known.current, known.lost) == (RECORDS[0], "")

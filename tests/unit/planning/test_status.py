@@ -3,8 +3,9 @@
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.plan import plan
-from uniteddeployment.planning.status import Condition, dated
+from uniteddeployment.planning.status import Condition, dated, summarize
 from uniteddeployment.planning.stored import StoredCondition, StoredStatus
 
 LATER = "2026-01-01T01:00:00Z"
@@ -49,3 +50,21 @@ def test_a_list_of_leftovers_that_is_stored_is_written_to_become_empty_and_is_no
     assert "leftovers" not in make.status_of(plan(make.subject(app), make.observed()))
     stored = {"leftovers": [{"subset": "gone", "cluster": "default/gone", "workload": "StatefulSet/web-gone"}]}
     assert make.status_of(plan(make.subject(app, status=stored), make.observed()))["leftovers"] == []
+
+
+@pytest.mark.parametrize(("leftovers", "busy"), [("web-old waits for its replacement", "True"), ("", "False")])
+def test_a_leftover_alone_keeps_an_application_busy(leftovers, busy):
+    """It is not as asked for until what was removed from it is gone (I8)."""
+    app = make.application(make.manifest())
+    given = {"unplaced": 0, "why_unplaced": "", "lost": (), "writing": False}
+    _, reconciling, _ = summarize(app, [], leftovers=leftovers, **given)
+    assert (reconciling.status, reconciling.message) == (busy, leftovers)
+
+
+def test_only_subsets_that_cannot_be_seen_are_listed_as_such():
+    app = make.application(make.manifest(shares={"member-1": 4, "member-2": 4}))
+    there = make.view("member-2", make.stateful_set(app, "member-2", replicas=4))
+    views = {"member-1": make.view("member-1", reach=Reach.OFFLINE), "member-2": there}
+    ready, *_ = make.status_of(plan(make.subject(app), make.observed(views)))["conditions"]
+    assert "member-1:" in ready["message"]
+    assert "member-2:" not in ready["message"]

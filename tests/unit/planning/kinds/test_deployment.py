@@ -111,6 +111,7 @@ def test_an_old_deployment_is_removed_when_it_is_empty_and_done(change, removed)
     subset = Subset(held=0).has("app:1", 0).has("app:2", 4).status("app:1", **change)
     steps = subset.planned()[1]
     assert [isinstance(step, Delete) for step in steps] == [True] * removed
+    assert all(step.uid for step in steps), "only the object that was seen may go"
 
 
 def test_no_deployment_of_the_target_is_made_while_all_pods_are_held():
