@@ -44,7 +44,7 @@ async def counted(world: World) -> None:
     await world.until(lambda: condition(world) == ("True", "Counted"), seconds=30, what="the capacity")
 
 
-@pytest.mark.fleet(members=1)
+@pytest.mark.fleet(members=1, capacity=True)
 async def test_status_has_the_sums_over_nodes_and_all_pods(world: World) -> None:
     """Pods of others count as well, and pods on a cordoned node do not."""
     await counted(world)
@@ -63,7 +63,7 @@ async def test_status_has_the_sums_over_nodes_and_all_pods(world: World) -> None
     assert {zone["name"]: zone["nodes"] for zone in status(world)["capacity"]["zones"]}
 
 
-@pytest.mark.fleet(members=1)
+@pytest.mark.fleet(members=1, capacity=True)
 async def test_status_is_written_at_most_every_ten_seconds_and_only_for_changes_of_one_percent(world: World) -> None:
     """However many pods come and go in between."""
     await counted(world)
@@ -84,7 +84,7 @@ async def test_status_is_written_at_most_every_ten_seconds_and_only_for_changes_
         assert writes(world) - before == written
 
 
-@pytest.mark.fleet(members=1)
+@pytest.mark.fleet(members=1, capacity=True)
 async def test_capacity_can_be_turned_off_and_on_without_a_new_connection(world: World) -> None:
     """Turned off, nothing is watched and the figures go; turned on, they come back."""
     await counted(world)
@@ -99,7 +99,7 @@ async def test_capacity_can_be_turned_off_and_on_without_a_new_connection(world:
     assert world.controller.fleet.member("default/member-1") is contact
 
 
-@pytest.mark.fleet(members=1, controller=False)
+@pytest.mark.fleet(members=1, controller=False, capacity=True)
 async def test_without_the_right_the_capacity_is_unknown_and_the_member_is_ready(world: World) -> None:
     """The condition says which right is missing. Once it is granted, the capacity is counted."""
     member = world.members["member-1"]
@@ -122,7 +122,7 @@ async def test_without_the_right_the_capacity_is_unknown_and_the_member_is_ready
     world.asked["member-1"].refused.clear()
 
 
-@pytest.mark.fleet(members=1)
+@pytest.mark.fleet(members=1, capacity=True)
 async def test_figures_stay_with_their_time_while_a_member_does_not_answer(world: World) -> None:
     """They are as of the last contact, and the condition is Unknown. A return writes what has changed."""
     await counted(world)

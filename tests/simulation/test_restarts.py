@@ -31,7 +31,7 @@ async def in_mid_canary(world: World, kind: str) -> None:
         for document in documents(kind, **more):
             world.apply(document)
         await world.until(lambda: all(map(world.settled, APPLICATIONS)), what="the applications")
-    await asyncio.sleep(15)  # until the capacity of the members is written as well
+    await asyncio.sleep(5)
 
 
 def is_of_a_workload(request: Request) -> bool:

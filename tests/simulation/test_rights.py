@@ -227,7 +227,7 @@ async def has_its_token_replaced_and_leaves(world: World) -> None:
     )
 
 
-@pytest.mark.fleet(openkruise=True, members=1, controller=False)
+@pytest.mark.fleet(openkruise=True, members=1, controller=False, capacity=True)
 async def test_each_right_is_used_and_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     install(world, world.host)
     page(world)

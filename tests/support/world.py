@@ -37,11 +37,22 @@ UDS = f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}"
 
 
 class World:
-    """The clusters and the controller, with short words for what tests do to them."""
+    """The clusters and the controller, with short words for what tests do to them.
+
+    Without ``capacity``, the members' nodes and pods are not counted: that saves time, and plans then learn only from
+    pods that cannot be scheduled.
+    """
 
     def __init__(
-        self, seed: int = 1, members: int = 3, *, health: Mapping[str, str] | None = None, **cluster: Any
+        self,
+        seed: int = 1,
+        members: int = 3,
+        *,
+        health: Mapping[str, str] | None = None,
+        capacity: bool = False,
+        **cluster: Any,
     ) -> None:
+        self.capacity = "Enabled" if capacity else "Disabled"
         self.health = AT_ONCE if health is None else dict(health)
         self.loop = asyncio.get_running_loop()
         self.clock = LoopClock(self.loop, EPOCH)
@@ -123,6 +134,7 @@ class World:
                     "server": f"https://{name}.test:6443",
                     "credentials": {"secretRef": {"name": f"{name}-credentials"}},
                     "health": self.health,
+                    "capacity": self.capacity,
                 },
             }
             self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)

@@ -19,6 +19,7 @@ from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.profiles import Profiles
 from uniteddeployment.controller.reconcile import Reconciler, Result
 from uniteddeployment.controller.report import Reporter
+from uniteddeployment.controller.rooms import Rooms
 from uniteddeployment.controller.worker import Workers
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.connector import Connect
@@ -63,6 +64,7 @@ class Controller:
         self.host = Host(client, self._deployment_changed, namespace)
         self._namespaces = Namespaces(client, self._namespace_labels_changed, namespace)
         occupancy = HostOccupancy(self.host)
+        self._rooms = Rooms(asyncio.get_running_loop().time)
         self.fleet = Fleet(
             client,
             connect,
@@ -73,8 +75,10 @@ class Controller:
             now=now,
             occupancy=occupancy,
             recorder=recorder,
+            on_capacity_changed=self._capacity_changed,
+            on_shown=self._rooms.shown,
         )
-        occupancy.fleet = self.fleet
+        occupancy.fleet = self._rooms.fleet = self.fleet
         self._profiles = Profiles(client, self.fleet, self._reach_changed)
         creator = NamespaceCreator(self.fleet, self._namespaces.labels)
         self._labeller = NamespaceLabeller(self.fleet, self._namespaces.labels)
@@ -87,6 +91,7 @@ class Controller:
             self._flights.remaining,
             namespace_labels=self._namespaces.labels,
             profile_problem=self._profiles.problem,
+            rooms=self._rooms,
         )
         self._reporter = Reporter(client, self.host, recorder, metrics)
         planner = Planner(client, self.host, self._observer)
@@ -170,6 +175,11 @@ class Controller:
             self._metrics.forget(cluster)
         self._profiles.cluster_changed(cluster)
         for key in self._observer.in_cluster(cluster):
+            self.queue.add(key)
+
+    def _capacity_changed(self, cluster: str) -> None:
+        """Plan again what waits for room; other applications are not concerned."""
+        for key in self._rooms.waiting(cluster):
             self.queue.add(key)
 
     def _namespace_labels_changed(self, namespace: str) -> None:

@@ -8,6 +8,7 @@ from cachetools import LRUCache
 
 from uniteddeployment.controller.failures import Failure
 from uniteddeployment.controller.host import Host, Key
+from uniteddeployment.controller.rooms import Rooms
 from uniteddeployment.fleet import permission
 from uniteddeployment.fleet.clusters import ClusterObject
 from uniteddeployment.fleet.registry import Fleet, selected
@@ -68,8 +69,10 @@ class Observer:
         *,
         namespace_labels: NamespaceLabels = lambda _: None,
         profile_problem: Callable[[str], str] = lambda _: "",
+        rooms: Rooms | None = None,
     ) -> None:
         self._profile_problem = profile_problem
+        self.rooms = rooms or Rooms(lambda: 0.0)
         self._namespace_labels = namespace_labels
         self._in_flight = in_flight
         self._host = host
@@ -92,6 +95,7 @@ class Observer:
 
     def forget(self, key: Key) -> None:
         """Discard the state of an application that was deleted."""
+        self.rooms.forget(key)
         memory = self._memories.pop(key, None)
         for cluster in memory.clusters if memory else ():
             self._by_cluster.get(cluster, set()).discard(key)
@@ -125,7 +129,11 @@ class Observer:
             refused=dict(memory.refused),
             drifts=dict(memory.drifts),
             orphaning_checked=self._host.orphaning_checked(subject.uid),
-            clusters={name: facts for name in members if (facts := self._fleet.facts(name)) is not None},
+            clusters=self.rooms.add(
+                subject,
+                members,
+                {name: facts for name in members if (facts := self._fleet.facts(name)) is not None},
+            ),
             fleet=self._fleet.fleet_facts(),
         )
 

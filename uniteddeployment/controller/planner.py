@@ -23,7 +23,12 @@ class Planner:
         """The plan for the present state. Raises KubeError if a template that it needs cannot be loaded."""
         first = plan(subject, self._observer.observe(subject))
         if not first.missing:
-            return first
+            return self._noted(subject, first)
         for name in first.missing:
             await load_template(self._client, self._host, self._observer, subject, name)
-        return plan(subject, self._observer.observe(subject))
+        return self._noted(subject, plan(subject, self._observer.observe(subject)))
+
+    def _noted(self, subject: Subject, made: Plan) -> Plan:
+        """Keep room for what the plan assigns, before another application is planned."""
+        self._observer.rooms.planned(subject, made)
+        return made

@@ -10,6 +10,7 @@ from tests.support import planning as make
 from uniteddeployment.controller.objects import FullRevision, revision_content
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
+from uniteddeployment.controller.rooms import Rooms
 from uniteddeployment.kube.errors import KubeError, Unreachable
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed
@@ -44,6 +45,7 @@ class Looking(Observer):
 
     def __init__(self) -> None:
         self.templates, self.damaged = {}, {}
+        self.rooms = Rooms(lambda: 0.0)
         self.observations = 0
 
     def observe(self, subject: Subject) -> Observed:

@@ -48,7 +48,7 @@ def lost(observed: Observed, clusters: Collection[str]) -> Observed:
 def _lost(facts: ClusterFacts, since: str) -> ClusterFacts:
     unreachable = Taint(names.TAINT_UNREACHABLE, effect=NO_SCHEDULE, time_added=since)
     others = tuple(taint for taint in facts.taints if taint.key != names.TAINT_UNREACHABLE)
-    return replace(facts, taints=(*others, unreachable), offline_since=facts.offline_since or since, room=None)
+    return replace(facts, taints=(*others, unreachable), offline_since=facts.offline_since or since, rooms={})
 
 
 def _fleet(observed: Observed, clusters: Collection[str], since: str) -> FleetFacts:

@@ -4,7 +4,8 @@ These facts say whether a cluster is fit to hold replicas. They change slowly: a
 Cluster. Whether this process can read and write a cluster now is :class:`~.snapshot.Reach`, which changes at once.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "PreferNoSchedule", "NoExecute"
 
@@ -32,8 +33,9 @@ class ClusterFacts:
     """Taints of the spec, and automatic ones."""
     offline_since: str | None = None
     """Since when the phase is Offline; None if it is another phase."""
-    room: int | None = None
-    """Pods of this application that fit now, in addition to those that it has there; None if that is unknown."""
+    rooms: Mapping[str, int] = field(default_factory=dict)
+    """Subset -> its pods that fit now, in addition to those that it has there. Subsets without an entry have an unknown
+    amount of room."""
 
 
 NO_FACTS = ClusterFacts()

@@ -117,7 +117,8 @@ def _limit(app: Application, observed: Observed, subset: Subset) -> Limit:
             limit = replace(limit, leaves=False, blocked=True, note=f"{limit.note}, but {why}; {out}")
     if facts.offline_since is not None:
         return _offline(app, subset, facts, observed.now, limit)
-    return replace(limit, room=facts.room + _placed(observed, cluster, subset)) if facts.room is not None else limit
+    room = facts.rooms.get(subset.name)
+    return replace(limit, room=room + _placed(observed, cluster, subset)) if room is not None else limit
 
 
 def _placed(observed: Observed, cluster: str, subset: Subset) -> int:

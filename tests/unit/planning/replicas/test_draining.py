@@ -179,7 +179,7 @@ def test_a_preference_against_a_cluster_makes_it_the_last_choice() -> None:
 
 def with_room(world: Fleet, **room: int) -> None:
     for name, pods in room.items():
-        world.facts[name] = ClusterFacts(world.facts.get(name, ClusterFacts()).taints, room=pods)
+        world.facts[name] = ClusterFacts(world.facts.get(name, ClusterFacts()).taints, rooms={name: pods})
 
 
 def test_replicas_move_to_where_there_is_room_and_stay_there() -> None:
