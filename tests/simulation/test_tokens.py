@@ -194,6 +194,32 @@ async def test_a_token_that_does_not_work_is_not_stored(world: World, monkeypatc
     assert world.phase("member-1") == "Running"
 
 
+async def test_a_registration_in_between_wins(world: World) -> None:
+    """Its token is the one that stays in the Secret, and that the controller uses."""
+    await register(world, "member-1")
+    world.start_controller()
+    await connected(world)
+    watched, registered_again = Watched(world), asyncio.Event()
+
+    def change(request: Request) -> None:
+        if a_write_of_the_secret(request) and not registered_again.is_set():
+            registered_again.set()
+            path = f"/api/v1/namespaces/{names.SYSTEM_NAMESPACE}/serviceaccounts/{names.MEMBER_ACCOUNT}/token"
+            spec = {"spec": {"expirationSeconds": int(LIFE)}}
+            other = world.request(world.members["member-1"], "POST", path, spec)["status"]["token"]
+            data = account.token_data(other, world.clock.now())
+            secret = "/api/v1/namespaces/default/secrets/member-1-member-token"
+            world.request(world.host, "PATCH", secret, data, content_type="application/merge-patch+json")
+
+    world.transports["host"].before = change
+    async with asyncio.timeout(LIFE):
+        await registered_again.wait()
+    await asyncio.sleep(60)
+    assert len(watched.tokens) == 2, "the controller did not overwrite it"
+    assert not watched.refused
+    assert world.phase("member-1") == "Running"
+
+
 async def test_tokens_in_other_secrets_are_left_alone(world: World) -> None:
     """A Secret that a user made is not written, even if its token expires."""
     await register(world, "member-1")

@@ -141,7 +141,9 @@ class Tokens:
 
     async def _prove(self, subject: Subject, token: str) -> None:
         """Raise KubeError unless the cluster accepts a token."""
-        client = self._connect(replace(subject.connection, tokens=StaticToken(token)))
+        # The metrics of a client are removed when it is closed, so it must not share the name of the member's.
+        name = f"{subject.connection.name} (new token)"
+        client = self._connect(replace(subject.connection, tokens=StaticToken(token), name=name))
         try:
             if await cluster_uid(client, timeout=PROOF_SECONDS) != subject.uid:
                 raise UnidentifiedError("another cluster answers at its address")
