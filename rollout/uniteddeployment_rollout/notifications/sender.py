@@ -9,6 +9,7 @@ import binascii
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 import aiohttp
 import structlog
@@ -32,8 +33,10 @@ from uniteddeployment_rollout.notifications.outbox import Outcome, due
 
 SECONDS = 10.0
 """Time limit of a request."""
-CONCURRENT = 16
+CONCURRENT = 64
 """Number of requests at the same time."""
+CONCURRENT_OF_NAMESPACE = 4
+"""Number of them for one namespace, so that slow receivers of one delay no other."""
 _URL = re.compile(HTTP_URL_PATTERN)
 _LONGEST_URL = 2048
 _TEMPORARY = frozenset({408, 425, 429})
@@ -55,6 +58,8 @@ class Sender:
         self._done = done
         self._metrics = metrics
         self._places = asyncio.Semaphore(CONCURRENT)
+        self._of_namespace: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        """Those that are in use."""
         self._running: dict[_Attempt, asyncio.Task[None]] = {}
         self._outcomes: dict[_Attempt, Outcome] = {}
         self._changed = asyncio.Event()
@@ -101,7 +106,7 @@ class Sender:
         self, attempt: _Attempt, rollout: StoredRollout, notification: RolloutNotification, entry: PendingNotification
     ) -> None:
         try:
-            async with self._places:
+            async with self._share(rollout.metadata.namespace), self._places:
                 outcome = await self._deliver(rollout, notification, entry)
         except Exception as error:  # noqa: BLE001  # an error of one stops no others, and its text may have a secret
             outcome = Outcome(f"unexpected {type(error).__name__}", permanent=True)
@@ -111,6 +116,10 @@ class Sender:
         self._outcomes[attempt] = outcome
         self._report(rollout, entry, outcome)
         self._done(rollout.key)
+
+    def _share(self, namespace: str) -> asyncio.Semaphore:
+        """The places of a namespace. They are forgotten when no request holds or awaits one."""
+        return self._of_namespace.setdefault(namespace, asyncio.Semaphore(CONCURRENT_OF_NAMESPACE))
 
     def _report(self, rollout: StoredRollout, entry: PendingNotification, outcome: Outcome) -> None:
         if self._metrics is not None:

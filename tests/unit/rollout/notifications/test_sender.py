@@ -143,6 +143,33 @@ async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded():
         assert len(receiver.requests) == 1, "nothing starts any more"
 
 
+async def test_slow_receivers_of_one_namespace_delay_no_other(monkeypatch):
+    """I10, I16"""
+    open_ = asyncio.Event()
+    sent = []
+
+    async def post(url, _content, _headers):
+        sent.append(url)
+        if "slow" in url:
+            await open_.wait()
+        return Outcome()
+
+    monkeypatch.setattr("uniteddeployment_rollout.notifications.sender.post", post)
+    sender = Sender(Secrets(), lambda _: None)
+    controller, rollout = waiting(url="http://slow")
+    for number in range(100):
+        metadata = RolloutMetadata(f"web-{number}", "crowded", uid=str(number))
+        sender.send(StoredRollout(metadata, rollout.spec), controller.rollout, controller.status, controller.now)
+    controller, rollout = waiting(url="http://other")
+    sender.send(rollout, controller.rollout, controller.status, controller.now)
+    await sender._running[(KEY, "u1", 1)]
+    assert sorted(sent) == ["http://other", *["http://slow"] * 4]
+    open_.set()
+    await asyncio.gather(*sender._running.values())
+    assert len(sent) == 101
+    assert dict(sender._of_namespace) == {}
+
+
 async def test_outcomes_of_a_deleted_rollout_are_forgotten():
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
