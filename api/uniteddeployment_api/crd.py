@@ -134,7 +134,7 @@ def custom_resource_definitions() -> list[dict[str, Any]]:
             _column(
                 "Last Contact", "date", ".status.lastContactTime", "Age of the last answer; empty while it answers"
             ),
-            _column("Taints", "string", ".status.taints[*].key", "Keys of the taints in effect", priority=1),
+            _column("Taints", "string", ".status.taints", "Taints in effect", priority=1),
             _column("Server", "string", ".spec.server", "URL of the API server", priority=1),
             _column("Age", "date", ".metadata.creationTimestamp"),
         ],

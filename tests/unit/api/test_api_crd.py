@@ -116,6 +116,12 @@ def test_the_subresources_and_columns_are_those_that_kubectl_users_expect() -> N
         "Desired", "Ready", "Updated", "Status", "Generation", "Observed", "Current", "Revision", "Age",
     ]  # fmt: skip
     assert by_kind["Cluster"]["spec"]["names"]["shortNames"] == ["udc"]
+    columns = by_kind["Cluster"]["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [column["name"] for column in columns] == [
+        "Phase", "Reason", "Version", "Nodes", "Last Contact", "Taints", "Server", "Age",
+    ]  # fmt: skip
+    # The API server shows only the first match of a path with [*].
+    assert not any("[*]" in column["jsonPath"] for column in columns)
 
 
 def test_status_has_no_defaults() -> None:
