@@ -1,15 +1,23 @@
 """``ud clusters register``: what it creates, what it refuses, and that it leaves nothing half-done."""
 
+import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.cli.clusters_kit import ACCOUNT, KINDS, NAMESPACE, SYSTEM, Outside, outside, system_namespace
+from uniteddeployment.cli.clusters import registration
+from uniteddeployment.cli.clusters.documents import Wish
+from uniteddeployment.cli.clusters.progress import Progress
+from uniteddeployment.cli.connect import opened
 from uniteddeployment.controller.rights import MEMBER
 from uniteddeployment.embedded import kubeconfig
 from uniteddeployment.embedded.kubeconfig import Context
+from uniteddeployment.fleet import account
+from uniteddeployment.fleet.account import Token
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment.kube.resource import Resource
@@ -166,8 +174,8 @@ async def test_a_registration_that_fails_deletes_what_it_made_and_nothing_else(
     async with outside(tmp_path, "member-1") as here:
         member = here.clusters["member-1"].cluster
         member.access.create("namespaces", {"metadata": {"name": SYSTEM}}, manager="test")
-        account = {"metadata": {"name": ACCOUNT, "namespace": SYSTEM}}
-        member.access.create("serviceaccounts", account, manager="test")
+        existing = {"metadata": {"name": ACCOUNT, "namespace": SYSTEM}}
+        member.access.create("serviceaccounts", existing, manager="test")
         for failing in ("clusterroles", "clusterrolebindings", "serviceaccounts/token", "secrets", "clusters", "roles"):
             refused = await here.register("member-1")
             assert refused.exit_code == 1, failing
@@ -177,6 +185,45 @@ async def test_a_registration_that_fails_deletes_what_it_made_and_nothing_else(
             assert not here.on_host("clusters"), failing
             assert not here.on_host("secrets"), failing
             assert not here.on_host("roles"), failing
+        failing = ""
+
+        async def useless(_client: Client) -> Token:
+            return Token("useless", datetime.now(UTC))
+
+        for name, value, said in (
+            ("TOKEN_SECONDS", 600, "issues tokens for 10 minutes only"),
+            ("issue_token", useless, "the new account does not work in the member"),
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr(account if name == "TOKEN_SECONDS" else registration, name, value)
+                patch.setattr(registration, "PROOF_SECONDS", 0.5)
+                refused = await here.register("member-1")
+            assert refused.exit_code == 1
+            assert said in refused.stderr.splitlines()[-1]
+            assert here.in_member("member-1") == ["namespaces", "serviceaccounts"], name
+            assert not here.on_host("secrets"), name
+
+
+class Interrupting(Progress):
+    """Interrupts a registration as Ctrl-C does, when the account in the member exists."""
+
+    def done(self, text: str) -> None:
+        task = asyncio.current_task()
+        if text.startswith("account ") and task is not None:
+            task.cancel()
+
+
+async def test_a_registration_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    async with outside(tmp_path, "member-1") as here:
+        on_host, in_member = here.site.fleet.host.connection(), here.clusters["member-1"].connection()
+        async with opened(on_host) as host, opened(in_member) as member:
+            wish = Wish(NAMESPACE, "member-1", in_member.server, in_member.ca)
+            interrupted = registration.Registration(
+                host, member, wish, host_address=on_host.server, connection=in_member, progress=Interrupting()
+            )
+            with pytest.raises(asyncio.CancelledError):
+                await interrupted.run()
+        await here.site.until(lambda: nothing_is_left(here), "everything is deleted")
 
 
 async def test_bad_input_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
