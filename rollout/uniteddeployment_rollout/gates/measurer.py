@@ -19,6 +19,8 @@ from uniteddeployment_rollout.gates.rows import FINAL
 
 AT_ONCE = 8
 """Measurements of one rollout that run at the same time."""
+GATHERING_SECONDS = 1.0
+"""How long results wait for those of other subsets, so that one write of the status has all of them."""
 _LONGEST_ERROR = 240
 _log = structlog.get_logger(__name__)
 
@@ -40,6 +42,13 @@ class _Measuring:
     tasks: dict[ProbeId, asyncio.Task[None]] = field(default_factory=dict)
     probes: dict[ProbeId, Probe] = field(default_factory=dict)
     results: dict[ProbeId, Measured] = field(default_factory=dict)
+    reporting: asyncio.TimerHandle | None = None
+    """Reports results that wait for others."""
+
+    def stop_reporting(self) -> None:
+        if self.reporting is not None:
+            self.reporting.cancel()
+            self.reporting = None
 
 
 class Measurer:
@@ -85,17 +94,23 @@ class Measurer:
                 known.probes[probe.id] = probe
                 known.tasks[probe.id] = asyncio.create_task(self._measure(key, known, probe))
         if not known.tasks and not known.results:
+            known.stop_reporting()
             del self._rollouts[key]
 
     def forget(self, key: Key) -> None:
         """Stop all measurements of a rollout that is gone."""
         known = self._rollouts.pop(key, None)
-        for task in known.tasks.values() if known is not None else ():
+        if known is None:
+            return
+        known.stop_reporting()
+        for task in known.tasks.values():
             task.cancel()
 
     async def close(self) -> None:
         """Stop all measurements. What they have created stays for the next process."""
         tasks = [task for known in self._rollouts.values() for task in known.tasks.values()]
+        for known in self._rollouts.values():
+            known.stop_reporting()
         self._rollouts.clear()
         for task in (*tasks, *self._discarding):
             task.cancel()
@@ -138,6 +153,14 @@ class Measurer:
             return  # it was dropped at this moment
         known.probes.pop(probe.id, None)
         known.results[probe.id] = measured
+        if not known.tasks:
+            self._report(key, known)
+        elif known.reporting is None:
+            loop = asyncio.get_running_loop()
+            known.reporting = loop.call_later(GATHERING_SECONDS, self._report, key, known)
+
+    def _report(self, key: Key, known: _Measuring) -> None:
+        known.stop_reporting()
         self._changed(key)
 
     async def _taken(self, subject: Subject, probe: Probe) -> Measured:

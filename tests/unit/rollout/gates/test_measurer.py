@@ -10,6 +10,7 @@ from tests.unit.rollout.gates.servers import SUBJECT, probe
 from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment_api.v1alpha1.gates import RolloutGateStatus
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
+from uniteddeployment_rollout.gates import measurer as measurer_module
 from uniteddeployment_rollout.gates.measurer import AT_ONCE, Measurer
 from uniteddeployment_rollout.gates.measuring import CannotMeasure
 from uniteddeployment_rollout.gates.probe import Measured
@@ -97,6 +98,22 @@ async def test_a_measurement_that_hangs_delays_no_other_rollout_and_no_other_mea
     measurer.follow(KEY, SUBJECT, both, probes=[PROBE, numbered(0, "b")])
     assert await changed.get() == KEY
     assert list(measurer.results(KEY)) == [numbered(0, "b").id]
+
+
+async def test_results_of_several_subsets_are_reported_together_and_none_waits_long_for_one_that_hangs(
+    measuring, monkeypatch
+):
+    monkeypatch.setattr(measurer_module, "GATHERING_SECONDS", 0.02)
+    subsets = ("a", "b", "c")
+    measurer, changed = measuring(Provider(SUCCESS))
+    measurer.follow(KEY, SUBJECT, stored(subsets=subsets), probes=[numbered(0, subset) for subset in subsets])
+    await changed.get()
+    assert len(measurer.results(KEY)) == 3
+    hanging, changed = measuring(Provider(SUCCESS, SUCCESS, None))
+    hanging.follow(KEY, SUBJECT, stored(subsets=subsets), probes=[numbered(0, subset) for subset in subsets])
+    await changed.get()
+    assert len(hanging.results(KEY)) == 2
+    assert changed.empty()
 
 
 async def test_a_rollout_has_a_limited_number_of_measurements_at_the_same_time(measuring):
