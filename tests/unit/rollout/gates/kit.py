@@ -56,7 +56,7 @@ class Gated(Controller):
         self.measured: dict[ProbeId, Measured] = {}
         self.probes: list[Probe] = []
         """Every probe that was started, in every process."""
-        self.forgets_results = False
+        self.recorded: tuple[ProbeId, ...] = ()
         super().__init__(fleet, **spec)
 
     @property
@@ -72,11 +72,14 @@ class Gated(Controller):
         stored = stored_again(self.rollout, decision)
         again = advance(stored, target, self.now, inputs=self.inputs)
         assert (again.status, again.write) == (decision.status, decision.write)
+        self.recorded = decision.recorded
         assert [probe.id for probe in again.probes] == [probe.id for probe in decision.probes]
         return decision
 
     def step(self, *, dies_before_write: bool = False) -> bool:
         changed = super().step(dies_before_write=dies_before_write)
+        for id_ in self.recorded:
+            self.measured.pop(id_, None)
         decision = advance(self.rollout, self.fleet.target(), self.now, inputs=self.inputs)
         started = [self._start(probe) for probe in decision.probes if probe.id not in self.measured]
         return changed or any(started)

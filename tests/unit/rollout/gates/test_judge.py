@@ -298,3 +298,63 @@ def test_a_gate_that_fails_in_one_cluster_takes_that_cluster_back_if_the_policy_
     controller.give("1", "retry")
     controller.settle()
     assert controller.status.phase == "Healthy"
+
+
+def test_only_errors_in_a_row_count_towards_their_limit():
+    row, gate = RolloutGateStatus(name="g"), Gate("g", count=9, failure_limit=8, error_limit=1)
+    for outcome in ("Error", "Success", "Error", "Failure", "Error"):
+        row = record(row, gate, Measured(outcome), "2026-01-01T00:00:00Z")
+    assert (row.state, row.errors, row.consecutive_errors) == ("Running", 3, 1)
+    assert record(row, gate, Measured("Error"), "2026-01-01T00:00:00Z").state == "Error"
+
+
+def test_an_error_that_waiting_does_not_help_is_reported_at_once():
+    _, controller = gated([Measured("Error", message="the query is not valid", permanent=True)], {"errorLimit": 9})
+    assert controller.status.phase == "Degraded"
+    assert "gate errors cannot be measured: the query is not valid" in controller.status.message
+
+
+def test_a_webhook_that_says_wait_is_asked_again_after_the_interval_and_nothing_is_counted():
+    fleet, controller = gated(["Wait", "Wait", "Success"], {"interval": "10s"})
+    assert controller.status.step_state == "Measuring"
+    controller.wait(9)
+    assert len(controller.probes) == 1
+    controller.wait(1)
+    assert len(controller.probes) == 2
+    assert controller.status.gates[0].number == 0
+    assert sum(fleet.updated().values()) == 1
+    controller.wait(10)
+    assert controller.status.phase == "Healthy"
+
+
+def test_a_gate_that_has_passed_is_not_measured_again_during_the_pause():
+    fleet = GatedFleet({"a": 4})
+    gate = {"name": "restarts", "readiness": {}}
+    controller = Gated(fleet, [], steps=[{"replicas": 1, "pause": {}, "gates": [gate]}, {"replicas": "100%"}])
+    fleet.release(V2)
+    controller.settle()
+    fleet.restarts["a"] = 5
+    controller.wait(300)
+    assert (controller.status.phase, controller.rows) == ("Paused", {("restarts", "a"): "Passed"})
+
+
+def test_a_subset_without_updated_pods_is_not_measured():
+    fleet = GatedFleet({"a": 4, "b": 2})
+    gate = {"name": "errors", "prometheus": PER_SUBSET}
+    controller = Gated(fleet, [None], steps=[{"replicas": 1, "gates": [gate]}, {"replicas": "100%"}])
+    fleet.release(V2)
+    controller.settle()
+    assert list(controller.rows) == [("errors", "a")]
+
+
+def test_at_the_last_step_queries_still_have_the_stable_revision_of_the_run():
+    """The UnitedDeployment reports the new revision as the stable one as soon as all pods are ready."""
+    fleet = GatedFleet({"a": 2})
+    gate = {"name": "errors", "prometheus": PER_SUBSET}
+    controller = Gated(fleet, ["Success"], steps=[{"replicas": "100%", "bake": "5s", "gates": [gate]}])
+    fleet.release(V2)
+    controller.settle()
+    assert fleet.current == V2
+    controller.wait(5)
+    assert controller.status.phase == "Healthy"
+    assert controller.probes[0].variables["stableRevision"] == "hash-v1"

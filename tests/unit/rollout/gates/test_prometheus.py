@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gzip
 
 import pytest
 from aiohttp import web
@@ -12,6 +13,8 @@ from uniteddeployment_rollout.gates.prometheus import Prometheus, number
 
 QUERY = 'errors{revision="{{revision}}"}'
 SECRET = "s3cr3t"
+ZIPPED = gzip.compress(vector("0"))
+"""A small compressed answer can be a large one, so none is asked for and none is unpacked."""
 
 
 @contextlib.asynccontextmanager
@@ -111,7 +114,7 @@ def reply(status, text):
         (["1", "2"], "returns 2 series instead of one", True),
         (web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"}), "HTTP status 302", False),
         (web.Response(body=b" " * ((1 << 20) + 1)), "the answer has more than 1 MiB", False),
-        (web.Response(body=b"x", headers={"Content-Encoding": "gzip"}), "the answer is not that of", False),
+        (web.Response(body=ZIPPED, headers={"Content-Encoding": "gzip"}), "the answer is not that of", False),
         ("hang", "did not answer within 1 seconds", False),
     ],
     ids=lambda value: None if isinstance(value, web.Response) else str(value)[:24],
