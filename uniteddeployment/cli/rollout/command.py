@@ -207,7 +207,8 @@ def lint(
 ) -> None:
     """Check the manifests of rollouts, without any cluster.
 
-    Waves are checked if the files contain the target, too.
+    GateTemplates are checked, too. Waves are checked if the files contain the target, and gates that refer to a
+    GateTemplate if they contain it.
 
     \b
     Examples:

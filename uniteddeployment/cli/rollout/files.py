@@ -1,6 +1,7 @@
 """The UnitedRollouts of manifests, and ``ud rollout lint``, which checks them without any cluster."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,9 @@ from uniteddeployment.cli.plan.planner import plan_offline
 from uniteddeployment_api import names
 from uniteddeployment_api.errors import FieldError, InvalidObject
 from uniteddeployment_api.v1alpha1.rollout import UnitedRollout
+from uniteddeployment_api.validation.gates import kinds_of, parse_gate_template, validate_gate_template
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
+from uniteddeployment_rollout.gates.resolve import resolve
 
 _NAMESPACE = "default"
 
@@ -36,6 +39,8 @@ class Files:
 
     rollouts: tuple[Manifest, ...]
     applications: Mapping[str, tuple[Subset, ...]]
+    templates: tuple[Manifest, ...] = ()
+    """The GateTemplates."""
 
     def subsets(self, application: str) -> tuple[Subset, ...] | None:
         """The subsets of a UnitedDeployment of the files; None if they do not contain it."""
@@ -47,12 +52,25 @@ class Files:
             rollout = parse_united_rollout(_without_status(manifest))
         except InvalidObject as error:
             return error.errors
+        gates = tuple(self._gate_errors(rollout))
         subsets = self.subsets(rollout.spec.target_ref.name)
         if subsets is None:
-            return validate_united_rollout(rollout)
+            return (*validate_united_rollout(rollout), *gates)
         errors = validate_united_rollout(rollout, {subset.name: subset.labels or {} for subset in subsets})
         known = all(subset.labels is not None for subset in subsets)
-        return tuple(error for error in errors if known or error.rule != "rollout-wave-selects-subsets")
+        return tuple(error for error in (*errors, *gates) if known or error.rule != "rollout-wave-selects-subsets")
+
+    def _gate_errors(self, rollout: UnitedRollout) -> Iterator[FieldError]:
+        """Yield gates that do not fit their GateTemplates, as far as these are in the files."""
+        templates = {}
+        for manifest in self.templates:
+            with contextlib.suppress(InvalidObject):  # it is reported as an error of the template
+                templates[_name(manifest)] = parse_gate_template(_without_status(manifest)).spec
+        for number, step in enumerate(rollout.spec.steps):
+            for index, gate in enumerate(step.gates):
+                name = gate.template_ref.name if gate.template_ref is not None else gate.name
+                if name in templates and not kinds_of(gate) and (problem := resolve(gate, templates).problem):
+                    yield FieldError(f"spec.steps[{number}].gates[{index}]", problem)
 
     def valid(self) -> list[UnitedRollout]:
         """The rollouts. Raises CommandError if one is not valid."""
@@ -64,24 +82,39 @@ class Files:
 
 def read(files: Sequence[str]) -> Files:
     """The rollouts of files. Raises CommandError if there are none."""
-    objects = manifests.read(files)
-    rollouts = tuple(manifest for manifest in objects if manifest.kind == names.UNITED_ROLLOUT_KIND)
-    if not rollouts:
+    contents = _contents(manifests.read(files))
+    if not contents.rollouts:
         raise CommandError(f"no {names.UNITED_ROLLOUT_KIND} in {', '.join(files)}", USAGE)
-    return Files(rollouts, _applications(objects))
+    return contents
 
 
 def lint(files: Sequence[str]) -> None:
-    """Check all UnitedRollouts in files. Raises CommandError."""
-    contents = read(files)
+    """Check all UnitedRollouts and GateTemplates in files. Raises CommandError."""
+    contents = _contents(manifests.read(files))
+    if not contents.rollouts and not contents.templates:
+        kinds = f"{names.UNITED_ROLLOUT_KIND} and no {names.GATE_TEMPLATE_KIND}"
+        raise CommandError(f"no {kinds} in {', '.join(files)}", USAGE)
     problems = []
-    for manifest in contents.rollouts:
-        errors = contents.errors(manifest)
+    for manifest in (*contents.templates, *contents.rollouts):
+        errors = _template_errors(manifest) if manifest in contents.templates else contents.errors(manifest)
         problems += [f"{manifest.title}: {error}" for error in errors]
         if not errors:
             say(f"{manifest.title}: valid")
     if problems:
         fail_with(problems, USAGE)
+
+
+def _contents(objects: Sequence[Manifest]) -> Files:
+    rollouts = tuple(manifest for manifest in objects if manifest.kind == names.UNITED_ROLLOUT_KIND)
+    templates = tuple(manifest for manifest in objects if manifest.kind == names.GATE_TEMPLATE_KIND)
+    return Files(rollouts, _applications(objects), templates)
+
+
+def _template_errors(manifest: Manifest) -> tuple[FieldError, ...]:
+    try:
+        return validate_gate_template(parse_gate_template(_without_status(manifest)))
+    except InvalidObject as error:
+        return error.errors
 
 
 def labelled(subsets: Sequence[Subset], labels: Mapping[str, Mapping[str, str]]) -> tuple[Subset, ...]:

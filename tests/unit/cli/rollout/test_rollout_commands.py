@@ -256,6 +256,36 @@ def test_waves_by_labels_of_clusters_are_planned_from_files():
     assert unknown.exit_code == 0, "the labels of the clusters are not known here"
 
 
+TEMPLATE = {
+    "apiVersion": "uniteddeployment.io/v1alpha1",
+    "kind": "GateTemplate",
+    "metadata": {"name": "errors"},
+    "spec": {"args": [{"name": "job"}], "webhook": {"url": "http://checks/{{args.job}}"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("gate", "template", "message"),
+    [
+        ({"args": [{"name": "job", "value": "web"}]}, TEMPLATE, ""),
+        ({}, TEMPLATE, "spec.steps[0].gates[0]: the argument job of GateTemplate errors has no value"),
+        ({"args": [{"name": "x", "value": "y"}]}, TEMPLATE, "gates[0]: GateTemplate errors has no argument x"),
+        ({}, {"kind": "ConfigMap"}, ""),
+        ({}, {**TEMPLATE, "spec": {"wobble": 1}}, "GateTemplate errors: spec.wobble: unknown field"),
+    ],
+)
+def test_lint_checks_gates_against_the_templates_in_the_files(tmp_path, gate, template, message):
+    """A template that is not in the files may be in the cluster."""
+    rollout = with_steps({"replicas": 1, "gates": [{"name": "errors", **gate}]})
+    result = linted(tmp_path, rollout, template)
+    assert result.exit_code == (2 if message else 0), result.output
+    assert message in result.output
+
+
+def test_lint_checks_files_that_have_only_templates(tmp_path):
+    assert linted(tmp_path, TEMPLATE).stdout == "GateTemplate errors: valid\n"
+
+
 def test_lint_without_a_rollout_is_a_usage_error(tmp_path):
     assert linted(tmp_path, {"kind": "ConfigMap"}).exit_code == 2
 
