@@ -6,6 +6,7 @@ from datetime import datetime
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from uniteddeployment.fleet.capacity.quantity import CPU
 from uniteddeployment.fleet.entry import Entry
 from uniteddeployment.fleet.health import Phase
 
@@ -27,7 +28,14 @@ class FleetCollector(Collector):
         contact = _family("last_contact_age_seconds", "Age of the last good answer to a probe")
         wanted = _family("pods_wanted", "Replicas of the workloads in the cluster, as last seen")
         ready = _family("pods_ready", "Ready replicas of the workloads in the cluster, as last seen")
+        allocatable = _family("allocatable", "Resources of the schedulable nodes for pods", "resource")
+        requested = _family("requested", "Resources that pods on the schedulable nodes request", "resource")
         for entry in self._entries():
+            if entry.member is not None and entry.member.capacity.current:
+                sums = entry.member.capacity.sums
+                total, names = sums.total(), sums.places.names
+                _add_resources(allocatable, entry.key, names, total.allocatable)
+                _add_resources(requested, entry.key, names, total.requested)
             for known in Phase:
                 phase.add_metric([entry.key, str(known)], float(known is entry.record.phase))
             if entry.probes.last_answer is not None:
@@ -36,7 +44,7 @@ class FleetCollector(Collector):
                 pods, pods_ready = _replicas(entry)
                 wanted.add_metric([entry.key], pods)
                 ready.add_metric([entry.key], pods_ready)
-        yield from (phase, contact, wanted, ready)
+        yield from (phase, contact, wanted, ready, allocatable, requested)
 
 
 def _replicas(entry: Entry) -> tuple[int, int]:
@@ -44,6 +52,12 @@ def _replicas(entry: Entry) -> tuple[int, int]:
     caches = entry.member.cache.workload_caches.values() if entry.member is not None else ()
     workloads = [workload for cache in caches for workload in cache.objects.values()]
     return sum(one.spec.replicas for one in workloads), sum(one.status.ready_replicas for one in workloads)
+
+
+def _add_resources(family: GaugeMetricFamily, cluster: str, names: Iterable[str], amounts: Iterable[int]) -> None:
+    """Add the amounts of a cluster: cores of cpu, bytes of memory, and numbers of everything else."""
+    for name, amount in zip(names, amounts, strict=False):
+        family.add_metric([cluster, name], amount / 1000 if name == CPU else float(amount))
 
 
 def _family(name: str, description: str, *labels: str) -> GaugeMetricFamily:

@@ -1,10 +1,13 @@
 """Metrics of members: computed when they are collected, and gone together with the Cluster."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 from prometheus_client import CollectorRegistry
 
+from tests.support.capacity import decoded_node, decoded_pod, sums_of
 from uniteddeployment.controller.metrics import LoopMetrics
+from uniteddeployment.fleet.cache import MemberCache
 from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
 from uniteddeployment.fleet.entry import Entry
 from uniteddeployment.fleet.health import Phase, Probes, Record
@@ -32,6 +35,25 @@ def test_the_series_of_a_cluster_show_its_phase_and_the_age_of_its_last_answer_a
     assert value("pods_wanted") is None, "it is not connected"
     entries.clear()
     assert value("phase", phase="Offline") is None
+
+
+def test_the_capacity_of_a_connected_cluster_is_shown_while_it_is_current() -> None:
+    """In cores of cpu, bytes of memory and numbers of others."""
+    nodes = [decoded_node("n", {"cpu": "2", "memory": "1Gi", "example.com/gpu": "4"})]
+    capacity = SimpleNamespace(sums=sums_of(nodes, [decoded_pod("p", {"cpu": "500m"}, node="n")]), current=True)
+    entry = Entry(ClusterObject(ClusterMetadata("one", "default")))
+    entry.member = SimpleNamespace(capacity=capacity, cache=MemberCache(lambda _: None))  # type: ignore[assignment]
+    registry = CollectorRegistry()
+    registry.register(FleetCollector(lambda: [entry], lambda: NOW))
+
+    def value(name: str, resource: str) -> float | None:
+        labels = {"cluster": "default/one", "resource": resource}
+        return registry.get_sample_value(f"uniteddeployment_cluster_{name}", labels)
+
+    assert [value("allocatable", name) for name in ("cpu", "memory", "pods", "example.com/gpu")] == [2, 1 << 30, 110, 4]
+    assert [value("requested", name) for name in ("cpu", "pods")] == [0.5, 1]
+    capacity.current = False
+    assert value("allocatable", "cpu") is None
 
 
 def test_the_counted_steps_of_a_cluster_end_with_it() -> None:

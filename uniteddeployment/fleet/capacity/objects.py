@@ -21,7 +21,7 @@ from uniteddeployment_api import names
 Name = Annotated[str, Meta(max_length=253)]
 Word = Annotated[str, Meta(max_length=128)]
 ZONE = "topology.kubernetes.io/zone"
-LONGEST_ZONE = 63
+_LONGEST_ZONE = 63
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 _ENDED = ("Succeeded", "Failed")
 
@@ -93,7 +93,7 @@ class Node(Struct, frozen=True, gc=False):
         ready = any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions or ())
         kept_away = spec.unschedulable or any(taint.effect in _KEEPS_AWAY for taint in spec.taints or ())
         allocatable, problem = _allocatable(status.allocatable or {})
-        force_setattr(self, "zone", sys.intern(zone) if zone and len(zone) <= LONGEST_ZONE else "")
+        force_setattr(self, "zone", sys.intern(zone) if zone and len(zone) <= _LONGEST_ZONE else "")
         force_setattr(self, "ready", ready)
         force_setattr(self, "schedulable", ready and not kept_away and not problem)
         force_setattr(self, "allocatable", allocatable)

@@ -34,7 +34,7 @@ GRACE_SECONDS = 10.0
 """How long a watch may fail before the figures count as outdated."""
 
 
-INTERNAL_ERROR_SECONDS = 60.0
+ERROR_PAUSE = 60.0
 """The pause after an unexpected error."""
 MISSING_RIGHT = "MissingRight"
 COUNTED = "Counted"
@@ -133,7 +133,7 @@ class CapacityReader:
             if not following.cancelled() and (error := following.exception()) is not None:
                 _log.error("capacity not followed", cluster=self._name, exc_info=error)
                 self._set(Verdict("Unknown", "InternalError", "internal error; the controller's log says where"), None)
-                await asyncio.sleep(INTERNAL_ERROR_SECONDS)
+                await asyncio.sleep(ERROR_PAUSE)
             self._begin()
 
     async def _follow(self) -> None:

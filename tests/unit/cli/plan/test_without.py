@@ -20,13 +20,13 @@ def observed(**facts: ClusterFacts) -> Observed:
 
 
 def test_a_lost_cluster_is_offline_for_a_long_time_and_the_others_stay_as_they_are() -> None:
-    before = observed(a=ClusterFacts((Taint("gpu"),), room=7))
+    before = observed(a=ClusterFacts((Taint("gpu"),), rooms={"a": 7}))
     after = lost(before, {A})
     assert after.members[A].reach is Reach.OFFLINE
     assert (after.members[B], after.members[""]) == (before.members[B], before.members[""])
     facts = after.clusters[A]
     assert facts.offline_since == "2026-01-30T00:00:00Z"
-    assert facts.room is None
+    assert not facts.rooms
     assert [taint.key for taint in facts.taints] == ["gpu", "uniteddeployment.io/unreachable"]
     assert after.clusters[B] == before.clusters[B]
     assert after.fleet == FleetFacts(2, ("2026-01-30T00:00:00Z",))

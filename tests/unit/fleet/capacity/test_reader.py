@@ -110,6 +110,6 @@ async def test_an_unexpected_error_is_reported_and_reading_begins_again(monkeypa
             assert reading.reader.state.reason == "InternalError"
             broken.undo()
             reading.transport.feeds.extend([listed(), listed()])
-            await asyncio.sleep(module.INTERNAL_ERROR_SECONDS)
+            await asyncio.sleep(module.ERROR_PAUSE)
             await until(lambda: reading.reader.current)
             assert not reading.task.done()
