@@ -78,4 +78,4 @@ def read_generation(document: Mapping[str, Any], before: Iterable[Mapping[str, i
 
 def _divided(app: Application, given: Mapping[str, int]) -> Mapping[str, int]:
     entries = [{"name": name, "replicas": replicas} for name, replicas in given.items()]
-    return divide(subject(app, status={"subsetStatuses": entries}), app, observed()).replicas
+    return divide(subject(app, status={"subsetStatuses": entries}), app, observed()).desired

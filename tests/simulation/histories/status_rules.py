@@ -117,13 +117,20 @@ class StatusRules:
                 continue
             total = pods.total()
             wanted = total if newest.image == ledger.stable else request.updated_of(total)
-            if not request.low <= total <= request.high or pods[newest.image] < wanted:
+            most = max(request.high, assigned(ledger.status).get(name, 0))
+            if not request.low <= total <= most or pods[newest.image] < wanted:
                 trouble = sorted(self._circumstances.in_trouble)
                 self._breaches.report("I10", f"{place} still runs {dict(pods)}; in trouble are {trouble}")
 
 
 def replicas(status: Mapping[str, Any]) -> dict[str, int]:
-    """Subset -> the replicas that status gives it."""
+    """Subset -> the replicas that it has by status when nothing moves any more."""
+    entries = status.get("subsetStatuses") or ()
+    return {entry["name"]: entry.get("desiredReplicas", entry["replicas"]) for entry in entries}
+
+
+def assigned(status: Mapping[str, Any]) -> dict[str, int]:
+    """Subset -> the replicas that status assigns to it now. More than it will have while some move away."""
     return {entry["name"]: entry["replicas"] for entry in status.get("subsetStatuses") or ()}
 
 

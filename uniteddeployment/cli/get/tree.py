@@ -85,10 +85,12 @@ class View:
     def _subset(self, entry: StoredSubset, word: State, now: datetime, *, last: bool, seen: bool) -> Row:
         glyphs = self.glyphs
         text = entry.reason
+        if entry.possibly_running:
+            text = f"{text} ({entry.possibly_running} pods may still run there)"
         cells: dict[str, Cell | str] = {
             "NAME": Cell(f"{glyphs.last if last else glyphs.branch} {self._icon(word)} {entry.name}", _STYLES[word]),
             "CLUSTER": entry.cluster.rpartition("/")[2] or "(host)",
-            "DESIRED": str(entry.replicas),
+            "DESIRED": glyphs.change(entry.replicas, entry.desired),
             "READY": str(entry.ready_replicas),
             "UPDATED": str(entry.updated_replicas),
             "PARTITION": str(entry.partition),
@@ -98,7 +100,8 @@ class View:
             "WORKLOAD": entry.workload,
             "MESSAGE": text,
         }
-        shown = text and seen and word not in _AS_REQUESTED and not self.wide
+        moves = entry.desired_replicas is not None
+        shown = text and seen and (moves or word not in _AS_REQUESTED) and not self.wide
         return Row(cells, (text,) if shown else (), f"{' ' if last else glyphs.stem}    ")
 
     def _icon(self, word: State) -> str:

@@ -55,6 +55,10 @@ class Glyphs:
     full: str = "█"
     empty: str = "░"
 
+    def change(self, now: int, then: int) -> str:
+        """A number and, if it is going to be another one, that one."""
+        return str(now) if now == then else f"{now} {self.arrow} {then}"
+
 
 _ASCII = Glyphs("+", "~", "x", "?", "=", "|-", "`-", "|", "->", "*", "o", "#", ".")
 

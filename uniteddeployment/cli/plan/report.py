@@ -64,6 +64,8 @@ def as_dict(preview: Preview) -> dict[str, Any]:
                 "reach": str(row.reach),
                 "state": str(row.state),
                 "replicas": row.replicas,
+                "desiredReplicas": row.desired,
+                "possiblyRunning": row.possibly_running,
                 "partition": row.partition,
                 "revision": row.revision,
                 "reason": row.reason,
@@ -104,7 +106,7 @@ def _show_one(screen: Screen, preview: Preview, result: Plan) -> None:
             {
                 "SUBSET": row.name,
                 "CLUSTER": cluster_label(row.cluster),
-                "REPLICAS": str(row.replicas),
+                "REPLICAS": screen.glyphs.change(row.replicas, row.desired),
                 "PARTITION": str(row.partition),
                 "REASON": row.reason,
             },

@@ -108,3 +108,22 @@ def test_a_subset_in_an_unreachable_cluster_shows_the_age_of_its_counts() -> Non
     shown = lines(web(lost, reason="Unknown"))
     assert shown[-2].split()[-2:] == ["Unknown", "90s"]
     assert shown[-1].strip() == "default/a is Offline: no answer"
+
+
+def test_a_subset_that_gives_replicas_away_shows_where_it_will_end_and_what_may_still_run() -> None:
+    """Also if it is otherwise as requested; the counts of a lost cluster have their age."""
+    moving = entry("a", "Ready", "2 more move to b when their replacements are ready", desiredReplicas=2)
+    lost = entry(
+        "b",
+        "Unknown",
+        "default/b is Offline: no answer",
+        desiredReplicas=0,
+        possiblyRunning=4,
+        lastObservedTime="2026-01-01T00:05:00Z",
+    )
+    shown = lines(web(moving, lost, reason="Unknown", message="8 of 8 pods ready"))
+    assert [line.split()[2:6] for line in shown[2:3]] == [["a", "a", "4", "→"]]
+    assert shown[3].strip(" │") == "2 more move to b when their replacements are ready"
+    assert "4 → 0" in shown[4]
+    assert shown[4].endswith("5m")
+    assert shown[5].strip() == "default/b is Offline: no answer (4 pods may still run there)"
