@@ -132,7 +132,7 @@ def _context(inputs: PlanContext, subset: Subset) -> SubsetContext:
         cluster=cluster,
         view=view,
         replicas=replicas,
-        partition=partition(app, subset.name, replicas),
+        partition=_partition(inputs, subset, replicas),
         target=app.revision_of(subset.name),
         stable=revisions.stable_of(subset.name),
         templates=revisions.templates(app, subset.name, observed.templates),
@@ -154,6 +154,15 @@ def _last_drift(inputs: PlanContext, subset: str) -> StoredDrift | None:
     """The last changes of others to the workload of a subset: those that this process reverted, or else the stored."""
     drift = inputs.observed.drifts.get(subset)
     return StoredDrift(drift.time, drift.message) if drift else inputs.subject.status.subset(subset).last_drift
+
+
+def _partition(inputs: PlanContext, subset: Subset, replicas: int) -> int:
+    """The partition of a subset. During an update, pods that are about to leave it are not updated before."""
+    leaving = 0
+    updating = inputs.revisions.stable_of(subset.name) not in (None, inputs.app.revision_of(subset.name))
+    if updating and "spec.replicas" not in inputs.subject.ignored:
+        leaving = max(0, replicas - inputs.divided.desired[subset.name])
+    return partition(inputs.app, subset.name, replicas - leaving) + leaving
 
 
 def _view_of_kind(view: MemberView | None, cluster: str, kind: str) -> MemberView:

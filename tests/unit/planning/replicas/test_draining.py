@@ -207,3 +207,16 @@ def test_room_has_no_influence_on_shares_that_the_user_set() -> None:
     world.edit(replicas=8)
     world.go_on()
     assert world.asked() == [4, 4]
+
+
+def test_pods_that_leave_a_subset_are_not_updated_before() -> None:
+    """I6: the partition of the desired number bounds the updated pods from the start."""
+    world = fleet({"a": {"weight": 3}, "b": {"weight": 1}}, 8, adaptive=False, maxUnavailable=0)
+    world.one_pass()
+    world.document["spec"]["topology"]["subsets"][0]["weight"] = 1
+    world.document["spec"]["template"]["statefulSetTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"] = (
+        "app:2"
+    )
+    world.edit(updateStrategy={"manualUpdate": {"partition": 1}})
+    made = world.one_pass()
+    assert [(result.replicas, result.partition) for result in made.results] == [(6, 3), (4, 1)]
