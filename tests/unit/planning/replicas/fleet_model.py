@@ -170,11 +170,16 @@ class Fleet:
         observed = make.observed(
             views,
             members=(),
-            revisions=(make.record(app),),
+            revisions=tuple(make.record(known, number) for number, known in enumerate(self._known(app), 1)),
+            templates={self.first.revision_name: self.first.revision_data} if self.first else {},
             clusters={f"default/{name}": facts for name, facts in self.facts.items()},
             fleet=FleetFacts(len(self.members), lost),
         )
         return replace(observed, now=self.now)
+
+    def _known(self, app: Any) -> list[Any]:
+        """The applications whose templates the host keeps."""
+        return [app] if self.first is None or self.first.hash == app.hash else [self.first, app]
 
     def _view(self, app: Any, name: str) -> MemberView:
         member = self.members[name]
