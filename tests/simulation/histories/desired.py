@@ -46,6 +46,7 @@ class Desired:
     partitions: dict[str, int | str] = field(default_factory=dict)
     subsets: list[Subset] = field(default_factory=lambda: [Subset("a", 0, 3), Subset("b", 1)])
     names_used: int = 2
+    adaptive: bool = False
 
     def document(self) -> dict[str, Any]:
         """The manifest."""
@@ -53,13 +54,17 @@ class Desired:
         shares = [subset.share for subset in self.subsets]
         if None not in shares:
             shares[-1] = None  # one subset has to take the rest
+        if self.adaptive:
+            shares = [None] * len(shares)
+            made["spec"]["topology"]["scheduleStrategy"] = {"type": "Adaptive"}
+            made["spec"]["failover"] = {"gracePeriod": "30s", "statefulSets": "Allowed"}
         partitions = {
             subset.name: self.partitions[subset.name] for subset in self.subsets if subset.name in self.partitions
         }
         made["spec"]["revisionHistoryLimit"] = self.history
         made["spec"]["topology"]["subsets"] = [
             {"name": subset.name, "targetCluster": {"name": f"member-{subset.member + 1}"}}
-            | ({} if share is None else {"replicas": share})
+            | ({"weight": 1} if self.adaptive else {} if share is None else {"replicas": share})
             for subset, share in zip(self.subsets, shares, strict=True)
         ]
         made["spec"]["updateStrategy"] = {"manualUpdate": {"partition": self.partition, "partitions": partitions}}

@@ -8,8 +8,8 @@ from tests.simulation.histories.breach import Breaches, Circumstances
 from tests.simulation.histories.desired import Desired
 from tests.simulation.histories.ledger import Ledger
 from tests.simulation.histories.requested import Generation
-from tests.simulation.histories.status_rules import ready
-from tests.simulation.histories.tampering import limit
+from tests.simulation.histories.status_rules import place_range, ready
+from tests.simulation.histories.tampering import change_cluster, limit
 from tests.support.world import UDS, World
 from uniteddeployment_api import names
 
@@ -50,6 +50,7 @@ class Ending:
         for name, member in self._world.members.items():
             member.faults.clear()
             limit(self._world, name, None)
+            change_cluster(self._world, name, taints=[], unschedulable=False)
         self._circumstances.clear_faults()
         if self._world.life is None:
             self._world.start_controller()
@@ -135,7 +136,8 @@ class Ending:
                 self._breaches.report("I6", f"{place} runs {why}")
         elif not ledger.stable:
             wanted = 0
-        return request.low <= total <= request.high and pods == ledger.ready_at(place) and updated >= wanted
+        low, high = place_range(ledger, newest, name)
+        return low <= total <= high and pods == ledger.ready_at(place) and updated >= wanted
 
     def _check_leftovers(self, newest: Generation) -> None:
         """No second workload, and nothing left over (I9)."""

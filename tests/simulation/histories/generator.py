@@ -9,6 +9,7 @@ from tests.simulation.histories.story import (
     Action,
     AddSubset,
     Change,
+    Cordon,
     Delete,
     Edit,
     Fault,
@@ -29,6 +30,7 @@ from tests.simulation.histories.story import (
     Share,
     Step,
     Story,
+    Taint,
     Tamper,
     Total,
 )
@@ -46,6 +48,9 @@ SHORT_WAITS = (0.1, 0.5, 1.0, 3.0)
 """An update of slow pods is under way after these."""
 CANARIES = 0.25
 """How many steps are the begin of a canary that is scaled in the middle of its update."""
+MOVES = 0.4
+"""How many stories have members that are lost, tainted and cordoned in a row."""
+EFFECTS = (None, "NoSchedule", "PreferNoSchedule", "NoExecute", "NoExecute")
 WAITS = (SETTLED, SETTLED, SETTLED, SETTLED, 0.0, 0.01, 0.1, 1.0, 5.0, 200.0)
 SHORTEST, LONGEST = 3, 10
 
@@ -86,6 +91,12 @@ class _Generator:
             (2, lambda: Quota(self._any(range(3)), self._any((None, 0, 1, 3)))),
             (1, Delete),
         )
+        self._fleet_actions: tuple[tuple[int, Callable[[], Action]], ...] = (
+            (4, lambda: Fault(self._any(range(3)), self._any(("cut off", "black hole")))),
+            (3, lambda: Recover(self._any(range(3)))),
+            (4, lambda: Taint(self._any(range(3)), self._any(EFFECTS))),
+            (2, lambda: Cordon(self._any(range(3)), self._any((True, False)))),
+        )
 
     def story(self, kind: str) -> Story:
         """A story of a kind."""
@@ -93,7 +104,14 @@ class _Generator:
         steps = tuple(step for _ in range(count) for step in self._steps())
         ordered, slow, orphan = self._any((False, True)), self._any((False, True, True)), self._any((False, True))
         begun = self._any((SETTLED, SETTLED, SETTLED, 0.0, 0.2, 1.0))
-        return Story(kind, steps, ordered, slow, self._any((10, 0, 1)), begun, orphan)
+        history = self._any((10, 0, 1))
+        if self._random.random() > MOVES:
+            return Story(kind, steps, ordered, slow, history, begun, orphan)
+        # Drawn last, so that a seed without moves gives the same story as before there were any.
+        moves = tuple(Step(self._weighted(self._fleet_actions), self._any(WAITS)) for _ in range(self._any((2, 3, 4))))
+        at = self._random.randint(0, len(steps))
+        adaptive = self._any((False, True))
+        return Story(kind, (*steps[:at], *moves, *steps[at:]), ordered, slow, history, begun, orphan, adaptive)
 
     def _steps(self) -> list[Step]:
         if self._random.random() > CANARIES:

@@ -18,8 +18,10 @@ OnStatus = Callable[[Mapping[str, Any], bool], None]
 class Ledger:
     """Counts a world. Listeners are called with (old, new, whether the controller wrote it), after it is counted."""
 
-    def __init__(self, world: World, kind: str) -> None:
+    def __init__(self, world: World, kind: str, *, moves: bool = False) -> None:
         self.world = world
+        self.moves = moves
+        """Whether the state of clusters may move replicas."""
         self.per_revision = kind == "deploymentTemplate"
         """Whether a subset has a workload for each revision."""
         self.resource = RESOURCES[kind]
@@ -38,6 +40,8 @@ class Ledger:
         self.status: Mapping[str, Any] = {}
         self.images: dict[str, str] = {}
         """Revision -> image."""
+        self.moved = -1000.0
+        """The time at which a Cluster last had a taint."""
         self.changed = 0.0
         """The time at which a pod or a workload changed last."""
         self._ready_counts: deque[tuple[float, int]] = deque([(0.0, 0)])
@@ -166,7 +170,7 @@ class Ledger:
         self.deleting = "deletionTimestamp" in meta
         self.orphaning |= self.deleting and "orphan" in meta.get("finalizers", ())
         if not self.generations or self.newest.number != meta["generation"]:
-            self.generations.append(read_generation(change.obj, self._replicas_before()))
+            self.generations.append(read_generation(change.obj, self._replicas_before(), moves=self.moves))
             self.images[self.newest.revision] = self.newest.image
         status = change.obj.get("status") or {}
         if status != self.status:
@@ -180,7 +184,11 @@ class Ledger:
 
     def _replicas_before(self) -> list[dict[str, int]]:
         entries = self.status.get("subsetStatuses", ())
-        before = [{entry["name"]: entry["replicas"] for entry in entries}]
+        before = [
+            {entry["name"]: entry[field] for entry in entries if field in entry}
+            for field in ("replicas", "desiredReplicas")
+        ]
+        before.append(before[0] | before[1])
         return before + [
             {name: subset.low for name, subset in generation.subsets.items()} for generation in self.generations[-2:]
         ]

@@ -20,6 +20,7 @@ from tests.simulation.histories.story import (
     SETTLED,
     Action,
     Change,
+    Cordon,
     Delete,
     Edit,
     Fault,
@@ -30,10 +31,12 @@ from tests.simulation.histories.story import (
     Recover,
     Restart,
     Scale,
+    Step,
     Story,
+    Taint,
     Tamper,
 )
-from tests.simulation.histories.tampering import limit, lose_revisions, tamper
+from tests.simulation.histories.tampering import change_cluster, limit, lose_revisions, tamper
 from tests.simulation.histories.workload_rules import WorkloadRules
 from tests.support.kruise import world_for
 from tests.support.virtual_time import simulate
@@ -80,14 +83,19 @@ def _reproducible() -> Iterator[None]:
         structlog.configure(**config)
 
 
+def _moves(step: Step) -> bool:
+    """Return True if a step changes whether a cluster is fit to hold replicas."""
+    return isinstance(step.action, Fault | Taint | Cordon)
+
+
 class _Player:
     """One story in a world."""
 
     def __init__(self, world: World, story: Story) -> None:
         self._world = world
         self._story = story
-        self._desired = Desired(story.kind, story.ordered, story.history)
-        self._ledger = Ledger(world, story.kind)
+        self._desired = Desired(story.kind, story.ordered, story.history, adaptive=story.adaptive)
+        self._ledger = Ledger(world, story.kind, moves=story.adaptive or any(map(_moves, story.steps)))
         self._circumstances = Circumstances()
         self._breaches = Breaches(self._ledger)
         enforced = Enforced(self._ledger)
@@ -154,6 +162,11 @@ class _Player:
                 if place is not None:
                     self._circumstances.tampered.add(place)
                     self._circumstances.ever_tampered.add(place)
+            case Taint(member, effect):
+                entries = [{"key": "maintenance", "effect": effect}] if effect else []
+                change_cluster(self._world, self._member(member), taints=entries)
+            case Cordon(member, on):
+                change_cluster(self._world, self._member(member), unschedulable=on)
             case LosePod(member, index):
                 self._lose_pod(self._member(member), index)
             case LoseRevisions(member):

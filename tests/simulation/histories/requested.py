@@ -17,12 +17,15 @@ class SubsetRequest:
     member: str
     low: int
     high: int
+    least: int
+    """The fewest replicas that it may have while the state of clusters moves replicas."""
+    most: int
     partition: int | str
 
     @property
     def updated(self) -> int:
         """How many of its pods may be at the new version, at most."""
-        return self.updated_of(self.high)
+        return self.updated_of(self.most)
 
     def updated_of(self, replicas: int) -> int:
         """The same for a number of pods."""
@@ -40,6 +43,7 @@ class Generation:
     unavailable: int
     """How many of all pods may be missing while subsets are taken away."""
     paused: bool
+    adaptive: bool
     shares: Mapping[str, int | str | None]
     """Subset -> its replicas as the user wrote them."""
     subsets: Mapping[str, SubsetRequest]
@@ -51,8 +55,11 @@ class Generation:
         return request if request is not None and request.member == member else None
 
 
-def read_generation(document: Mapping[str, Any], before: Iterable[Mapping[str, int]]) -> Generation:
-    """Read an object. ``before`` are numbers of replicas that its subsets may have had."""
+def read_generation(document: Mapping[str, Any], before: Iterable[Mapping[str, int]], *, moves: bool) -> Generation:
+    """Read an object. ``before`` are numbers of replicas that its subsets may have had.
+
+    With ``moves``, the state of clusters may move replicas.
+    """
     app = application(document, generation=document["metadata"]["generation"])
     spec = app.model.spec
     divisions = [_divided(app, given) for given in ({}, *before)]
@@ -62,7 +69,9 @@ def read_generation(document: Mapping[str, Any], before: Iterable[Mapping[str, i
         replicas = [division[name] for division in divisions]
         member = subset.target_cluster.name if subset.target_cluster else "host"
         partition = manual.partitions.get(name, manual.partition)
-        subsets[name] = SubsetRequest(member, min(replicas), max(replicas), partition)
+        low, high = min(replicas), max(replicas)
+        least, most = (0, spec.replicas or 0) if moves else (low, high)
+        subsets[name] = SubsetRequest(member, low, high, least, most, partition)
     total = spec.replicas or 0
     return Generation(
         number=app.generation,
@@ -71,6 +80,7 @@ def read_generation(document: Mapping[str, Any], before: Iterable[Mapping[str, i
         total=total,
         unavailable=total // 4,
         paused=spec.paused,
+        adaptive=spec.topology.schedule_strategy.type == "Adaptive",
         shares={name: subset.replicas for name, subset in app.subsets.items()},
         subsets=subsets,
     )

@@ -10,6 +10,9 @@ from tests.simulation.histories.ledger import Ledger
 from tests.simulation.histories.requested import Generation
 from tests.simulation.histories.workload_rules import WorkloadRules
 
+MOVE_SECONDS = 5.0
+"""For this long after the last taint of a Cluster has gone, the status may show what it led to."""
+
 
 class StatusRules:
     """Status is true, and its numbers follow from the spec."""
@@ -51,9 +54,10 @@ class StatusRules:
         given = replicas(self._ledger.status)
         if sum(given.values()) + self._ledger.status.get("unplacedReplicas", 0) != generation.total:
             self._breaches.report("I4", f"{given} do not add up to {generation.total}")
-        for name, request in generation.subsets.items():
-            if not request.low <= given.get(name, -1) <= request.high:
-                why = f"{name} has {given.get(name)} replicas, {request.low} to {request.high} are requested"
+        for name in generation.subsets:
+            low, high = place_range(self._ledger, generation, name)
+            if not low <= given.get(name, -1) <= high:
+                why = f"{name} has {given.get(name)} replicas, {low} to {high} are requested"
                 self._breaches.report("I4", why)
 
     def _follows_the_total(self, before: Mapping[str, Any], generation: Generation) -> None:
@@ -62,7 +66,7 @@ class StatusRules:
         earlier = numbers.get(generation.number - 1)
         if earlier is None or before.get("observedGeneration") != earlier.number:
             return
-        if earlier.shares != generation.shares or "%" in str(generation.shares):
+        if earlier.shares != generation.shares or "%" in str(generation.shares) or moves(self._ledger):
             return
         old, new = replicas(before), replicas(self._ledger.status)
         up = generation.total - earlier.total
@@ -81,7 +85,8 @@ class StatusRules:
             self._breaches.report("I8", why)
         for name, request in generation.subsets.items():
             pods = ledger.ready_at((request.member, name))
-            if pods != +Counter({generation.image: pods.total()}) or pods.total() < request.low:
+            low = place_range(ledger, generation, name)[0]
+            if pods != +Counter({generation.image: pods.total()}) or pods.total() < low:
                 why = f"{generation.image} was called stable when {name} had {dict(pods)} ready"
                 self._breaches.report("I8", why)
 
@@ -98,8 +103,9 @@ class StatusRules:
         if calm(ledger, self._circumstances):
             for name, request in generation.subsets.items():
                 count = ledger.ready_at((request.member, name)).total()
-                if count < request.low:
-                    why = f"Ready is True, and {name} has {count} of {request.low} pods ready"
+                low = place_range(ledger, generation, name)[0]
+                if count < low:
+                    why = f"Ready is True, and {name} has {count} of {low} pods ready"
                     self._breaches.report("I8", why)
 
     def check_promptness(self) -> None:
@@ -117,8 +123,9 @@ class StatusRules:
                 continue
             total = pods.total()
             wanted = total if newest.image == ledger.stable else request.updated_of(total)
-            most = max(request.high, assigned(ledger.status).get(name, 0))
-            if not request.low <= total <= most or pods[newest.image] < wanted:
+            low, high = place_range(ledger, newest, name)
+            most = max(high, assigned(ledger.status).get(name, 0))
+            if not low <= total <= most or pods[newest.image] < wanted:
                 trouble = sorted(self._circumstances.in_trouble)
                 self._breaches.report("I10", f"{place} still runs {dict(pods)}; in trouble are {trouble}")
 
@@ -127,6 +134,27 @@ def replicas(status: Mapping[str, Any]) -> dict[str, int]:
     """Subset -> the replicas that it has by status when nothing moves any more."""
     entries = status.get("subsetStatuses") or ()
     return {entry["name"]: entry.get("desiredReplicas", entry["replicas"]) for entry in entries}
+
+
+def moves(ledger: Ledger) -> bool:
+    """Whether the state of a cluster may decide how many replicas a subset has.
+
+    It does while a Cluster has a taint, and a moment longer. With Adaptive, replicas also stay where they moved.
+    """
+    clusters = ledger.world.host.access.list("clusters.uniteddeployment.io", "default")
+    now = ledger.world.loop.time()
+    if any((one.get("status") or {}).get("taints") or one["spec"].get("taints") for one in clusters):
+        ledger.moved = now
+    return ledger.generations[-1].adaptive or now - ledger.moved < MOVE_SECONDS
+
+
+def place_range(ledger: Ledger, generation: Generation, name: str) -> tuple[int, int]:
+    """The fewest and the most replicas that a subset may have."""
+    if moves(ledger):
+        number = replicas(ledger.status).get(name, 0)
+        return number, number
+    request = generation.subsets[name]
+    return request.low, request.high
 
 
 def assigned(status: Mapping[str, Any]) -> dict[str, int]:

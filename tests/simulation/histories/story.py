@@ -173,7 +173,25 @@ class Quota:
     pods: int | None
 
 
-Action = Edit | Scale | Delete | Kill | Restart | Fault | Recover | Tamper | LosePod | LoseRevisions | Quota
+@dataclass(frozen=True)
+class Taint:
+    """An administrator gives a member a taint with this effect, or removes it (None)."""
+
+    member: int
+    effect: str | None
+
+
+@dataclass(frozen=True)
+class Cordon:
+    """An administrator cordons a member, or uncordons it."""
+
+    member: int
+    on: bool
+
+
+Action = (
+    Edit | Scale | Delete | Kill | Restart | Fault | Recover | Tamper | LosePod | LoseRevisions | Quota | Taint | Cordon
+)
 
 
 @dataclass(frozen=True)
@@ -203,6 +221,8 @@ class Story:
     """How long to wait after the creation."""
     orphan: bool = False
     """Whether the workloads are left when it is deleted in the end."""
+    adaptive: bool = False
+    """Whether replicas of a lost member run elsewhere after half a minute."""
 
     def __repr__(self) -> str:
         steps = "".join(f"\n        {step}," for step in self.steps)
@@ -214,6 +234,7 @@ class Story:
                 ("history", self.history, 10),
                 ("begun", self.begun, SETTLED),
                 ("orphan", self.orphan, False),
+                ("adaptive", self.adaptive, False),
             )
             if value != default
         )

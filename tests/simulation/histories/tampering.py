@@ -67,3 +67,10 @@ def limit(world: World, member: str, pods: int | None) -> None:
     if pods is not None:
         quota = {"metadata": {"name": "limit", "namespace": "default"}, "spec": {"hard": {"pods": str(pods)}}}
         access.create("resourcequotas", quota, manager=MANAGER)
+
+
+def change_cluster(world: World, member: str, **spec: Any) -> None:
+    """Change the spec of a Cluster, as an administrator does."""
+    path = f"{names.API_PATH}/namespaces/default/clusters/{member}"
+    cluster = world.request(world.host, "GET", path)
+    world.request(world.host, "PUT", path, {**cluster, "spec": {**cluster["spec"], **spec}})

@@ -80,7 +80,7 @@ class WorkloadRules:
         requests = [one.subset(new.place) for one in ledger.planned()]
         if not ledger.pods_at(new.place) or new.resource != ledger.resource or None in requests or not requests:
             return
-        least = min(request.low for request in requests if request)
+        least = min(request.least for request in requests if request)
         least -= least // 4 if ledger.per_revision else 0
         total = sum(found.replicas for found in ledger.at(new.place) if found.resource == ledger.resource)
         if self._takes_back(new):
@@ -88,13 +88,27 @@ class WorkloadRules:
         if total < least:
             why = f"was scaled to {new.replicas}: {total} of {least} are left"
             self._breaches.report("I7", f"{new.name} in {new.place[0]} {why}")
+        self._within_the_budget(new, total)
+
+    def _within_the_budget(self, new: Workload, total: int) -> None:
+        """Replicas that move leave a subset only as far as ready pods elsewhere allow (I7)."""
+        ledger = self._ledger
+        lost = ledger.ready_at(new.place).total() - total
+        fell = any(one.total > ledger.newest.total for one in ledger.generations[-4:])
+        if lost <= 0 or fell or new.place in self._circumstances.ever_tampered:
+            return
+        left = ledger.most_ready(LAG_SECONDS) - lost
+        least = min(one.total - one.unavailable for one in ledger.planned())
+        if left < least:
+            why = f"was scaled to {new.replicas}: {left} ready pods are left, {least} are requested"
+            self._breaches.report("I7", f"{new.name} in {new.place[0]} {why}")
 
     def _takes_back(self, new: Workload) -> bool:
         """Whether fewer pods of a version are asked for than were ready, although no edit since asked for less."""
         pods, number = self._settled.get(new.place, (Counter(), 0))
         since = [one for one in self._ledger.generations if one.number >= number]
         requests = [request for one in since if one.image == new.image and (request := one.subset(new.place))]
-        kept = len(requests) == len(since) and all(request.low >= pods.total() for request in requests)
+        kept = len(requests) == len(since) and all(request.least >= pods.total() for request in requests)
         return kept and new.replicas < pods[new.image] and new.place not in self._circumstances.tampered
 
     def _deleted(self, old: Workload, *, orphaning: bool) -> None:
