@@ -152,7 +152,7 @@ def assemble(inputs: PlanContext, planned: list[Planned]) -> Plan:
     subject, app, observed = inputs.subject, inputs.app, inputs.observed
     revisions, divided = inputs.revisions, inputs.divided
     results = tuple(result for result, _ in planned)
-    left = leftovers(subject, app, observed, results)
+    left = leftovers(subject, app, observed, results, unplaced=divided.unplaced)
     steps = [step for _, subset_steps in planned for step in subset_steps]
     members = _by_cluster([*_reclaims(app, observed), *steps, *left.steps], observed)
     writing = bool(members or observed.writing)

@@ -90,6 +90,8 @@ class SubsetResult:
     """Number of the replicas that wait for a node and are meant to have stand-ins in other subsets."""
     covered: int = 0
     """Number of those that have stand-ins."""
+    assigned: int = 0
+    """Number of replicas for the status: those that its workload has as long as the next number is not written."""
     desired: int = 0
     """Number of replicas that it will have when nothing moves any more."""
     kept: int = 0

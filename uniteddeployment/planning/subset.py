@@ -51,6 +51,7 @@ def _with_moves(inputs: PlanContext, result: SubsetResult) -> SubsetResult:
     return replace(
         result,
         message=message,
+        assigned=divided.unwritten.get(name, result.replicas),
         desired=result.replicas if "spec.replicas" in inputs.subject.ignored else divided.desired[name],
         kept=divided.kept.get(name, min(result.counts.ready, result.replicas)),
         moved=divided.moved.get(name, 0),

@@ -91,11 +91,14 @@ class WorkloadRules:
         self._within_the_budget(new, total)
 
     def _within_the_budget(self, new: Workload, total: int) -> None:
-        """Replicas that move leave a subset only as far as ready pods elsewhere allow (I7)."""
+        """Replicas that move leave a subset only as far as ready pods elsewhere allow (I7).
+
+        Deployments of a subset also exchange pods with each other during an update, within limits of their own.
+        """
         ledger = self._ledger
         lost = ledger.ready_at(new.place).total() - total
         fell = any(one.total > ledger.newest.total for one in ledger.generations[-4:])
-        if lost <= 0 or fell or new.place in self._circumstances.ever_tampered:
+        if lost <= 0 or fell or ledger.per_revision or new.place in self._circumstances.ever_tampered:
             return
         left = ledger.most_ready(LAG_SECONDS) - lost
         least = min(one.total - one.unavailable for one in ledger.planned())

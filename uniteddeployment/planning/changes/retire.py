@@ -151,8 +151,10 @@ class Leftovers:
         return tuple(f"{leftover.ref} {leftover.reason}" for leftover in self.workloads if leftover.unseen)
 
 
-def leftovers(subject: Subject, app: Application, observed: Observed, results: Sequence[SubsetResult]) -> Leftovers:
-    """Find the leftover workloads and decide which of them may be deleted.
+def leftovers(
+    subject: Subject, app: Application, observed: Observed, results: Sequence[SubsetResult], *, unplaced: int = 0
+) -> Leftovers:
+    """Find the leftover workloads and decide which of them may be deleted. ``unplaced`` pods have no other place.
 
     One may go if, without it, the application still has all its pods ready but ``spec.topology.maxUnavailable``. So if
     the replacement never gets ready, the old workload stays. It also stays while its subset is stalled or belongs to a
@@ -165,7 +167,7 @@ def leftovers(subject: Subject, app: Application, observed: Observed, results: S
         for workload in owned(subject, view)
         if placed.get(workload.subset) != view.name or workload.kind != app.kind
     ]
-    steps, settled = _settle(app, observed, results, [pair for pair in old if pair[0].reach is Reach.READY])
+    steps, settled = _settle(app, observed, results, unplaced, [pair for pair in old if pair[0].reach is Reach.READY])
     last_seen = [_last_seen(view, workload) for view, workload in old if view.reach is not Reach.READY]
     known = {leftover.ref.key for leftover in (*settled, *last_seen)}
     carried = [leftover for leftover in _carried(subject, app, observed, placed) if leftover.ref.key not in known]
@@ -176,10 +178,11 @@ def _settle(
     app: Application,
     observed: Observed,
     results: Sequence[SubsetResult],
+    unplaced: int,
     old: list[tuple[MemberView, Workload]],
 ) -> tuple[tuple[Delete, ...], list[Leftover]]:
     """Decide about the workloads that are seen. Those with the fewest ready pods go first."""
-    spare = _spare(app, results, old)
+    spare = _spare(app, results, unplaced, old)
     unreplaced = {result.name for result in results if result.stalled or result.reach is not Reach.READY}
     steps: list[Delete] = []
     settled = []
@@ -199,9 +202,11 @@ def _settle(
     return tuple(steps), settled
 
 
-def _spare(app: Application, results: Sequence[SubsetResult], old: Sequence[tuple[MemberView, Workload]]) -> int:
+def _spare(
+    app: Application, results: Sequence[SubsetResult], unplaced: int, old: Sequence[tuple[MemberView, Workload]]
+) -> int:
     """The number of ready pods of leftover workloads that may go: what moves between subsets has left of the budget."""
-    desired = sum(result.desired - result.covered for result in results)
+    desired = sum(result.desired - result.covered for result in results) + unplaced
     ready = sum(result.kept for result in results if result.reach is Reach.READY)
     ready += sum(workload.status.ready_replicas for _, workload in old if workload.metadata.deletion_timestamp is None)
     return ready - floor(desired, rounded_down(app.model.spec.topology.max_unavailable, desired))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from uniteddeployment.planning.application import Application, Subject
-from uniteddeployment.planning.observed import Observed, Reach
+from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.replicas import Allocation, SubsetAllocation, adaptive
 from uniteddeployment.planning.replicas.adaptive import Standing
 from uniteddeployment.planning.replicas.brake import RELEASED, Brake, Level
@@ -43,6 +43,8 @@ class Division:
     """Subset -> the condition that says whether it is schedulable. Only with the strategy Adaptive."""
     moved: Mapping[str, int] = field(default_factory=dict)
     """Subset -> how many of its replicas run elsewhere until failback returns them; 0 if it is not listed."""
+    unwritten: Mapping[str, int] = field(default_factory=dict)
+    """Subset -> the number that it still has, if replicas that may leave it now have yet to be written."""
     kept: Mapping[str, int] = field(default_factory=dict)
     """Subset -> how many of its ready pods certainly stay; only while replicas move."""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -192,7 +194,7 @@ def _with_pace(basis: _Basis, division: Division) -> Division:
                 movable=seen and not held and not app.model.spec.paused,
             )
         )
-    total = sum(desired.values()) - sum(division.covered.values())
+    total = sum(desired.values()) - sum(division.covered.values()) + division.unplaced
     budget = Budget(
         floor=floor(total, rounded_down(app.model.spec.topology.max_unavailable, total)),
         others=ready_leftovers(app, basis.observed),
@@ -201,14 +203,34 @@ def _with_pace(basis: _Basis, division: Division) -> Division:
         spared=division.persist_first,
     )
     numbers = pace(parties, budget)
+    unwritten = {} if budget.free or budget.spared else _unwritten(basis, numbers)
     moving = under_way(parties, numbers)
     return replace(
         division,
         replicas=numbers,
+        unwritten=unwritten,
         kept={party.name: party.serving.kept(numbers[party.name]) for party in parties},
         moving=moving,
         reasons=explained(division.reasons, basis.limits, desired, division.moved, moving),
     )
+
+
+def _unwritten(basis: _Basis, numbers: Mapping[str, int]) -> dict[str, int]:
+    """Subset -> the number that its workloads have, if that is more than they may have now.
+
+    The status keeps that number until the write is done, so a write that fails or comes late is decided again, from the
+    pods that are ready by then.
+    """
+    found = {}
+    for name, number in numbers.items():
+        given = basis.given.get(name, 0)
+        if number < given:
+            subset = basis.app.subsets[name]
+            view = basis.observed.members.get(basis.app.cluster_of(subset))
+            asked = min(given, _asked(basis.app, name, view) if view is not None else 0)
+            if asked > number:
+                found[name] = asked
+    return found
 
 
 def covered_replicas(total: int, divided: Allocation) -> dict[str, int]:
@@ -300,9 +322,11 @@ def _given(subject: Subject, app: Application, observed: Observed) -> dict[str, 
     for subset in app.subsets.values():
         view = observed.members.get(app.cluster_of(subset))
         if subset.name not in current and view is not None:
-            current[subset.name] = sum(
-                workload.spec.replicas
-                for workload in view.workloads
-                if workload.subset == subset.name and workload.kind == app.kind
-            )
+            current[subset.name] = _asked(app, subset.name, view)
     return current
+
+
+def _asked(app: Application, subset: str, view: MemberView) -> int:
+    """The number of replicas that the workloads of a subset have."""
+    mine = (workload for workload in view.workloads if workload.subset == subset and workload.kind == app.kind)
+    return sum(workload.spec.replicas for workload in mine)

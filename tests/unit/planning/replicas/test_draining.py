@@ -220,3 +220,33 @@ def test_pods_that_leave_a_subset_are_not_updated_before() -> None:
     world.edit(updateStrategy={"manualUpdate": {"partition": 1}})
     made = world.one_pass()
     assert [(result.replicas, result.partition) for result in made.results] == [(6, 3), (4, 1)]
+
+
+def test_what_was_not_written_is_decided_again() -> None:
+    """A write fails, and fewer pods are ready when it is tried again: the ready pods of the source stay."""
+    world = fleet(THREE, 12, adaptive=False, maxUnavailable=0)
+    world.taint("c")
+    world.one_pass()
+    world.one_pass()
+    world.start_pods()
+    made = world.one_pass(writes=0)
+    assert [result.replicas for result in made.results] == [6, 6, 0]
+    assert made.status is not None
+    assert [entry.replicas for entry in made.status.subset_statuses or ()] == [6, 6, 4]
+    world.members["a"].ready = 2
+    world.one_pass()
+    assert world.asked() == [6, 6, 4]
+
+
+def test_pods_without_another_place_keep_the_workload_of_a_removed_subset() -> None:
+    """I7: the cluster of the only other subset is cordoned, so nothing replaces the pods of the removed one."""
+    world = fleet({"a": {"weight": 1}, "b": {"weight": 1}}, 6)
+    world.taint("a", "NoSchedule")
+    world.document["spec"]["topology"]["subsets"].pop()
+    world.edit()
+    world.go_on()
+    assert world.asked() == [3, 3]
+    del world.facts["a"]
+    world.go_on()
+    assert world.asked() == [6, None]
+    assert world.lowest >= 0
