@@ -1,11 +1,17 @@
 """``ud clusters list``, ``describe``, ``cordon`` and the others, against a fleet that runs."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.integration.cli.cli_kit import site
 from tests.support.planning import manifest
+from uniteddeployment.cli.clusters import listing
+from uniteddeployment.cli.connect import target
+from uniteddeployment.cli.output.terminal import Lines, Screen
 from uniteddeployment_api import names
 
 CLUSTERS = f"clusters.{names.GROUP}"
@@ -52,3 +58,29 @@ async def test_members_are_shown_with_their_state_and_applications(tmp_path: Pat
         assert "did you mean member-1" in unknown.stderr
         assert unknown.stderr.count("\n") == 1
         assert "member-1 cordoned" in unknown.stdout
+
+
+async def test_a_watched_table_follows_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: asyncio.Queue[str] = asyncio.Queue()
+
+    class Recording(Screen):
+        """Hands each table on."""
+
+        def show(self, lines: Lines) -> None:
+            shown.put_nowait("\n".join(line.plain for line in lines))
+
+    monkeypatch.setattr(listing, "Screen", Recording)
+    async with site(tmp_path, members=1) as here:
+        watching = asyncio.create_task(listing._watch(target(here.fleet.kubeconfig, None, ""), "", wide=False))
+        try:
+            async with asyncio.timeout(30):
+                while "Running" not in await shown.get():
+                    pass
+                await here.said("clusters", "cordon", "member-1")
+                while "no: Cordoned" not in await shown.get():
+                    pass
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        refused = await here.ud("clusters", "list", "-w", "-o", "json")
+        assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
