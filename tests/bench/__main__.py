@@ -1,6 +1,7 @@
 """``make bench``: the numbers of the design, as figures and ratios of one run. Timing never decides a test.
 
-Each module here has ``run() -> list[tuple[str, str]]``; name one or more to run only those.
+Each module here has ``run() -> list[tuple[str, str]]``; name one or more to run only those. Modules with
+``ON_REQUEST = True`` run only when they are named.
 """
 
 import importlib
@@ -17,7 +18,10 @@ def main() -> None:
     wanted = [f"bench_{name.removeprefix('bench_')}" for name in sys.argv[1:]] or found
     for name in wanted:
         started = time.perf_counter()
-        rows = importlib.import_module(f"tests.bench.{name}").run()
+        module = importlib.import_module(f"tests.bench.{name}")
+        if not sys.argv[1:] and getattr(module, "ON_REQUEST", False):
+            continue
+        rows = module.run()
         print(f"\n{name.removeprefix('bench_')} ({time.perf_counter() - started:.1f} s)")
         width = max(len(what) for what, _ in rows)
         for what, figure in rows:

@@ -35,7 +35,7 @@ Definition = dict[str, Any]
 def run() -> list[tuple[str, str]]:
     rows = []
     for title, change in _variants().items():
-        with tempfile.TemporaryDirectory(prefix="ud-bench-") as folder, _server(Path(folder)) as (process, config):
+        with tempfile.TemporaryDirectory(prefix="ud-bench-") as folder, server(Path(folder)) as (process, config):
             rows += [(f"{title}: {what}", figure) for what, figure in asyncio.run(_measure(process, config, change))]
     return rows
 
@@ -60,7 +60,7 @@ def _without_rules(node: Any) -> None:
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[tuple[Process, Path]]:
+def server(folder: Path) -> Iterator[tuple[Process, Path]]:
     """One API server of its own process, and its kubeconfig."""
     if os.environ.get(envtest.ASSETS):
         binaries = replace(envtest.find(), controller_manager=None, scheduler=None)

@@ -27,6 +27,7 @@ class Rules:
         self.broken: list[str] = []
         self.disturbed = False
         """Whether something else than the rollout takes pods down, so that the budget is not the rollout's alone."""
+        self._rolling_back = False
         self._most: dict[str, int] = {}
         self._spec: dict[str, Any] = {}
         self._status: dict[str, Any] = {}
@@ -73,7 +74,9 @@ class Rules:
         if run and present and not status.get("rollback") and updated > self._most[run]:
             self.broken.append(f"I1: {updated} pods are updated, step {status['step']} asks for {self._most[run]}")
         down = sum(SIZES.values()) - kit.scene.ready()
-        if not self.disturbed and down > MOST_DOWN:
+        # A rollback does not wait for the budget.
+        self._rolling_back = bool(status.get("rollback")) or (self._rolling_back and down > 0)
+        if not self.disturbed and not self._rolling_back and down > MOST_DOWN:
             self.broken.append(f"I3: {down} pods are down")
 
 
