@@ -123,7 +123,9 @@ async def test_a_member_that_fails_is_offline_in_time_and_comes_back_in_time(
     assert status(world)["health"] == {"outages": 1}
     assert "lastContactTime" not in status(world)
     if not restarts:
-        assert writes(world) - before <= 8, "five for its health, and those for its capacity"
+        assert writes(world) - before <= 5, "failing, Offline, its watches are reopened, Recovering, Running"
+        asked = [one for one in world.transports[NAME].sent if one.path == "/readyz"]
+        assert len(asked) == (fault == "sick"), "a sick server is asked once for its failing checks"
     await asyncio.sleep(5)
     assert events(world) == [("Normal", "Connected"), ("Warning", reason), ("Normal", "Recovered")]
 
@@ -142,6 +144,7 @@ def ready_nodes(world: World) -> int:
     return sum((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
 
 
+@pytest.mark.fleet(capacity=True)
 async def test_a_member_without_a_ready_node_is_offline_although_it_answers(world: World) -> None:
     """Emptiness has a reason of its own. Nodes that are only cordoned, and no nodes at all, are not in trouble."""
     await running(world)
@@ -190,7 +193,7 @@ async def test_a_member_that_comes_and_goes_is_offline_until_it_settles(world: W
         world.members[NAME].faults.clear()
         await asyncio.sleep(20)
     assert world.phase(NAME) == "Offline"
-    assert writes(world) - before <= 5 * 10, "three of each cycle for its health, and those for its capacity"
+    assert writes(world) - before <= 3 * 10 + 2, "it fails, answers while its watches are reopened, and recovers"
     await seconds_until(world, "Running", 60)
     await asyncio.sleep(5)
     assert events(world)[1:] == [("Warning", "Unreachable"), ("Normal", "Recovered")]
