@@ -16,6 +16,7 @@ from uniteddeployment.controller.member_writes import Written
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.controller.takeover import NotReplaceable
 from uniteddeployment.kube import errors
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Refusal, WorkloadRef
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.steps import (
@@ -92,8 +93,14 @@ class Writers:
         self.unchanged: list[MemberStep] = []
         self.repairs: list[MemberStep] = []
 
-    async def write(self, _subject: Any, *args: Any) -> Written:
-        step = args[-2] if len(args) == 3 else args[0]
+    async def write(self, subject: Any, *args: Any) -> Written:
+        assert isinstance(subject, Subject)
+        if len(args) == 1:
+            (step,) = args
+        else:
+            member, step, memory = args
+            assert isinstance(member, Member)
+            assert isinstance(memory, Memory)
         await asyncio.sleep(self.takes.get(getattr(step, "cluster", "host"), 0.01))
         self.log.append(step)
         for known, error in self.fails:

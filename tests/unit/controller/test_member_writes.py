@@ -216,6 +216,17 @@ async def test_a_creation_by_another_process_of_ours_is_kept_and_inspected_by_th
     assert member.shown == stored(6, generation=3)
 
 
+async def test_a_workload_of_ours_without_its_labels_gets_them_back() -> None:
+    """No watch shows it. The uid makes the write fail if another object has the name by now."""
+    member = Member(CONFLICT, stored(6, labels={}), stored(7, generation=2))
+    await member.write(applied(create=True))
+    assert member.client.verbs == ["create", "get", "apply"]
+    (_, body, options) = member.client.asked[-1][1]
+    assert body["metadata"] == {**applied().body["metadata"], "uid": "uid-1"}
+    assert options["force"] is True
+    assert member.shown == stored(7, generation=2)
+
+
 async def test_an_adoption_tries_the_write_first_and_names_the_uid_that_it_has_seen() -> None:
     """I13: the pods stay as they are, and another object of that name is left alone."""
     found = stored(6)

@@ -11,9 +11,12 @@ from tests.support import planning as make
 from uniteddeployment.controller.objects import Stored
 from uniteddeployment.controller.report import ANSWER_SECONDS, SHORTEST_PAUSE, STATUS_SECONDS, Reporter
 from uniteddeployment.kube import errors
+from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.steps import Event
 from uniteddeployment.planning.stored import StoredStatus
+from uniteddeployment_api import names
 
 
 class Refusing:
@@ -134,3 +137,22 @@ async def test_counters_wait_a_little_and_everything_waits_a_moment_for_answers(
     pause = reporter.pause(make.subject(APP, status=stored), WANTED, unanswered)
     assert pause == pytest.approx(expected)
     assert pause == 0.0 or pause >= SHORTEST_PAUSE
+
+
+class Recording:
+    """A recorder that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[Any, ...]] = []
+
+    def event(self, *args: Any) -> None:
+        self.given.append(args)
+
+
+def test_events_are_about_the_application() -> None:
+    """kubectl finds the Events of an object by all of these fields."""
+    subject, recorder = make.subject(make.application(make.manifest())), Recording()
+    reporter = Reporter(None, None, recorder)  # type: ignore[arg-type]  # only the recorder is used
+    reporter.record_events(subject, [Event("Normal", "Created", "created it")])
+    reference = ObjectReference(names.API_VERSION, "UnitedDeployment", "default", "web", "uid-web")
+    assert recorder.given == [(reference, "Normal", "Created", "created it")]
