@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from uniteddeployment.cli.application import Shown
@@ -15,9 +16,11 @@ from uniteddeployment.cli.connect import Target, connected
 from uniteddeployment.cli.errors import BLOCKED, CommandError
 from uniteddeployment.cli.output.documents import check_output, dump
 from uniteddeployment.cli.output.terminal import say
+from uniteddeployment.cli.snapshot import now
 from uniteddeployment.cli.wait.waiter import seconds
 from uniteddeployment.controller import logs
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
+from uniteddeployment.fleet.account import parsed_time
 from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
@@ -82,8 +85,7 @@ class Drain:
 
         try:
             async with asyncio.timeout(limit):
-                await self._seen()
-                return await self._moved(note)
+                return await self._moved(note, await self._seen())
         except TimeoutError:
             rest = "; ".join(item.text for item in left) or "no controller has seen the taint: is it running?"
             raise TimeoutError(
@@ -96,15 +98,16 @@ class Drain:
             )
             raise
 
-    async def _seen(self) -> None:
-        """Wait until the controller has seen the taint."""
+    async def _seen(self) -> datetime:
+        """Wait until the controller has seen the taint. Return the time when it first did."""
         while True:
             cluster = await self._client.get(CLUSTERS, self._name, Document, namespace=self._target.namespace)
-            if draining.in_effect(cluster):
-                return
+            since = draining.in_effect(cluster)
+            if since is not None:
+                return parsed_time(since) or now()
             await asyncio.sleep(POLL_SECONDS / 4)
 
-    async def _moved(self, note: Callable[[list[Item]], None]) -> list[Item]:
+    async def _moved(self, note: Callable[[list[Item]], None], since: datetime) -> list[Item]:
         """Follow the applications."""
         changed = asyncio.Event()
         reflector = Reflector(
@@ -122,7 +125,7 @@ class Drain:
             while True:
                 changed.clear()
                 objects = [reflector.cache.objects[known].as_dict() for known in sorted(reflector.cache.objects)]
-                items = draining.items(objects, cluster)
+                items = draining.items(objects, cluster, (now() - since).total_seconds())
                 note(items)
                 if not items:
                     return []

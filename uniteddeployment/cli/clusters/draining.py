@@ -1,5 +1,6 @@
 """How far a drain is, and what blocks it. Pure."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,9 @@ from pydantic import ValidationError
 from uniteddeployment.cli import application
 from uniteddeployment.cli.clusters.objects import Presence, presences
 from uniteddeployment.planning.observed.clusters import NO_EXECUTE, Taint
+from uniteddeployment.planning.replicas.brake import Level
 from uniteddeployment.planning.replicas.taints import tolerates
+from uniteddeployment.planning.status import MOVING
 from uniteddeployment_api import Toleration, names
 
 _TAINT = Taint(names.TAINT_DRAIN, effect=NO_EXECUTE)
@@ -47,16 +50,24 @@ def _pods(number: int) -> str:
     return "1 pod" if number == 1 else f"{number} pods"
 
 
-def items(applications: Iterable[Mapping[str, Any]], cluster: str) -> list[Item]:
-    """What is left in the cluster ``namespace/name``."""
-    return [_item(app, presence) for app in applications for presence in presences(app, cluster) if presence.pods]
+def items(applications: Iterable[Mapping[str, Any]], cluster: str, seconds: float = 0.0) -> list[Item]:
+    """What is left in the cluster ``namespace/name``, so many seconds after the taint of the drain was added."""
+    return [
+        _item(app, presence, seconds) for app in applications for presence in presences(app, cluster) if presence.pods
+    ]
 
 
-def _item(app: Mapping[str, Any], presence: Presence) -> Item:
+def _item(app: Mapping[str, Any], presence: Presence, seconds: float) -> Item:
     if presence.observed_time:
         return Item(presence, False, "the cluster cannot be seen: if it is lost, use ud clusters deregister --abandon")
     leaves = not presence.replicas or (presence.desired is not None and presence.desired < presence.replicas)
     if leaves or app["metadata"].get("deletionTimestamp") or not application.observed(app):
+        return Item(presence, True)
+    conditions = {found["type"]: found for found in (app.get("status") or {}).get("conditions") or ()}
+    brake = conditions.get(MOVING, {}).get("reason")
+    if brake == Level.STOPPED.value:
+        return Item(presence, False, "too many clusters are lost at once: wait until they answer again")
+    if brake == Level.SLOWED.value or seconds < _tolerated_seconds(app, presence.subset) < math.inf:
         return Item(presence, True)
     return Item(presence, False, way_out(app, presence.subset))
 
@@ -69,7 +80,7 @@ def way_out(app: Mapping[str, Any], subset: str) -> str:
     own = next((entry for entry in subsets if entry.get("name") == subset), None)
     if own is None:
         return _OTHERS
-    if _tolerated([*(own.get("clusterTolerations") or ()), *(topology.get("tolerations") or ())]):
+    if _tolerated_seconds(app, subset) == math.inf:
         return f"it tolerates {_TAINT}: remove the toleration from clusterTolerations or spec.topology.tolerations"
     if spec.get("paused"):
         return "it is paused: set spec.paused to false"
@@ -89,15 +100,19 @@ def way_out(app: Mapping[str, Any], subset: str) -> str:
     return _OTHERS
 
 
-def _tolerated(tolerations: Iterable[Mapping[str, Any]]) -> bool:
-    for document in tolerations:
+def _tolerated_seconds(app: Mapping[str, Any], subset: str) -> float:
+    """For how many seconds a subset tolerates the taint of a drain: 0 if not at all, infinite if for ever."""
+    topology = (app.get("spec") or {}).get("topology") or {}
+    subsets: Sequence[Mapping[str, Any]] = topology.get("subsets") or ()
+    own: Mapping[str, Any] = next((entry for entry in subsets if entry.get("name") == subset), {})
+    for document in [*(own.get("clusterTolerations") or ()), *(topology.get("tolerations") or ())]:
         try:
             toleration = Toleration.model_validate(document)
         except ValidationError:
             continue
         if tolerates(toleration, _TAINT):
-            return toleration.toleration_seconds is None
-    return False
+            return math.inf if toleration.toleration_seconds is None else float(toleration.toleration_seconds)
+    return 0.0
 
 
 def _has_volumes(spec: Mapping[str, Any]) -> bool:
@@ -107,10 +122,10 @@ def _has_volumes(spec: Mapping[str, Any]) -> bool:
     )
 
 
-def in_effect(cluster: Mapping[str, Any]) -> bool:
-    """Whether the controller has seen the taint of the drain, so that its plans follow from it."""
+def in_effect(cluster: Mapping[str, Any]) -> str | None:
+    """When the controller first saw the taint of the drain, from which its plans follow; None if it has not yet."""
     taints = (cluster.get("status") or {}).get("taints") or ()
-    return any(taint.get("key") == names.TAINT_DRAIN for taint in taints)
+    return next((taint.get("timeAdded") or "" for taint in taints if taint.get("key") == names.TAINT_DRAIN), None)
 
 
 def as_dict(item: Item) -> dict[str, Any]:

@@ -77,15 +77,25 @@ def test_what_does_not_move_has_a_way_out(app: dict[str, Any], said: str) -> Non
     assert "3 pods stay" in found.text
 
 
-def test_a_toleration_for_a_limited_time_is_not_what_blocks() -> None:
+def test_a_toleration_for_a_limited_time_blocks_nothing_until_it_is_over() -> None:
     limited = TOLERATION | {"effect": "NoExecute", "tolerationSeconds": 60}
-    assert "tolerates" not in item(application(subset={"clusterTolerations": [limited]})).way_out
+    app = application(subset={"clusterTolerations": [limited]})
+    assert [found.moving for seconds in (59, 61) for found in draining.items([app], "ns/m", seconds)] == [True, False]
+    assert "tolerates" not in item(app).way_out
+
+
+@pytest.mark.parametrize(("reason", "moving"), [("Slowed", True), ("Stopped", False), ("Moving", False)])
+def test_a_brake_that_slows_moves_does_not_block_and_one_that_stops_them_does(reason: str, moving: bool) -> None:
+    app = application()
+    app["status"]["conditions"].append({"type": "Moving", "status": "True", "reason": reason})
+    assert item(app).moving is moving
+    assert ("too many clusters are lost" in item(app).way_out) is (reason == "Stopped")
 
 
 def test_a_drain_counts_from_when_the_controller_has_seen_its_taint() -> None:
-    assert not draining.in_effect({})
-    assert not draining.in_effect({"status": {"taints": [OTHER]}})
-    assert draining.in_effect({"status": {"taints": [OTHER, DRAIN]}})
+    assert draining.in_effect({}) is None
+    assert draining.in_effect({"status": {"taints": [OTHER]}}) is None
+    assert draining.in_effect({"status": {"taints": [OTHER, DRAIN | {"timeAdded": "then"}]}}) == "then"
 
 
 def test_changes_of_the_spec_keep_the_taints_of_others_and_are_made_once() -> None:
