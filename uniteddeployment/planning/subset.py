@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes import adoption
 from uniteddeployment.planning.kinds import KINDS
-from uniteddeployment.planning.kinds.base import SubsetContext, SubsetPlan
+from uniteddeployment.planning.kinds.base import Shift, SubsetContext, SubsetPlan
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, cluster_label
 from uniteddeployment.planning.replicas.divide import Division, partition, reverts
 from uniteddeployment.planning.replicas.ordinals import Range
@@ -36,40 +36,6 @@ class PlanContext:
 
 def plan_subset(inputs: PlanContext, subset: Subset) -> tuple[SubsetResult, tuple[MemberStep, ...]]:
     """Plan one subset: its result and its steps. Raises TemplateMissing."""
-    result, steps = _plan_alone(inputs, subset)
-    return _with_moves(inputs, result), steps
-
-
-def _with_moves(inputs: PlanContext, result: SubsetResult) -> SubsetResult:
-    """The result with what moves to or from the subset, and what may run where nobody sees it."""
-    divided, name = inputs.divided, result.name
-    view = inputs.observed.members.get(result.cluster)
-    unseen = view is not None and view.unseen
-    message = result.message
-    if unseen and name in divided.notes:
-        message = f"{message}; {divided.reasons[name]}"
-    return replace(
-        result,
-        message=message,
-        assigned=divided.unwritten.get(name, result.replicas),
-        desired=result.replicas if "spec.replicas" in inputs.subject.ignored else divided.desired[name],
-        kept=divided.kept.get(name, min(result.counts.ready, result.replicas)),
-        moved=divided.moved.get(name, 0),
-        possibly_running=_possibly_running(inputs, result, view) if unseen and view is not None else 0,
-    )
-
-
-def _possibly_running(inputs: PlanContext, result: SubsetResult, view: MemberView) -> int:
-    """The most pods that a cluster may run, by what was last seen there and by the status."""
-    asked = sum(
-        workload.spec.replicas
-        for workload in view.workloads
-        if workload.subset == result.name and inputs.app.owner.owns(workload.metadata.annotations)
-    )
-    return max(result.counts.observed, asked, inputs.subject.status.subset(result.name).possibly_running)
-
-
-def _plan_alone(inputs: PlanContext, subset: Subset) -> tuple[SubsetResult, tuple[MemberStep, ...]]:
     subject, app, observed = inputs.subject, inputs.app, inputs.observed
     context = _context(inputs, subset)
     view, place = context.view, cluster_label(context.cluster)
@@ -121,6 +87,24 @@ def _planned(context: SubsetContext) -> SubsetPlan:
     return replace(planned, counts=counts, note="reverted to the stable revision, as spec.updateStrategy requests")
 
 
+def _shift(inputs: PlanContext, name: str, replicas: int) -> Shift:
+    """What moves to or from a subset."""
+    divided, stored = inputs.divided, inputs.subject.status.subset(name)
+    return Shift(
+        desired=replicas if "spec.replicas" in inputs.subject.ignored else divided.desired[name],
+        assigned=divided.unwritten.get(name, replicas),
+        kept=divided.kept.get(name),
+        moved=divided.moved.get(name, 0),
+        note=divided.reasons[name] if name in divided.notes else "",
+        possibly_running=stored.possibly_running,
+    )
+
+
+def _possibly_running(context: SubsetContext, observed: int) -> int:
+    """The most pods that a cluster which cannot be seen may run, by what was last seen there and by the status."""
+    return max(observed, context.asked, context.shift.possibly_running) if context.view.unseen else 0
+
+
 def _context(inputs: PlanContext, subset: Subset) -> SubsetContext:
     subject, app, observed = inputs.subject, inputs.app, inputs.observed
     revisions, divided = inputs.revisions, inputs.divided
@@ -148,6 +132,7 @@ def _context(inputs: PlanContext, subset: Subset) -> SubsetContext:
         now=observed.now,
         last_drift=_last_drift(inputs, subset.name),
         lost=revisions.lost,
+        shift=_shift(inputs, subset.name, replicas),
     )
 
 
@@ -207,6 +192,10 @@ def _result(
     context: SubsetContext, planned: SubsetPlan, *, message: str | None = None, stalled: bool = False
 ) -> SubsetResult:
     reachable = context.view.reach is Reach.READY
+    shift = context.shift
+    message = planned.message if message is None else message
+    if context.view.unseen and shift.note:
+        message = f"{message}; {shift.note}"
     return SubsetResult(
         name=context.subset.name,
         cluster=context.cluster,
@@ -217,7 +206,7 @@ def _result(
         revision=context.target,
         counts=planned.counts,
         settled=planned.settled and reachable and not stalled,
-        message=planned.message if message is None else message,
+        message=message,
         reason=context.reason,
         stalled=stalled,
         generation=sum(context.generations.get(context.view.ref(workload).key, 0) for workload in context.mine),
@@ -226,6 +215,11 @@ def _result(
         ordinals_start=context.ordinals_start,
         reserved=context.reserved,
         covered=context.covered,
+        assigned=shift.assigned,
+        desired=shift.desired,
+        kept=min(planned.counts.ready, context.replicas) if shift.kept is None else shift.kept,
+        moved=shift.moved,
+        possibly_running=_possibly_running(context, planned.counts.observed),
         stable_revision=context.stable if context.stable not in (None, context.target) else "",
         conditions=(context.schedulable,) if context.schedulable else (),
         paused=context.app.model.spec.paused,

@@ -35,6 +35,27 @@ class Claim:
 NO_CLAIM = Claim()
 
 
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Replicas that move to or from a subset."""
+
+    desired: int = 0
+    """Number of replicas that it will have when nothing moves any more."""
+    assigned: int = 0
+    """Number of replicas for the status."""
+    kept: int | None = None
+    """Number of its ready pods that certainly stay; None if nothing moves."""
+    moved: int = 0
+    """Number of its replicas that run elsewhere until failback returns them."""
+    note: str = ""
+    """What the state of its cluster means for it."""
+    possibly_running: int = 0
+    """Number of pods that it might run by the stored status, if its cluster could not be seen."""
+
+
+NO_SHIFT = Shift()
+
+
 class TemplateMissing(Exception):  # noqa: N818  (a question to the caller, not a failure)
     """The plan needs the template of an old revision, which has to be loaded first."""
 
@@ -80,6 +101,7 @@ class SubsetContext:
     """The condition that says whether the subset takes pods, with the strategy Adaptive."""
     last_drift: StoredDrift | None = None
     """The last changes of others to the workload that were reverted."""
+    shift: Shift = NO_SHIFT
     lost: str = ""
     """Why the template of the stable revision is not available, if there was a stable revision."""
 
@@ -101,6 +123,11 @@ class SubsetContext:
     def mine(self) -> tuple[Workload, ...]:
         """The workloads of this subset that are of the present kind."""
         return tuple(workload for workload in self._owned if workload.kind == self.app.kind)
+
+    @property
+    def asked(self) -> int:
+        """The number of pods that its workloads are asked for, of every kind."""
+        return sum(workload.spec.replicas for workload in self._owned)
 
     @property
     def replaces(self) -> bool:
