@@ -47,6 +47,8 @@ ROWS = (
     ("Pause until the Secret with a refused token is read again", f"{FLEET}.member_token:REREAD_SECONDS"),
     ("Time until a connection is established", f"{KUBE}.transport:CONNECT_SECONDS"),
     ("Time until a request is answered", f"{KUBE}.client:REQUEST_SECONDS"),
+    ("Size of the answer of a server that a user names", f"{KUBE}.web:MAX_ANSWER_BYTES"),
+    ("Time until a cluster says which one it is", f"{FLEET}.access:IDENTIFYING_SECONDS"),
     ("Time until a probe of a cluster is answered", f"{FLEET}.probe:PROBE_SECONDS"),
     ("Interval of the probes of a cluster", f"{FLEET}.member:PROBE_INTERVAL"),
     ("Failed probes in a row until a cluster is Offline", f"{FLEET}.health:FAILED_PROBES"),
