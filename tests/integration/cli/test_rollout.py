@@ -1,6 +1,8 @@
 """``ud rollout`` on a fleet over HTTPS: shows, waits and gives commands (scenarios 37, 40, 41 and 50)."""
 
 import asyncio
+import contextlib
+import io
 import json
 import os
 import pty
@@ -10,12 +12,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.integration.cli.cli_kit import NAMESPACE, Site, site
 from tests.integration.cli.test_permissions import user
 from tests.support.applications import application
-from uniteddeployment.cli.rollout import verbs
+from uniteddeployment.cli import completion, connect
+from uniteddeployment.cli.main import app
+from uniteddeployment.cli.rollout import listing, verbs
 from uniteddeployment.kube.client import Client
 from uniteddeployment_rollout.loop.objects import UNITED_DEPLOYMENTS, UNITED_ROLLOUTS
 
@@ -86,7 +91,9 @@ def on_terminal(*arguments: str, **environment: str) -> str:
     return text.decode()
 
 
-async def test_a_run_is_followed_and_controlled_from_the_command_line(tmp_path: Path) -> None:
+async def test_a_run_is_followed_and_controlled_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     async with site(tmp_path, members=0) as here:
         await ready(here)
         await release(here, "app:2")
@@ -103,8 +110,8 @@ async def test_a_run_is_followed_and_controlled_from_the_command_line(tmp_path: 
         status = (await here.json("rollout", "get", "web"))["status"]
         assert (status["phase"], status["step"], status["updatedReplicas"]) == ("Paused", 1, 1)
         run = status["runID"]
-        await on_every_output(here)
-        await completed(here, run)
+        await watched(here, capsys)
+        await completed(here, run, monkeypatch)
 
         # Scenario 37: approved twice at the same time, by two people, and for an outdated step or run.
         orders = [verbs.Order("approve", by, run, 1) for by in ("ann", "bob")]
@@ -133,43 +140,40 @@ async def test_a_run_is_followed_and_controlled_from_the_command_line(tmp_path: 
         await here.said("rollout", "abort", "web")
 
 
-async def on_every_output(here: Site) -> None:
-    """Scenario 50: a terminal, a dumb one, one without colors, and a pipe."""
-    place = {"KUBECONFIG": str(here.fleet.kubeconfig)}
+async def watched(here: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """Scenario 50: into a pipe, and on a terminal, where lines are replaced; NO_COLOR keeps colors off."""
+    target = connect.target(here.fleet.kubeconfig, None, "")
+    piping = asyncio.create_task(listing._watch(listing.Query(target), wide=False))
+    text = ""
+    while "Paused" not in text:
+        await asyncio.sleep(0.01)
+        text += capsys.readouterr().out
+    piping.cancel()
+    await asyncio.gather(piping, return_exceptions=True)
+    assert "\x1b" not in text
+    assert text.splitlines()[1].split()[1:4] == ["web", "web", "Paused"]
 
-    def piped() -> list[str]:
-        command = [*UD, "rollout", "list", "-w"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **place}) as watching:
-            assert watching.stdout is not None
-            lines = [watching.stdout.readline() for _ in range(2)]
-            watching.terminate()
-        return lines
-
-    ascii_ = {"TERM": "dumb", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    fancy, plain, lines = await asyncio.gather(
-        asyncio.to_thread(on_terminal, "get", "web", "-w", TERM="xterm", NO_COLOR="1", **place),
-        asyncio.to_thread(on_terminal, "list", "web", **place, **ascii_),
-        asyncio.to_thread(piped),
-    )
-    assert "\x1b[" in fancy, "it moves the cursor"
-    assert "⏸ web  Paused" in re.sub(r"\x1b\[[0-9;]*m", "", fancy)
-    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", fancy)
-    assert "\x1b" not in plain
-    assert "= web" in plain
-    assert "\x1b" not in "".join(lines)
-    assert lines[1].split()[1:4] == ["web", "web", "Paused"]
+    environment = {"KUBECONFIG": str(here.fleet.kubeconfig), "TERM": "xterm", "NO_COLOR": "1"}
+    shown = await asyncio.to_thread(on_terminal, "get", "web", "-w", **environment)
+    assert "\x1b[" in shown, "it moves the cursor"
+    assert "⏸ web  Paused" in re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", shown)
 
 
-async def completed(here: Site, run: str) -> None:
+async def completed(here: Site, run: str, patch: pytest.MonkeyPatch) -> None:
     """Shells complete the present run of the rollout that is named."""
+    words = "ud rollout approve uro/web --run w"
+    variables = {"_UD_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
 
-    def candidates(line: str) -> list[str]:
-        words = line.split()
-        variables = {"_UD_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-        environment = {**os.environ, **variables, "KUBECONFIG": str(here.fleet.kubeconfig)}
-        return subprocess.run(UD, env=environment, capture_output=True, text=True, check=False).stdout.split()
+    def candidates() -> str:
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+            completion.run(app)
+        return said.getvalue().strip()
 
-    assert await asyncio.to_thread(candidates, "ud rollout approve uro/web --run w") == [run]
+    with patch.context() as environment:
+        for name, value in {**variables, "KUBECONFIG": str(here.fleet.kubeconfig)}.items():
+            environment.setenv(name, value)
+        assert await asyncio.to_thread(candidates) == run
 
 
 async def test_bad_commands_end_with_one_line_and_an_exit_code(tmp_path: Path) -> None:

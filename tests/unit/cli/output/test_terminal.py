@@ -1,13 +1,17 @@
 """Output: text from clusters cannot control the terminal, tables fit, and symbols have an ASCII form."""
 
 import ast
+import asyncio
 import io
+import os
+import pty
 import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from uniteddeployment.cli.output.labels import line
 from uniteddeployment.cli.output.table import Cell, Column, Row, table
 from uniteddeployment.cli.output.terminal import Glyphs, Screen, printable, program, say
 
@@ -140,3 +144,20 @@ def test_output_to_a_pipe_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
     assert Screen().width is None
     assert not Screen().redraws
+
+
+def test_a_dumb_terminal_gets_plain_lines_also_while_they_are_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb", buffering=0) as terminal, os.fdopen(follower, "w", encoding="ascii") as file:
+        monkeypatch.setattr("sys.stdout", file)
+        monkeypatch.setenv("TERM", "dumb")
+        made = Screen()
+        assert not made.redraws
+        assert made.width, "it is a terminal"
+
+        async def draw() -> None:
+            async with made.live(lambda: [line(f"{made.glyphs.paused} web", "cyan")]) as redraw:
+                redraw()
+
+        asyncio.run(draw())
+        assert terminal.read(1000) == b"= web\r\n"
