@@ -61,16 +61,21 @@ def note_drift(draft: Draft, target: Target) -> bool:
     message = _changed_partition(draft, target)
     if not message and failure is not None and failure.reason == DRIFT:
         draft.set(failure=None)
-    clears_itself = failure is not None and failure.reason == PROGRESS_DEADLINE and not draft.status.reverted
-    if message and (draft.status.failure is None or clears_itself):
+    if message and not _is_stopped(draft):
         draft.set(failure=draft.failure(DRIFT, message, target.partitions_by))
         draft.event(DRIFT, message, "Warning")
     newest = target.drifted
-    if draft.status.failure is None and newest is not None and newest.drift_time > (draft.status.drift_time or ""):
+    if newest is not None and newest.drift_time > (draft.status.drift_time or "") and not _is_stopped(draft):
         change = f"the workload of subset {newest.name} was changed by others: {newest.drift}; give the command retry"
         draft.set(failure=draft.failure(MEMBER_DRIFT, change), drift_time=newest.drift_time)
         draft.event(MEMBER_DRIFT, change, "Warning")
     return bool(message)
+
+
+def _is_stopped(draft: Draft) -> bool:
+    """Whether the run has a failure that does not end by itself."""
+    failure = draft.status.failure
+    return failure is not None and (failure.reason != PROGRESS_DEADLINE or bool(draft.status.reverted))
 
 
 def _changed_partition(draft: Draft, target: Target) -> str:

@@ -130,18 +130,22 @@ def test_partitions_of_others_stay_also_while_the_run_is_stopped_for_another_rea
     assert (controller.status.phase, fleet.partitions["a"]) == ("Paused", 2)
 
 
-def test_partitions_of_others_are_noticed_when_late_pods_become_ready_after_all():
+@pytest.mark.parametrize("reason", ["Drift", "MemberDrift"])
+def test_changes_of_others_are_noticed_when_late_pods_become_ready_after_all(reason):
     fleet, controller = at_half()
     fleet.bad.add(V2)
     fleet.pods["b"][-1].ready = False
     controller.settle()
     controller.wait(600)
     assert controller.status.failure.reason == "ProgressDeadlineExceeded"
-    fleet.partitions["c"] = 0
+    if reason == "Drift":
+        fleet.partitions["c"] = 0
+    else:
+        fleet.drifts["c"] = ("2026-01-01T00:01:00Z", "put back spec.replicas")
     fleet.bad.clear()
     fleet.changed()
     controller.settle()
-    assert controller.status.failure.reason == "Drift"
+    assert controller.status.failure.reason == reason
 
 
 def test_changes_in_members_before_the_run_do_not_stop_it():
