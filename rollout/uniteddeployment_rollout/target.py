@@ -72,8 +72,9 @@ class TargetSubset:
 
     @property
     def pending(self) -> int:
-        """Pods that may be restarted at any moment, because the partition allows it and they are not updated yet."""
-        return max(0, self.allowed - self.updated) if self.reachable else 0
+        """Ready pods that may be restarted at any moment, because the partition allows it and they are not updated."""
+        old = max(0, self.ready - self.updated_ready)
+        return min(old, max(0, self.allowed - self.updated)) if self.reachable else 0
 
     @property
     def serves_nothing_old(self) -> bool:
