@@ -157,3 +157,30 @@ def test_of_two_rollouts_with_one_target_one_has_it(status: Any, times: Any, exp
     owner = host.owner(KEY)
     assert owner is not None
     assert owner.metadata.name == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "writer"),
+    [
+        ([], ""),
+        ([{"manager": "a", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:template": {}}}}], ""),
+        ([{"time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:partitions": {}}}}], ""),
+        (
+            [
+                {
+                    "manager": "uniteddeployment-rollout",
+                    "time": "2026-01-01T00:00:00Z",
+                    "fieldsV1": {"f:partitions": {}},
+                },
+                {"manager": "kubectl-edit", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:partitions": {}}},
+                {"manager": "status", "subresource": "status", "fieldsV1": {"f:partitions": {}}},
+            ],
+            "kubectl-edit",
+        ),
+    ],
+    ids=["no entries", "other fields", "without a name", "in the same second"],
+)
+def test_the_writer_of_partitions_is_who_the_server_recorded_last_and_nobody_if_it_recorded_nobody(entries, writer):
+    metadata = {**TARGET["metadata"], "managedFields": entries}
+    found = msgspec.json.decode(msgspec.json.encode({**TARGET, "metadata": metadata}), type=StoredTarget)
+    assert found.metadata.partitions_by == writer

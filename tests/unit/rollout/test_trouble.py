@@ -127,14 +127,15 @@ def test_30_a_failing_new_version_does_not_spread_to_a_subset_that_is_down():
     assert fleet.updated() == {"a": 1}
 
 
-def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it():
+@pytest.mark.parametrize(("writer", "by"), [("kubectl-edit", " by kubectl-edit"), ("", "")])
+def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it(writer, by):
     fleet, controller = at_half()
     fleet.partitions["a"], fleet.max_updated["a"] = 0, 4
-    fleet.partitions_by = "kubectl-edit"
+    fleet.partitions_by = writer
     fleet.changed()
     controller.settle()
     assert controller.status.phase == "Degraded"
-    assert "subset a was changed by kubectl-edit from 2 to 0" in controller.status.message
+    assert f"subset a was changed{by} from 2 to 0" in controller.status.message
     assert fleet.partitions == {"a": 0, "b": 1, "c": 1}, "it is not fought over"
     assert fleet.updated()["a"] == 4
     controller.give("1", "retry")
