@@ -197,11 +197,11 @@ async def test_a_cluster_that_is_suspended_leaves_the_time_of_its_last_counts(wo
 class OldAuthority(InProcessTransport):
     """As over TLS with a certificate authority that was replaced: the connection fails before any answer."""
 
-    async def _ask(self, request, seconds):
-        if self._token not in self._cluster.tokens:
+    async def _ask_as(self, token, request, seconds):
+        if token not in self._cluster.tokens:
             self.sent.append(request)
             raise Unreachable(self._name, "TLS: self-signed certificate in certificate chain")
-        return await super()._ask(request, seconds)
+        return await super()._ask_as(token, request, seconds)
 
 
 @pytest.mark.fleet(controller=False)
