@@ -26,3 +26,17 @@ def test_partitions_apply_to_their_revision_and_the_default_partition_to_every_o
 @pytest.mark.parametrize("image", ["app:2", "app:3"])
 def test_partitions_without_a_revision_apply_to_every_template(image):
     assert held(image, {"partition": "100%", "partitions": {"a": 1}}) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("manual", "expected"),
+    [
+        ({"partitions": {"a": 1}, "maxUpdated": {"a": 2}}, [2, 0]),
+        ({"partitions": {"a": 3}, "maxUpdated": {"a": 2}}, [3, 0]),
+        ({"partitions": {"a": 0}, "maxUpdated": {"a": 9, "b": 0}}, [0, 2]),
+        ({"partition": 0, "revert": ["b"]}, [0, 2]),
+    ],
+)
+def test_the_larger_of_the_partition_and_what_the_maximum_leaves_is_held_and_all_of_a_reverted_subset(manual, expected):
+    assert held("app:2", manual) == expected
+    assert held("app:3", {**manual, "partition": 0, "revision": revision_of("app:2")}) == [0, 0]
