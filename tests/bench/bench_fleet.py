@@ -8,14 +8,17 @@ A bare client first makes the same objects on the same servers; the controller's
 import asyncio
 import base64
 import os
+import re
 import statistics
 import tempfile
 import time
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import yaml
 
 from tests.support import envtest
@@ -40,6 +43,7 @@ APPLICATIONS = int(os.environ.get("UD_BENCH_APPLICATIONS", "300"))
 MEMBERS = ("member-1", "member-2", "member-3")
 SINGLE_CHANGES = 40
 CONCURRENT = 32
+QUIET_SECONDS = 15.0
 
 
 @dataclass
@@ -105,12 +109,30 @@ async def _measure(folder: Path, stack: ExitStack, host: Process) -> list[tuple[
             "0",
         ]
         process = stack.enter_context(ud(*arguments, "--metrics-host", "127.0.0.1", log=folder / "controller.log"))
-        process.wait_for("metrics and probes")
+        process.wait_for("listening")
         rows += await _controller(servers, process, bare, host)
         process.stop()
-        return rows
+        restarted = stack.enter_context(ud(*arguments, "--metrics-host", "127.0.0.1", log=folder / "restarted.log"))
+        return [*rows, ("restart: requests that write, Events among them", await _writes_of(restarted))]
     finally:
         await servers.close()
+
+
+async def _writes_of(process: Process) -> str:
+    """The requests that write which a controller has sent after a while."""
+    port = process.wait_for(r"listening.*port=(\d+).*what=metrics")[1]
+    page = f"http://127.0.0.1:{port}"
+    async with aiohttp.ClientSession() as session:
+        await asyncio.sleep(QUIET_SECONDS)
+        assert (await session.get(f"{page}/readyz")).status == 200
+        text = await (await session.get(f"{page}/metrics")).text()
+    counted = re.findall(r"^rest_client_requests_total\{(.*)\} (\S+)$", text, re.MULTILINE)
+    writes: Counter[str] = Counter()
+    for labels, count in counted:
+        known = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        if known["verb"] not in ("get", "list", "watch", "probe"):
+            writes[f"{known['verb']} {known['resource']}"] += int(float(count))
+    return ", ".join(f"{count} {what}" for what, count in sorted(writes.items())) or "none"
 
 
 async def _prepare(servers: Servers) -> None:
