@@ -40,7 +40,7 @@ def _partition_as_written(_: Any) -> Any:
 
 
 def _anything_may_go(spare: Any) -> Any:
-    return lambda app, results, old: spare(app, results, old) + 100
+    return lambda *args: spare(*args) + 100
 
 
 def _all_but_the_newest(_: Any) -> Any:
@@ -89,10 +89,10 @@ DEFECTS = {
     "the partition is written as requested while a subset grows": Defect(
         places, "partition_holding", _partition_as_written, 12, "I6"
     ),
-    "what is replaced is deleted before its replacement is ready": Defect(retire, "_spare", _anything_may_go, 0, "I7"),
+    "what is replaced is deleted before its replacement is ready": Defect(retire, "_spare", _anything_may_go, 5, "I7"),
     "templates that are in use are deleted": Defect(revisions, "to_trim", _all_but_the_newest, 0, "I9"),
     "Ready is always True": Defect(status, "summarize", _always_ready, 5, "I8"),
-    "a change of the total moves pods": Defect(plan, "divide", _replicas_change_places, 0, "I4"),
+    "a change of the total moves pods": Defect(plan, "divide", _replicas_change_places, 1, "I7"),
     "an edit during a pass is dropped": Defect(WorkQueue, "add", _no_key_twice, 15, "I8"),
     "every pass writes every workload": Defect(SubsetContext, "drifted", _always_drifted, 0, "I8"),
 }

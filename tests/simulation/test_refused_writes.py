@@ -43,7 +43,12 @@ def quota(world: World, member: str, count: int) -> None:
 
 
 def events(world: World, type_: str) -> list[str]:
-    return [one["message"] for one in world.host.access.list("events") if one["type"] == type_]
+    """The messages of the Events on applications."""
+    return [
+        event["message"]
+        for event in world.host.access.list("events")
+        if event["type"] == type_ and event["involvedObject"]["kind"] == "UnitedDeployment"
+    ]
 
 
 def condition(world: World, type_: str) -> dict[str, Any]:
