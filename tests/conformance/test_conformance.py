@@ -19,14 +19,14 @@ from tests.support.control_planes import ControlPlane
 from tests.support.kubectl import kubectl_136
 from tests.support.processes import ud
 
-pytestmark = pytest.mark.xdist_group("conformance")
-
 TOKEN = "conformance"
 RECORDINGS = Path(__file__).parent / "recordings"
 KNOWN = yaml.safe_load((Path(__file__).parent / "known_differences.yaml").read_text())
 SECONDS = 300
 PATIENCE = "3"
 """Factor for timeouts, for busy machines; the comparison does not change."""
+
+pytestmark = [pytest.mark.xdist_group("conformance"), pytest.mark.timeout(SECONDS)]
 
 
 @pytest.fixture(scope="module")
