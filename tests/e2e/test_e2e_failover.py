@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.applications import DEPLOYMENT, application
 from tests.support.forwarder import Forwarder
-from tests.support.site import Site, cluster, credentials
+from tests.support.site import Site, credentials
 
 LOST = "member-3"
 
@@ -56,9 +56,6 @@ def outage(request: pytest.FixtureRequest, site: Site) -> Iterator[tuple[Switch,
 def test_replicas_of_a_lost_member_run_elsewhere_and_return_with_it(site: Site, outage: tuple[Switch, Switch]) -> None:
     """Pods that nobody sees are neither counted as ready nor forgotten (I7, I8)."""
     begin, end = outage
-    member = cluster(LOST)
-    member["spec"]["health"] = {"offlineAfter": "1s", "recoverAfter": "1s"}
-    site.apply(member)
     with site.controller("--no-leader-elect"):
         site.apply(adaptive())
         site.wait_settled()

@@ -177,7 +177,7 @@ def cluster(name: str) -> dict[str, Any]:
         "apiVersion": "uniteddeployment.io/v1alpha1",
         "kind": "Cluster",
         "metadata": {"name": name},
-        "spec": {"credentials": {"secretRef": {"name": name}}, "health": {"recoverAfter": "1s"}},
+        "spec": {"credentials": {"secretRef": {"name": name}}, "health": {"offlineAfter": "1s", "recoverAfter": "1s"}},
     }
 
 
