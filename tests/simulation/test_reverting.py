@@ -103,11 +103,3 @@ async def test_a_subset_that_grows_gets_no_more_updated_pods_than_its_maximum(ki
         assert canary.images[0] == {OLD: 6, NEW: 2}
         assert max(most) == 2
         assert canary.entry("member-1")["partition"] == 6
-
-
-async def test_the_api_server_rejects_names_of_no_subset():
-    async with world_for("deploymentTemplate", members=2) as world:
-        canary = Canary(world, "deploymentTemplate")
-        for manual, field in (({"revert": ["x"]}, "revert"), ({"maxUpdated": {"x": 1}}, "maxUpdated")):
-            with pytest.raises(AssertionError, match=rf"spec\.updateStrategy\.manualUpdate\.{field}"):
-                canary.write(NEW, **manual)
