@@ -34,6 +34,7 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 AT_ONCE = {"offlineAfter": "0s", "recoverAfter": "0s"}
 """``spec.health`` for tests that are not about thresholds."""
 UDS = f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}"
+CLUSTERS = "clusters.uniteddeployment.io"
 
 
 class World:

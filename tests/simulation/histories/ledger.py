@@ -7,7 +7,7 @@ from typing import Any
 from tests.simulation.histories.objects import Place, Pod, Workload, read_pod, read_workload
 from tests.simulation.histories.requested import Generation, read_generation
 from tests.support.kruise import KRUISE_KINDS, RESOURCES
-from tests.support.world import UDS, World
+from tests.support.world import CLUSTERS, UDS, World
 from uniteddeployment.embedded.access import Change
 
 OnPod = Callable[[Pod | None, Pod | None, bool], None]
@@ -40,8 +40,10 @@ class Ledger:
         self.status: Mapping[str, Any] = {}
         self.images: dict[str, str] = {}
         """Revision -> image."""
+        self.tainted: set[str] = set()
+        """The Clusters that have a taint."""
         self.moved = -1000.0
-        """The time at which a Cluster last had a taint."""
+        """The time at which the last taint of a Cluster went."""
         self.changed = 0.0
         """The time at which a pod or a workload changed last."""
         self._ready_counts: deque[tuple[float, int]] = deque([(0.0, 0)])
@@ -61,6 +63,9 @@ class Ledger:
                 member.access.subscribe(resource, lambda change, name=name: self._workload(name, change))
         self.world.host.access.subscribe(UDS, self._application)
         self.world.host.access.subscribe("controllerrevisions.apps", self._revision)
+        for cluster in self.world.host.access.list(CLUSTERS, "default"):
+            self._count_taints(cluster)
+        self.world.host.access.subscribe(CLUSTERS, self._cluster)
 
     @property
     def by_controller(self) -> bool:
@@ -126,6 +131,17 @@ class Ledger:
             image = self.images.get(change.obj["metadata"]["name"], "")
             for listener in self.on_revision_deleted:
                 listener(image)
+
+    def _cluster(self, change: Change) -> None:
+        self._count_taints({"metadata": change.obj["metadata"]} if change.type == "DELETED" else change.obj)
+
+    def _count_taints(self, cluster: Mapping[str, Any]) -> None:
+        name = cluster["metadata"]["name"]
+        if any(cluster.get(part, {}).get("taints") for part in ("spec", "status")):
+            self.tainted.add(name)
+        elif name in self.tainted:
+            self.tainted.remove(name)
+            self.moved = self.world.loop.time()
 
     def _pod(self, member: str, change: Change) -> None:
         key = member, change.obj["metadata"]["name"]

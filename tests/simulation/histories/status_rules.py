@@ -141,11 +141,8 @@ def moves(ledger: Ledger) -> bool:
 
     It does while a Cluster has a taint, and a moment longer. With Adaptive, replicas also stay where they moved.
     """
-    clusters = ledger.world.host.access.list("clusters.uniteddeployment.io", "default")
-    now = ledger.world.loop.time()
-    if any((one.get("status") or {}).get("taints") or one["spec"].get("taints") for one in clusters):
-        ledger.moved = now
-    return ledger.generations[-1].adaptive or now - ledger.moved < MOVE_SECONDS
+    recent = ledger.world.loop.time() - ledger.moved < MOVE_SECONDS
+    return ledger.generations[-1].adaptive or bool(ledger.tainted) or recent
 
 
 def place_range(ledger: Ledger, generation: Generation, name: str) -> tuple[int, int]:
