@@ -1,10 +1,10 @@
 """The brake for moves when many clusters are lost at once: then it is more likely us, or the network, than them.
 
-With three or more clusters lost within one grace period, and more than a third of the fleet, moves because of the state
-of clusters become slow: one replica of each application in a tenth of the grace period. A grace period is the time that
-the user allows a cluster to come back; at that rate, an application of ten replicas has not moved completely after
-another one. So people have time to act, and if the clusters return, only a few surplus pods were started. With more
-than half of the fleet lost, such moves stop.
+With three or more clusters lost within one grace period (or within a minute, if that is longer), and more than a
+third of the fleet, moves because of the state of clusters become slow: one replica of each application in a tenth of
+the grace period. A grace period is the time that the user allows a cluster to come back; at that rate, an application
+of ten replicas has not moved completely after another one. So people have time to act, and if the clusters return,
+only a few surplus pods were started. With more than half of the fleet lost, such moves stop.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ from uniteddeployment.planning.observed.values import since
 
 LEAST_LOST = 3
 """The fewest lost clusters that brake. In a small fleet, one or two clusters are a large part of it."""
+LEAST_PERIOD = 60
+"""Seconds. Clusters that are lost at the same moment are noticed within half a minute, one after the other."""
 DEFAULT_GRACE_SECONDS = 300
 SLOW_STEPS = 10
 """The number of replicas that move in one grace period while moves are slow."""
@@ -54,8 +56,9 @@ def brake(fleet: FleetFacts, grace: int, now: str) -> Brake:
     """
     if len(fleet.lost) < LEAST_LOST:
         return RELEASED
-    lost = _most_within(sorted(since(time, now) for time in fleet.lost), grace)
-    note = f"{lost} of {fleet.clusters} clusters were lost within {grace} seconds"
+    period = max(grace, LEAST_PERIOD)
+    lost = _most_within(sorted(since(time, now) for time in fleet.lost), period)
+    note = f"{lost} of {fleet.clusters} clusters were lost within {period} seconds"
     if lost < LEAST_LOST or 3 * lost <= fleet.clusters:
         return RELEASED
     if 2 * lost > fleet.clusters:
@@ -64,7 +67,7 @@ def brake(fleet: FleetFacts, grace: int, now: str) -> Brake:
 
 
 def _most_within(ages: list[int], period: int) -> int:
-    """The largest number of ages that lie within one period; ``ages`` is sorted."""
+    """The largest number of ages that lie within one period, which is not 0; ``ages`` is sorted."""
     most = first = 0
     for last, age in enumerate(ages):
         while age - ages[first] >= period:

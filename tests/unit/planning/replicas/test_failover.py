@@ -198,6 +198,18 @@ def test_moves_stop_while_more_than_half_of_the_fleet_is_lost() -> None:
     assert (world.condition("Moving"), world.condition("Ready")) == (None, ("True", "Ready"))
 
 
+@pytest.mark.parametrize("grace", ["0s", "1s"])
+def test_a_short_grace_period_releases_no_brake(grace: str) -> None:
+    """Clusters that are lost at once are noticed one after the other, which takes longer than such a grace period."""
+    world = fleet({name: {"weight": 1} for name in "abcd"}, 8, failover={"gracePeriod": grace})
+    for name in "bcd":
+        world.lose(name)
+        world.seconds += 2
+    world.go_on(60, step=20)
+    assert world.asked() == [2, 2, 2, 2]
+    assert world.condition("Moving") == ("False", "Stopped")
+
+
 def test_moves_are_slow_while_more_than_a_third_of_the_fleet_is_lost() -> None:
     """One replica of the application in a tenth of the grace period."""
     world = fleet({name: {"weight": 1} for name in "abcdefg"}, 14)
