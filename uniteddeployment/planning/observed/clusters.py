@@ -33,6 +33,8 @@ class ClusterFacts:
     """Taints of the spec, and automatic ones."""
     offline_since: str | None = None
     """Since when the phase is Offline; None if it is another phase."""
+    loss_assumed: bool = False
+    """Whether a plan only assumes that it is Offline."""
     rooms: Mapping[str, int] = field(default_factory=dict)
     """Subset -> its pods that fit now, in addition to those that it has there. Subsets without an entry have an unknown
     amount of room."""

@@ -37,6 +37,13 @@ def grace_left(app: Application, offline_since: str | None, now: str) -> int | N
     return max(0, grace - since(offline_since, now))
 
 
+def why_not(app: Application) -> str:
+    """Why the replicas of a lost cluster stay there, if no grace period ever ends."""
+    if app.model.spec.topology.schedule_strategy.type != "Adaptive":
+        return "its replicas stay: spec.topology.scheduleStrategy is not Adaptive"
+    return f"its replicas stay: spec.failover.gracePeriod is {NEVER}"
+
+
 def volumes_stay(app: Application, subset: Subset) -> str:
     """Why the pods of a subset cannot run in another cluster without their volumes; empty if they can."""
     if app.model.spec.failover.stateful_sets == "Allowed" or not _own_volumes(app, subset):

@@ -10,7 +10,14 @@ from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import NO_PODS, ClusterFacts, Observed, Reach, cluster_label
 from uniteddeployment.planning.observed.values import since
 from uniteddeployment.planning.replicas.brake import DEFAULT_GRACE_SECONDS, RELEASED, Brake, Level, brake
-from uniteddeployment.planning.replicas.failover import ALLOWED, grace_left, grace_seconds, second_copy, volumes_stay
+from uniteddeployment.planning.replicas.failover import (
+    ALLOWED,
+    grace_left,
+    grace_seconds,
+    second_copy,
+    volumes_stay,
+    why_not,
+)
 from uniteddeployment.planning.replicas.taints import judge
 from uniteddeployment_api import Subset
 
@@ -132,12 +139,15 @@ def _offline(app: Application, subset: Subset, facts: ClusterFacts, now: str, li
     """The limit of a subset whose cluster is Offline: it takes nothing new, and its replicas may leave."""
     limit = replace(limit, may_grow=False)
     left = grace_left(app, facts.offline_since, now)
-    note = f"{cluster_label(app.cluster_of(subset))} is Offline since {facts.offline_since}"
+    how = "is assumed to be lost" if facts.loss_assumed else f"is Offline since {facts.offline_since}"
+    note = f"{cluster_label(app.cluster_of(subset))} {how}"
     leaves = limit.leaves or left == 0
     if (leaves or left) and (why := second_copy(app, subset)):
         return replace(limit, leaves=False, blocked=leaves, note=f"{note}, but {why}; {ALLOWED}")
-    if leaves or not left:
-        return replace(limit, leaves=leaves, note=limit.note if limit.leaves else note)
+    if leaves:
+        return replace(limit, leaves=True, note=limit.note if limit.leaves else note)
+    if left is None:
+        return replace(limit, note=f"{note}, and {why_not(app)}")
     waits = min(left, limit.requeue_after or left)
     grace = app.model.spec.failover.grace_period
     return replace(limit, note=f"{note}; its replicas stay for {grace}", requeue_after=waits)

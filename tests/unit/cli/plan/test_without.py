@@ -26,6 +26,7 @@ def test_a_lost_cluster_is_offline_for_a_long_time_and_the_others_stay_as_they_a
     assert (after.members[B], after.members[""]) == (before.members[B], before.members[""])
     facts = after.clusters[A]
     assert facts.offline_since == "2026-01-30T00:00:00Z"
+    assert facts.loss_assumed
     assert not facts.rooms
     assert [taint.key for taint in facts.taints] == ["gpu", "uniteddeployment.io/unreachable"]
     assert after.clusters[B] == before.clusters[B]
@@ -38,6 +39,7 @@ def test_clusters_that_are_lost_together_count_as_lost_at_once() -> None:
     known = observed(a=ClusterFacts(offline_since="2026-02-28T00:00:00Z"))
     after = lost(known, {A, B})
     assert after.clusters[A].offline_since == "2026-02-28T00:00:00Z"
+    assert (after.clusters[A].loss_assumed, after.clusters[B].loss_assumed) == (False, True)
     assert len(after.fleet.lost) == 1, "one of them is counted already"
 
 

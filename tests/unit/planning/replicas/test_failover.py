@@ -96,26 +96,26 @@ def test_failback_is_a_policy(failback: str, end: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("failover", "topology", "template"),
+    ("failover", "topology", "template", "reason"),
     [
-        ({"gracePeriod": "Never"}, {}, {}),
-        ({}, {}, {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}),
-        ({}, {"ordinals": "Disjoint", "ordinalBlock": 50}, {}),
-        ({}, {"scheduleStrategy": {"type": "Fixed"}}, {}),
+        ({"gracePeriod": "Never"}, {}, {}, "spec.failover.gracePeriod is Never"),
+        ({}, {}, {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}, "statefulSets: Allowed"),
+        ({}, {"ordinals": "Disjoint", "ordinalBlock": 50}, {}, "statefulSets: Allowed"),
+        ({}, {"scheduleStrategy": {"type": "Fixed"}}, {}, "spec.topology.scheduleStrategy is not Adaptive"),
     ],
 )
 def test_replicas_stay_if_they_are_not_allowed_to_run_elsewhere(
-    failover: dict[str, str], topology: dict[str, Any], template: dict[str, Any]
+    failover: dict[str, str], topology: dict[str, Any], template: dict[str, Any], reason: str
 ) -> None:
-    """Never is a value, volumes and ordinals are not copied, and only Adaptive moves anything."""
+    """Never is a value, volumes and ordinals are not copied, only Adaptive moves anything, and each reason is given."""
     world = fleet(EVEN, 6, failover=failover, **topology)
     world.document["spec"]["template"]["statefulSetTemplate"]["spec"] |= template
     world.lose("c")
     world.go_on(1200, step=60)
     assert world.asked() == [2, 2, 2]
     assert world.entry("c").desired == 2
-    if template or "ordinals" in topology:
-        assert "statefulSets: Allowed" in world.entry("c").reason
+    assert reason in world.entry("c").reason
+    if "Allowed" in reason:
         world.edit(failover={"statefulSets": "Allowed"})
         world.go_on(1200, step=60)
         assert world.asked() == [3, 3, 2]
