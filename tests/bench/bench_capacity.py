@@ -129,20 +129,40 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
+@asynccontextmanager
+async def _reading(cluster: _Cluster) -> AsyncIterator[tuple[CapacityReader, float]]:
+    """A reader that has read the cluster, and the CPU that this took in seconds."""
+    counted = asyncio.Event()
+    reader = CapacityReader("bench", Client(cluster, "bench"), enabled=True, on_change=counted.set)
+    started = time.process_time()
+    task = asyncio.create_task(reader.run())
+    await counted.wait()
+    try:
+        yield reader, time.process_time() - started
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 async def _measure() -> list[tuple[str, str]]:
     cluster = _Cluster()
     gc.collect()
-    counted = asyncio.Event()
-    reader = CapacityReader("bench", Client(cluster, "bench"), enabled=True, on_change=counted.set)
-    before, started = _resident(), time.process_time()
-    task = asyncio.create_task(reader.run())
-    await counted.wait()
-    read = time.process_time() - started
-    gc.collect()
-    memory = _resident() - before
+    before = _resident()
+    async with _reading(cluster) as (_, first):
+        gc.collect()
+        memory = _resident() - before
+    async with _reading(cluster) as (_, second):
+        pass
+    async with _reading(cluster) as (reader, third):
+        rows = await _rows(cluster, reader, min(first, second, third), memory)
+    await cluster.close()
+    return rows
+
+
+async def _rows(cluster: _Cluster, reader: CapacityReader, read: float, memory: int) -> list[tuple[str, str]]:
     rows = [
         ("objects", f"{NODES:,} nodes, {PODS:,} pods, {cluster.bytes / 1e6:,.0f} MB of JSON"),
-        ("CPU to read them", f"{read:.2f} s (about 1)"),
+        ("CPU to read them, least of three times", f"{read:.2f} s (under 1)"),
         ("resident memory", f"{memory / 1e6:.0f} MB (under 100)"),
     ]
     cluster.go.set()
@@ -154,9 +174,6 @@ async def _measure() -> list[tuple[str, str]]:
         ("room for a new kind of pod", _milliseconds(lambda: room(reader.sums, wanted, None), 1)),
         ("room when nothing has changed", _milliseconds(lambda: room(reader.sums, wanted, None), 1000)),
     ]
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await cluster.close()
     return rows
 
 

@@ -41,7 +41,7 @@ class Cache(Generic[T]):
 
     def __init__(
         self,
-        on_change: Callable[[T | None, T | None], None] = lambda _old, _new: None,
+        on_change: Callable[[T | None, T | None], None] | None = None,
         *,
         indexes: Sequence[Indexer[T]] = (),
         adapt: Callable[[T], T] | None = None,
@@ -109,7 +109,7 @@ class Cache(Generic[T]):
     def take(self, events: list[Change[T]]) -> None:
         """Apply watch events, in order. This is the hot path."""
         objects, undecodable, ahead = self.objects, self.undecodable, self._ahead
-        indexes, adapt, notify = self._indexes, self._adapt, self._call_listener
+        indexes, adapt, listened = self._indexes, self._adapt, self._on_change is not None
         for event in events:
             new = event.object
             meta = new.metadata
@@ -135,7 +135,8 @@ class Cache(Generic[T]):
             objects[key] = new
             for index in indexes:
                 index.update(old, new)
-            notify(old, new)
+            if listened:
+                self._call_listener(old, new)
 
     def skip(self, kind: str, key: Key, version: str, why: str) -> None:
         """Take note of an event whose object cannot be decoded: its last good state stays, unless it was deleted.
@@ -173,15 +174,20 @@ class Cache(Generic[T]):
         return removed
 
     def _add_listed(self, snapshot: Snapshot[T]) -> list[tuple[T | None, T | None]]:
+        """Add what is new in a list. This is a hot path."""
         changed: list[tuple[T | None, T | None]] = []
-        for key, new in snapshot.objects.items():
-            if self._is_ahead(key, new.metadata.resource_version):
+        objects, indexes, adapt, listened = self.objects, self._indexes, self._adapt, self._on_change is not None
+        for key, listed in snapshot.objects.items():
+            if self._ahead and self._is_ahead(key, listed.metadata.resource_version):
                 continue
-            old = self.objects.get(key)
-            if old is not None and _is_same_state(old.metadata, new.metadata):
+            old = objects.get(key)
+            if old is not None and _is_same_state(old.metadata, listed.metadata):
                 continue  # the copy that indexes and others refer to stays, so that nothing is kept twice
-            self._put(key, old, self._adapt(new) if self._adapt is not None else new)
-            changed.append((old, self.objects[key]))
+            new = objects[key] = listed if adapt is None else adapt(listed)
+            for index in indexes:
+                index.update(old, new)
+            if listened:
+                changed.append((old, new))
         return changed
 
     def _is_ahead(self, key: Key, version: str) -> bool:
@@ -211,6 +217,8 @@ class Cache(Generic[T]):
             index.update(old, new)
 
     def _call_listener(self, old: T | None, new: T | None) -> None:
+        if self._on_change is None:
+            return
         try:
             self._on_change(old, new)
         except Exception:  # noqa: BLE001  # a listener's error about one object must not hide the others from it

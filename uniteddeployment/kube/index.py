@@ -14,7 +14,7 @@ G = TypeVar("G", bound=Hashable)
 class Indexer(Protocol[T_contra]):
     """Follows the objects of a cache."""
 
-    def update(self, old: T_contra | None, new: T_contra | None) -> None:
+    def update(self, old: T_contra | None, new: T_contra | None, /) -> None:
         """An object was added (``old`` is None), changed or removed (``new`` is None)."""
 
 

@@ -225,22 +225,25 @@ class Reflector(Generic[T]):
         async with self._client.stream(request) as stream:
             if initial is None:
                 self._set_connected(True)
-            while True:
-                try:
-                    async with asyncio.timeout(self._idle if initial is None else self._initial_idle):
+            try:
+                # One timeout for the stream, put off after each chunk: one for each takes as long as decoding a pod.
+                async with asyncio.timeout(None) as silence:
+                    while True:
+                        silence.reschedule(self._now() + (self._idle if initial is None else self._initial_idle))
                         chunk = await anext(stream.chunks, None)
-                except TimeoutError:
-                    if initial is not None:
-                        raise _NotStreamingError(0, "", "the streaming list fell silent") from None
-                    return
-                if chunk is None:
-                    break
-                self._heard()
-                if initial is None:
-                    self._apply(decoder.feed(chunk))
-                else:
-                    with collector.paused():
-                        initial = self._collect(decoder.feed(chunk), initial)
+                        if chunk is None:
+                            break
+                        silence.reschedule(None)
+                        self._heard()
+                        if initial is None:
+                            self._apply(decoder.feed(chunk))
+                        else:
+                            with collector.paused():
+                                initial = self._collect(decoder.feed(chunk), initial)
+            except TimeoutError:
+                if initial is not None:
+                    raise _NotStreamingError(0, "", "the streaming list fell silent") from None
+                return
         if initial is not None:
             raise errors.Unreachable(self._client.name, "the streaming list broke off")
 
@@ -250,8 +253,7 @@ class Reflector(Generic[T]):
             match item:
                 case Changes(events):
                     self._see(events)
-                    for event in events:
-                        initial.take(event)
+                    initial.take(events)
                 case Undecodable(type=kind, key=key, why=why):
                     initial.skip(kind, key, why)
                 case Bookmark(resource_version=version, initial_end=True):

@@ -33,14 +33,19 @@ class Snapshot(Generic[T]):
         self.objects[key] = item
         check_size(len(self.objects), self.most)
 
-    def take(self, event: Change[T]) -> None:
-        """Apply an event of a streaming list."""
-        if event.type == DELETED:
+    def take(self, events: list[Change[T]]) -> None:
+        """Apply events of a streaming list. This is a hot path."""
+        objects, undecodable = self.objects, self.undecodable
+        for event in events:
             meta = event.object.metadata
-            self.undecodable.pop((meta.namespace, meta.name), None)
-            self.objects.pop((meta.namespace, meta.name), None)
-        else:
-            self.put(event.object)
+            key = (meta.namespace, meta.name)
+            if undecodable:
+                undecodable.pop(key, None)
+            if event.type == DELETED:
+                objects.pop(key, None)
+            else:
+                objects[key] = event.object
+        check_size(len(objects), self.most)
 
     def skip(self, kind: str, key: Key, why: str) -> None:
         """Note an object that cannot be decoded. ``kind`` is the type of its event."""

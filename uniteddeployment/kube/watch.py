@@ -99,10 +99,11 @@ class WatchDecoder(Generic[T]):
         cut = chunk.rfind(b"\n") + 1
         if not cut:
             return self._keep(chunk)
-        block = chunk if cut == len(chunk) else chunk[:cut]
+        # Views, since the bytes of a large list are worth no copy more than needed.
+        block = chunk if cut == len(chunk) else memoryview(chunk)[:cut]
         if self._rest:
             # Joined once per complete line, not once per piece of it.
-            block = bytes(self._rest) + block
+            block = b"".join((self._rest, block))
             self._rest.clear()
         items = self._decoded(block)
         return items + self._keep(chunk[cut:]) if cut < len(chunk) else items
@@ -115,14 +116,14 @@ class WatchDecoder(Generic[T]):
         size = f"{MAX_LINE_BYTES >> 20} MiB"
         return [Failure(errors.Malformed(200, "TooLarge", f"the watch sent an event of more than {size}"))]
 
-    def _decoded(self, block: bytes) -> list[Found[T]]:
+    def _decoded(self, block: bytes | memoryview) -> list[Found[T]]:
         try:
             events = self._block.decode_lines(block)
         except FAILURES:
-            return self._line_by_line(block)
+            return self._line_by_line(bytes(block))
         for event in events:
             if event.type not in _CHANGES:
-                return self._line_by_line(block)
+                return self._line_by_line(bytes(block))
         return [Changes(events)]
 
     def _line_by_line(self, block: bytes) -> list[Found[T]]:

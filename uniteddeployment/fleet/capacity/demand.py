@@ -88,7 +88,7 @@ def requested(pod: Demand) -> Amounts:
     containers = pod.containers or ()
     if pod.init_containers or pod.resources is not None or pod.overhead:
         return _requested(pod)
-    key = b"\n".join([bytes(container.resources) for container in containers])
+    key = b"\n".join([container.resources for container in containers])
     known = _by_text.get(key)
     if known is None:
         known = _requested(pod)

@@ -27,6 +27,8 @@ class Fits:
         self._counts: LRUCache[Sparse, _Count] = LRUCache(_MOST_COUNTS)
         self._journal: list[NodeSums] = []
         """The nodes that have changed, in order."""
+        self._asked = False
+        """Whether there are counts."""
         self._slots = 0
         self._free_slots: list[int] = []
 
@@ -35,6 +37,7 @@ class Fits:
         count = self._counts.get(wanted)
         if count is None:
             count = self._counts[wanted] = _Count()
+            self._asked = True
             count.update(wanted, self._nodes.values(), self._slots)
         else:
             count.update(wanted, self._journal[count.position :], self._slots)
@@ -43,11 +46,12 @@ class Fits:
 
     def note(self, node: NodeSums) -> None:
         """A node has changed."""
-        if not self._counts:
-            return  # nobody has asked yet
+        if not self._asked:
+            return
         if len(self._journal) > len(self._nodes) + _LONGEST_JOURNAL:
             self._counts.clear()
             self._journal.clear()
+            self._asked = False
             return
         self._journal.append(node)
 

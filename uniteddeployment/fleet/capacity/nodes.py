@@ -1,7 +1,7 @@
 """One node and one zone: what they have for pods, and what the pods there request."""
 
 from uniteddeployment.fleet.capacity.objects import Node
-from uniteddeployment.fleet.capacity.vectors import PODS_PLACE, Sparse, Vector, add, add_all, lengthen
+from uniteddeployment.fleet.capacity.vectors import PODS_PLACE, Sparse, Vector, add, add_all
 
 
 class ZoneSums:
@@ -17,6 +17,16 @@ class ZoneSums:
         self.requested: Vector = [0, 0, 0]
         self.available: Vector = [0, 0, 0]
         """What is free on the nodes: a node on which pods request more than it has does not reduce it."""
+
+    def count(self, node: "NodeSums") -> None:
+        """Add a node."""
+        self.nodes += 1
+        self.ready += node.ready
+        if node.schedulable:
+            self.schedulable += 1
+            add_all(self.allocatable, node.allocatable)
+            add_all(self.requested, node.requested)
+            add_all(self.available, node.free())
 
     def add(self, other: "ZoneSums") -> None:
         """Add the sums of another zone."""
@@ -49,37 +59,22 @@ class NodeSums:
         self.known, self.zone, self.ready, self.schedulable = True, zone, node.ready, node.schedulable
         self.allocatable = [0, 0, 0]
         add(self.allocatable, allocatable)
-        lengthen(self.requested, len(self.allocatable) - 1)
 
     def removed(self) -> None:
         """The node does not exist any more."""
         self.known = self.ready = self.schedulable = False
         self.allocatable = []
 
-    def request(self, sparse: Sparse, sign: int, zone: ZoneSums | None) -> None:
-        """Add to what pods request, or subtract, here and in the sums of the zone if the node counts there.
-
-        This is the hot path: it runs for each pod that comes, moves or goes.
-        """
-        allocatable, requested = self.allocatable, self.requested
-        for place, amount in sparse:
-            if place >= len(requested):
-                lengthen(requested, place)
-            before = requested[place]
-            after = requested[place] = before + sign * amount
-            if zone is None:
-                continue
-            if place >= len(zone.requested):
-                lengthen(zone.requested, place)
-            zone.requested[place] += sign * amount
-            if place < len(allocatable):
-                has = allocatable[place]
-                zone.available[place] += (has - after if has > after else 0) - (has - before if has > before else 0)
+    def request(self, amounts: Sparse, sign: int) -> None:
+        """Add a pod to what pods request, or subtract it. This is a hot path."""
+        add(self.requested, amounts, sign)
+        self.requested[PODS_PLACE] += sign
 
     def free_at(self, place: int) -> int:
         """What is free of one resource; 0 if pods request more than there is."""
         has = self.allocatable[place] if place < len(self.allocatable) else 0
-        return max(0, has - self.requested[place]) if has else 0
+        taken = self.requested[place] if place < len(self.requested) else 0
+        return has - taken if has > taken else 0
 
     def free(self) -> Vector:
         """What is free of each resource."""
@@ -94,7 +89,7 @@ class NodeSums:
         for place, amount in wanted:
             if place >= len(allocatable):
                 return 0
-            free = allocatable[place] - requested[place]
+            free = allocatable[place] - (requested[place] if place < len(requested) else 0)
             if free < fit * amount:
                 fit = free // amount
         return max(0, fit)

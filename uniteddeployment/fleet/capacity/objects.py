@@ -31,8 +31,8 @@ class _NodeLabels(Struct, gc=False):
 
 
 class _PodLabels(Struct, gc=False):
-    application: str | None = field(default=None, name=names.LABEL_NAME)
-    subset: str | None = field(default=None, name=names.LABEL_SUBSET)
+    application: Word | None = field(default=None, name=names.LABEL_NAME)
+    subset: Word | None = field(default=None, name=names.LABEL_SUBSET)
 
 
 class NodeMetadata(Struct, frozen=True, gc=False, rename="camel"):
@@ -72,6 +72,9 @@ class _NodeStatus(Struct, gc=False):
     conditions: tuple[_Condition, ...] | None = ()
 
 
+_NO_NODE_SPEC, _NO_NODE_STATUS = _NodeSpec(), _NodeStatus()
+
+
 class Node(Struct, frozen=True, gc=False):
     """A node. ``spec`` and ``status`` are only set while it is decoded."""
 
@@ -88,9 +91,9 @@ class Node(Struct, frozen=True, gc=False):
     """Why its resources cannot be read; empty if they can."""
 
     def __post_init__(self) -> None:
-        spec, status, labels = self.spec or _NodeSpec(), self.status or _NodeStatus(), self.metadata.labels
+        spec, status, labels = self.spec or _NO_NODE_SPEC, self.status or _NO_NODE_STATUS, self.metadata.labels
         zone = labels.zone if labels is not None else None
-        ready = any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions or ())
+        ready = ("Ready", "True") in [(condition.type, condition.status) for condition in status.conditions or ()]
         kept_away = spec.unschedulable or any(taint.effect in _KEEPS_AWAY for taint in spec.taints or ())
         allocatable, problem = _allocatable(status.allocatable or {})
         force_setattr(self, "zone", sys.intern(zone) if zone and len(zone) <= _LONGEST_ZONE else "")
@@ -113,17 +116,12 @@ def _allocatable(quantities: Quantities) -> tuple[Amounts, str]:
 
 
 class PodMetadata(Struct, frozen=True, gc=False, rename="camel"):
-    """The identity of a pod, and the application and subset that it belongs to if it is one of ours."""
+    """The identity of a pod. ``labels`` are only set while it is decoded."""
 
     name: Name
     namespace: Name = ""
     resource_version: Word = ""
     labels: _PodLabels | None = None
-
-    def __post_init__(self) -> None:
-        force_setattr(self, "namespace", sys.intern(self.namespace))
-        if self.labels is not None and self.labels.application is None:
-            force_setattr(self, "labels", None)
 
     @property
     def uid(self) -> str:
@@ -131,60 +129,59 @@ class PodMetadata(Struct, frozen=True, gc=False, rename="camel"):
         return ""
 
 
-class PodSpec(Demand, frozen=True, gc=False, rename="camel"):
-    """The place of a pod and its requests. The fields that these follow from are only set while it is decoded."""
-
+class _PodSpec(Demand, frozen=True, gc=False, rename="camel"):
     node_name: Name | None = ""
-    amounts: Amounts | None = ()
-    """What it requests; None if that cannot be read."""
-    problem: str = ""
-
-    def __post_init__(self) -> None:
-        amounts, problem = None, ""
-        try:
-            amounts = demand.requested(self)
-        except QuantityError as error:
-            problem = str(error)
-        force_setattr(self, "amounts", amounts)
-        force_setattr(self, "problem", problem)
-        force_setattr(self, "node_name", sys.intern(self.node_name or ""))
-        force_setattr(self, "containers", ())
-        force_setattr(self, "init_containers", ())
-        force_setattr(self, "resources", None)
-        force_setattr(self, "overhead", None)
 
 
-class PodStatus(Struct, frozen=True, gc=False):
-    """The phase of a pod, and its conditions while it is decoded."""
-
+class _PodStatus(Struct, frozen=True, gc=False):
     phase: Word | None = ""
     conditions: msgspec.Raw = msgspec.Raw()
 
 
+_NO_SPEC = _PodSpec()
+
+
 class Pod(Struct, frozen=True, gc=False):
-    """A pod."""
+    """A pod. ``spec`` and ``status`` are only set while it is decoded."""
 
     metadata: PodMetadata
-    spec: PodSpec = PodSpec()
-    status: PodStatus | None = None
+    spec: _PodSpec | None = None
+    status: _PodStatus | None = None
+    node_name: str = ""
+    """The node that it runs on; empty if it has none yet."""
+    amounts: Amounts | None = ()
+    """What it requests; None if that cannot be read."""
+    problem: str = ""
+    """Why its requests cannot be read; empty if they can."""
+    subset: tuple[str, str, str] | None = None
+    """Namespace, application and subset that it belongs to; None if it is not one of ours."""
     ended: bool = False
     """Whether it has ended, and takes no resources any more."""
     waits: bool = False
     """Whether the scheduler has found no node for it, or is kept from looking for one."""
 
     def __post_init__(self) -> None:
-        status = self.status
-        force_setattr(self, "ended", status is not None and status.phase in _ENDED)
-        force_setattr(self, "waits", not self.spec.node_name and status is not None and _waits(status.conditions))
+        # One method for all parts: it runs for each of tens of thousands of pods, and a call of its own for each part
+        # would take as long as the rest.
+        spec, status, metadata = self.spec or _NO_SPEC, self.status, self.metadata
+        labels, namespace, node = metadata.labels, sys.intern(metadata.namespace), spec.node_name
+        amounts, problem, subset = None, "", None
+        try:
+            amounts = demand.requested(spec)
+        except QuantityError as error:
+            problem = str(error)
+        if labels is not None and labels.application is not None:
+            subset = (namespace, sys.intern(labels.application), sys.intern(labels.subset or ""))
+        force_setattr(metadata, "namespace", namespace)
+        force_setattr(metadata, "labels", None)
+        force_setattr(self, "spec", None)
         force_setattr(self, "status", None)
-
-    @property
-    def subset(self) -> tuple[str, str, str] | None:
-        """Namespace, application and subset that it belongs to; None if it is not one of ours."""
-        labels = self.metadata.labels
-        if labels is None or labels.application is None:
-            return None
-        return self.metadata.namespace, labels.application, labels.subset or ""
+        force_setattr(self, "node_name", sys.intern(node) if node else "")
+        force_setattr(self, "amounts", amounts)
+        force_setattr(self, "problem", problem)
+        force_setattr(self, "subset", subset)
+        force_setattr(self, "ended", status is not None and status.phase in _ENDED)
+        force_setattr(self, "waits", not node and status is not None and _waits(status.conditions))
 
 
 def _waits(raw: msgspec.Raw) -> bool:

@@ -7,6 +7,7 @@ them, the capacity of the cluster is unknown, and nothing else changes.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import structlog
@@ -197,7 +198,7 @@ class CapacityReader:
         """Log the first node and the first pod whose resources cannot be read; the cache logs what it cannot decode."""
         sums = self.sums
         nodes = ((key, node.problem) for key, node in self._node_cache.objects.items())
-        pods = ((key, pod.spec.problem) for key, pod in self._pod_cache.objects.items())
+        pods = ((key, pod.problem) for key, pod in self._pod_cache.objects.items())
         for kind, count, objects in (("node", sums.unknown_nodes, nodes), ("pod", sums.unknown_pods, pods)):
             if count and kind not in self._reported:
                 self._reported.add(kind)
@@ -224,15 +225,11 @@ class CapacityReader:
         )
 
 
+@dataclass(slots=True)
 class _Follower(Generic[U]):
     """Passes the changes of a cache on."""
 
-    def __init__(self, update: Callable[[U | None, U | None], None]) -> None:
-        self._update = update
-
-    def update(self, old: U | None, new: U | None) -> None:
-        """An object was added, changed or removed."""
-        self._update(old, new)
+    update: Callable[[U | None, U | None], None]
 
 
 def _lasts(reflector: Reflector[Node] | Reflector[Pod]) -> bool:

@@ -6,13 +6,12 @@ subtracted as follows: as many places as such a pod takes at most if it is large
 share of a place if it is smaller.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from math import ceil
 
 from uniteddeployment.fleet.capacity.demand import Amounts
 from uniteddeployment.fleet.capacity.sums import Sums
-from uniteddeployment.fleet.capacity.vectors import PODS_PLACE
 
 Group = tuple[Amounts, int]
 """A number of pods with the same requests."""
@@ -28,11 +27,13 @@ def room(sums: Sums, wanted: Amounts, zones: Collection[str] | None, assumed: It
     if not sums.places.known(wanted):
         return None if sums.places.left_out else 0
     groups = _bounded([*sums.pending.items(), *assumed])
-    counts = sums.fits(sums.places.of(wanted))
-    chosen = [zone for zone in sums.zones if zones is None or zone in zones]
-    fit = sum(counts.get(zone, 0) for zone in chosen) - _places_of(groups, wanted)
-    free_pods = sum(sums.zones[zone].available[PODS_PLACE] for zone in chosen) - sum(pods for _, pods in groups)
+    fit = _count(sums.fits(sums.places.of(wanted)), zones) - _places_of(groups, wanted)
+    free_pods = _count(sums.fits(()), zones) - sum(pods for _, pods in groups)
     return max(0, min(fit, free_pods))
+
+
+def _count(by_zone: Mapping[str, int], zones: Collection[str] | None) -> int:
+    return sum(count for zone, count in by_zone.items() if zones is None or zone in zones)
 
 
 def _places_of(groups: Iterable[Group], wanted: Amounts) -> int:

@@ -1,21 +1,22 @@
 """The sums over the nodes and pods of one cluster, kept up to date by each change. Pure.
 
-Each change of a pod or a node costs a few additions, whatever the size of the cluster. Only schedulable nodes count:
-those that are ready, not cordoned, and without a taint that keeps pods away. The pods on other nodes do not reduce what
-schedulable nodes have. Pods that have ended take nothing.
+Each change of a pod or a node costs a few additions, whatever the size of the cluster: it changes the sums of a node,
+and those of zones are added up when somebody asks. Only schedulable nodes count: those that are ready, not cordoned,
+and without a taint that keeps pods away. The pods on other nodes do not reduce what schedulable nodes have. Pods that
+have ended take nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from uniteddeployment.fleet.capacity.demand import Amounts
 from uniteddeployment.fleet.capacity.fits import Fits
 from uniteddeployment.fleet.capacity.nodes import NodeSums, ZoneSums
 from uniteddeployment.fleet.capacity.objects import Node, Pod
-from uniteddeployment.fleet.capacity.vectors import PODS_PLACE, Places, Sparse, add_all
+from uniteddeployment.fleet.capacity.vectors import PODS_PLACE, Places, Sparse
 
 SubsetKey = tuple[str, str, str]
 """Namespace, application and subset."""
-_ONE_POD = (PODS_PLACE, 1)
 MOST_ZONES = 63
 """Zones besides that of nodes without a zone, which also has the nodes of more zones than these."""
 
@@ -37,7 +38,10 @@ class Sums:
         self.places = Places()
         self.nodes: dict[str, NodeSums] = {}
         """Name -> node, also for nodes that only pods name."""
-        self.zones: dict[str, ZoneSums] = {}
+        self._zones: dict[str, ZoneSums] | None = None
+        """The sums by zone; None while they are not up to date."""
+        self._nodes_in: Counter[str] = Counter()
+        """Zone -> how many nodes exist there."""
         self.pending: dict[Amounts, int] = {}
         """Requests -> how many pods with these requests the scheduler has yet to place."""
         self.pending_pods = 0
@@ -55,6 +59,18 @@ class Sums:
         """Return zone -> how many pods with these requests fit on its schedulable nodes."""
         return self._fits.by_zone(wanted)
 
+    @property
+    def zones(self) -> Mapping[str, ZoneSums]:
+        """Zone -> the sums over its nodes. Do not ask for each change: after one, all nodes are added up."""
+        if self._zones is None:
+            self._zones = {}
+            for node in self.nodes.values():
+                if node.known:
+                    if node.zone not in self._zones:
+                        self._zones[node.zone] = ZoneSums()
+                    self._zones[node.zone].count(node)
+        return self._zones
+
     def total(self) -> ZoneSums:
         """Return the sums over all zones."""
         total = ZoneSums()
@@ -68,15 +84,18 @@ class Sums:
         if present is None or (old is not None and new is not None and _alike(old, new)):
             return
         self.unknown_nodes += _unreadable(new) - _unreadable(old)
-        node = self._node(present.metadata.name)
-        self._withdraw(node)
+        name = present.metadata.name
+        node = self.nodes.get(name) or self._add_node(name)
+        if node.known:
+            self._leave_zone(node)
         zone = "" if new is None else self._zone(new)
         if node.known and (new is None or node.zone != zone):
             node = self._successor(node)
         if new is not None:
             node.describe(zone, new, self.places.of(new.allocatable))
-        self._contribute(node)
+            self._nodes_in[zone] += 1
         self._drop_if_empty(node)
+        self._zones = None
         self._fits.note(node)
         self._on_change()
 
@@ -95,30 +114,27 @@ class Sums:
             self._on_change()
 
     def _take(self, pod: Pod, sign: int) -> None:
-        spec = pod.spec
-        if spec.amounts is None:
+        amounts = pod.amounts
+        if amounts is None:
             self.unknown_pods += sign
-        if spec.node_name:
-            self._take_on_node(spec.node_name, self.places.of(spec.amounts or ()), sign)
+            amounts = ()
+        if pod.node_name:
+            node = self.nodes.get(pod.node_name) or self._add_node(pod.node_name)
+            node.request(self.places.of(amounts), sign)
+            if node.schedulable:
+                self._zones = None
+                self._fits.note(node)
+            elif sign < 0:
+                self._drop_if_empty(node)
         elif pod.waits:
             self.unschedulable_pods += sign
         else:
             self.pending_pods += sign
-            left = self.pending.get(spec.amounts or (), 0) + sign
+            left = self.pending.get(amounts, 0) + sign
             if left:
-                self.pending[spec.amounts or ()] = left
+                self.pending[amounts] = left
             else:
-                del self.pending[spec.amounts or ()]
-
-    def _take_on_node(self, name: str, amounts: Sparse, sign: int) -> None:
-        node = self._node(name)
-        if node.schedulable:
-            node.request((*amounts, _ONE_POD), sign, self.zones[node.zone])
-            self._fits.note(node)
-        else:
-            node.request((*amounts, _ONE_POD), sign, None)
-        if sign < 0:
-            self._drop_if_empty(node)
+                del self.pending[amounts]
 
     def _count_shown(self, before: Pod | None, after: Pod | None) -> None:
         was, is_now = before and before.subset, after and after.subset
@@ -133,10 +149,8 @@ class Sums:
                     del self.shown[subset]
                 self._on_shown(subset, count)
 
-    def _node(self, name: str) -> NodeSums:
-        node = self.nodes.get(name)
-        if node is None:
-            node = self.nodes[name] = NodeSums(name, self._fits.new_slot())
+    def _add_node(self, name: str) -> NodeSums:
+        node = self.nodes[name] = NodeSums(name, self._fits.new_slot())
         return node
 
     def _successor(self, node: NodeSums) -> NodeSums:
@@ -148,29 +162,12 @@ class Sums:
         return successor
 
     def _zone(self, node: Node) -> str:
-        return node.zone if node.zone in self.zones or len(self.zones) < MOST_ZONES else ""
+        return node.zone if node.zone in self._nodes_in or len(self._nodes_in) < MOST_ZONES else ""
 
-    def _withdraw(self, node: NodeSums) -> None:
-        if node.known:
-            self._count(node, -1)
-            zone = self.zones[node.zone]
-            if not zone.nodes:
-                del self.zones[node.zone]
-
-    def _contribute(self, node: NodeSums) -> None:
-        if node.known:
-            self.zones.setdefault(node.zone, ZoneSums())
-            self._count(node, 1)
-
-    def _count(self, node: NodeSums, sign: int) -> None:
-        zone = self.zones[node.zone]
-        zone.nodes += sign
-        zone.ready += sign * node.ready
-        if node.schedulable:
-            zone.schedulable += sign
-            add_all(zone.allocatable, node.allocatable, sign)
-            add_all(zone.requested, node.requested, sign)
-            add_all(zone.available, node.free(), sign)
+    def _leave_zone(self, node: NodeSums) -> None:
+        self._nodes_in[node.zone] -= 1
+        if not self._nodes_in[node.zone]:
+            del self._nodes_in[node.zone]
 
     def _drop_if_empty(self, node: NodeSums) -> None:
         """Forget a node that neither exists nor has pods."""
@@ -197,8 +194,8 @@ def _unreadable(node: Node | None) -> bool:
 def _takes_the_same(old: Pod, new: Pod) -> bool:
     """Whether a pod takes the same place, resources and share of its subset as before."""
     return (
-        old.spec.node_name == new.spec.node_name
-        and old.spec.amounts == new.spec.amounts
+        old.node_name == new.node_name
+        and old.amounts == new.amounts
         and old.waits == new.waits
         and old.subset == new.subset
     )

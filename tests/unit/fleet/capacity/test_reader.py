@@ -4,6 +4,7 @@ import asyncio
 from itertools import pairwise
 from typing import Any, Self
 
+import msgspec
 import pytest
 
 from tests.support.capacity import node_object, pod_object
@@ -18,6 +19,10 @@ pytestmark = pytest.mark.looptime
 def listed(*objects: object) -> Feed:
     """A streaming list."""
     return Feed().event("ADDED", *objects).bookmark(100, initial_end=True)
+
+
+def nested(depth: int) -> msgspec.Raw:
+    return msgspec.Raw(b"[" * depth + b"]" * depth)
 
 
 class Reading:
@@ -57,6 +62,8 @@ async def test_odd_nodes_and_pods_are_left_out_and_reported_once(capsys: pytest.
         pod_object("odd1", {"cpu": "many"}, node="good"),
         pod_object("odd2", {"memory": "9" * 100}, node="good"),
         {"metadata": {"name": "odd3", "namespace": "default"}, "spec": []},
+        {"metadata": {"name": "deep", "namespace": "default"}, "spec": {"containers": nested(5000)}},
+        pod_object("long label", {}, node="good", application="a" * 10_000),
     ]
     async with Reading(nodes, pods) as reading:
         assert reading.reader.nodes == (2, 2)
@@ -71,6 +78,17 @@ async def test_odd_nodes_and_pods_are_left_out_and_reported_once(capsys: pytest.
     assert log.count("resources cannot be read") == 2
     assert "the amount of cpu is not a quantity, or is negative" in log
     assert "many" not in log
+
+
+async def test_a_member_cannot_set_what_is_derived_from_nodes_and_pods() -> None:
+    """Fields of the kept structs mean nothing in JSON, so texts of any length do not get into memory this way."""
+    derived = {"ended": True, "waits": True, "amounts": [["cpu", 5]], "node_name": "x", "problem": "x", "subset": None}
+    pod = pod_object("p", {"cpu": "1"}, node="n") | derived
+    node = node_object("n", {"cpu": "4"}) | {"ready": False, "schedulable": False, "zone": "x", "problem": "x"}
+    async with Reading([node], [pod]) as reading:
+        assert reading.capacity["requested"] == {"cpu": "1", "memory": "0", "pods": "1"}
+        assert reading.capacity["allocatable"]["cpu"] == "4"
+        assert reading.reader.sums.unknown_pods == reading.reader.sums.unknown_nodes == 0
 
 
 async def test_a_cluster_with_too_many_pods_has_an_unknown_capacity(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,8 +71,8 @@ class Recount:
             zone["schedulable"] += 1
             has, asked = Counter(dict(node.allocatable)), Counter[str]()
             for pod in living:
-                if pod.spec.node_name == node.metadata.name:
-                    asked.update(dict(pod.spec.amounts or ()) | {"pods": 1})
+                if pod.node_name == node.metadata.name:
+                    asked.update(dict(pod.amounts or ()) | {"pods": 1})
             free = Counter({name: max(0, amount - asked[name]) for name, amount in has.items()})
             for name, part in (("has", has), ("asked", asked), ("free", free)):
                 zone[name].update(part)
@@ -133,13 +133,13 @@ def test_sums_agree_with_a_recount_after_any_changes(history: list[tuple[str, An
         assert fits(sums, wanted) == +recount.fits
     assert shown(sums) == cleaned(recount.zones)
     living = [pod for pod in pods.values() if not pod.ended]
-    unplaced = [pod for pod in living if not pod.spec.node_name]
+    unplaced = [pod for pod in living if not pod.node_name]
     assert sums.unschedulable_pods == sum(pod.waits for pod in unplaced)
     assert sums.pending_pods == sum(not pod.waits for pod in unplaced) == sum(sums.pending.values())
-    assert sums.unknown_pods == sum(pod.spec.amounts is None for pod in living)
+    assert sums.unknown_pods == sum(pod.amounts is None for pod in living)
     assert sums.unknown_nodes == sum(bool(node.problem) for node in nodes.values())
     assert sums.shown == Counter(pod.subset for pod in living if pod.subset)
-    assert set(sums.nodes) == set(nodes) | {pod.spec.node_name for pod in living if pod.spec.node_name}
+    assert set(sums.nodes) == set(nodes) | {pod.node_name for pod in living if pod.node_name}
 
 
 def test_pods_on_a_cordoned_node_do_not_reduce_what_schedulable_nodes_have() -> None:
