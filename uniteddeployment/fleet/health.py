@@ -125,6 +125,11 @@ class Record:
     outages: int = 0
     """How often in a row it was Offline without a stable time in between."""
 
+    @property
+    def recovering(self) -> bool:
+        """Whether it is Offline, and answers again."""
+        return self.phase is Phase.OFFLINE and self.answering_since is not None
+
     def moved(self, phase: Phase, now: datetime) -> "Record":
         """Return the record of another phase, which begins now."""
         return self if phase is self.phase else Record(phase, now, outages=self.outages)

@@ -29,7 +29,7 @@ def wanted_status(
 
 def facts(entry: Entry) -> ClusterFacts:
     """Return the facts that decide whether a cluster is fit to hold replicas."""
-    return ClusterFacts(entry.taints, offline_since=_offline_since(entry))
+    return ClusterFacts(entry.taints, offline_since=_offline_since(entry), recovering=entry.record.recovering)
 
 
 def fleet_facts(entries: Collection[Entry]) -> FleetFacts:

@@ -19,7 +19,8 @@ SHORTEST_WAIT = 0.05
 class Tracker:
     """Keeps the record and the taints of each entry up to date. ``changed`` is called when one of them changes.
 
-    ``fit_changed`` is called when the phase or the taints change, which decide what may run there.
+    ``fit_changed`` is called when the phase or the taints change, or a member that is Offline begins or ceases to
+    recover. These decide what may run there.
     """
 
     def __init__(
@@ -103,7 +104,8 @@ class Tracker:
         old, old_taints = entry.record, entry.taints
         entry.record = record
         entry.taints = taints.in_effect(entry.cluster, record, old_taints, self._now())
-        if old.phase is not record.phase or old_taints != entry.taints:
+        fit, before = ((one.phase, one.recovering) for one in (record, old))
+        if fit != before or old_taints != entry.taints:
             self._fit_changed(entry, old)
         if old != record or old_taints != entry.taints:
             self._changed(entry)

@@ -49,8 +49,9 @@ def _lost(facts: ClusterFacts, since: str) -> ClusterFacts:
     unreachable = Taint(names.TAINT_UNREACHABLE, effect=NO_SCHEDULE, time_added=since)
     others = tuple(taint for taint in facts.taints if taint.key != names.TAINT_UNREACHABLE)
     already = facts.offline_since is not None
+    taints = (*others, unreachable)
     since = facts.offline_since or since
-    return replace(facts, taints=(*others, unreachable), offline_since=since, loss_assumed=not already, rooms={})
+    return replace(facts, taints=taints, offline_since=since, recovering=False, loss_assumed=not already, rooms={})
 
 
 def _fleet(observed: Observed, clusters: Collection[str], since: str) -> FleetFacts:

@@ -33,6 +33,8 @@ class ClusterFacts:
     """Taints of the spec, and automatic ones."""
     offline_since: str | None = None
     """Since when the phase is Offline; None if it is another phase."""
+    recovering: bool = False
+    """Whether it is Offline, and answers again without trouble."""
     loss_assumed: bool = False
     """Whether a plan only assumes that it is Offline."""
     rooms: Mapping[str, int] = field(default_factory=dict)

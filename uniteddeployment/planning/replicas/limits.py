@@ -32,7 +32,7 @@ class Limit:
     leaves: bool = False
     """Whether its replicas move to other subsets."""
     keeps: int = 0
-    """If they leave: how many of them have to stay for now, because moves are braked."""
+    """If they leave: how many of them have to stay for now, because moves are braked or the cluster recovers."""
     blocked: bool = False
     """Whether its replicas would leave if their data did not forbid it."""
     room: int | None = None
@@ -80,7 +80,7 @@ def limits(app: Application, observed: Observed, current: Mapping[str, int], las
     """
     if not observed.clusters:
         return NO_LIMITS
-    found = {name: _limit(app, observed, subset) for name, subset in app.subsets.items()}
+    found = {name: _limit(app, observed, subset, current.get(name, 0)) for name, subset in app.subsets.items()}
     if not any(limit.leaves for limit in found.values()):
         return Limits({name: limit for name, limit in found.items() if limit != NO_LIMIT})
     for name, subset in app.subsets.items():
@@ -105,7 +105,7 @@ def limits(app: Application, observed: Observed, current: Mapping[str, int], las
     return Limits(found, applied)
 
 
-def _limit(app: Application, observed: Observed, subset: Subset) -> Limit:
+def _limit(app: Application, observed: Observed, subset: Subset, current: int) -> Limit:
     cluster = app.cluster_of(subset)
     facts = observed.facts(cluster)
     tolerations = (*subset.cluster_tolerations, *app.model.spec.topology.tolerations)
@@ -123,7 +123,7 @@ def _limit(app: Application, observed: Observed, subset: Subset) -> Limit:
             out = f"move its data and then change the shares, or {ALLOWED}"
             limit = replace(limit, leaves=False, blocked=True, note=f"{limit.note}, but {why}; {out}")
     if facts.offline_since is not None:
-        return _offline(app, subset, facts, observed.now, limit)
+        return _offline(app, subset, facts, observed.now, limit, current=current)
     room = facts.rooms.get(subset.name)
     return replace(limit, room=room + _placed(observed, cluster, subset)) if room is not None else limit
 
@@ -135,8 +135,11 @@ def _placed(observed: Observed, cluster: str, subset: Subset) -> int:
     return sum(pods.living.values()) - len(pods.unscheduled)
 
 
-def _offline(app: Application, subset: Subset, facts: ClusterFacts, now: str, limit: Limit) -> Limit:
-    """The limit of a subset whose cluster is Offline: it takes nothing new, and its replicas may leave."""
+def _offline(app: Application, subset: Subset, facts: ClusterFacts, now: str, limit: Limit, *, current: int) -> Limit:
+    """The limit of a subset whose cluster is Offline: it takes nothing new, and its replicas may leave.
+
+    If it answers again, a failover that has begun goes on, and none begins: its pods can be seen.
+    """
     limit = replace(limit, may_grow=False)
     left = grace_left(app, facts.offline_since, now)
     how = "is assumed to be lost" if facts.loss_assumed else f"is Offline since {facts.offline_since}"
@@ -144,6 +147,8 @@ def _offline(app: Application, subset: Subset, facts: ClusterFacts, now: str, li
     leaves = limit.leaves or left == 0
     if (leaves or left) and (why := second_copy(app, subset)):
         return replace(limit, leaves=False, blocked=leaves, note=f"{note}, but {why}; {ALLOWED}")
+    if leaves and facts.recovering and not limit.leaves:
+        return replace(limit, leaves=True, keeps=current, note=f"{note}, and answers again")
     if leaves:
         return replace(limit, leaves=True, note=limit.note if limit.leaves else note)
     if left is None:

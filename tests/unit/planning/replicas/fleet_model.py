@@ -63,6 +63,7 @@ class Fleet:
     def answers(self, name: str) -> None:
         """The member can be read again. Its phase is still Offline."""
         self.members[name].reach = Reach.READY
+        self.facts[name] = replace(self.facts[name], recovering=True)
 
     def recovers(self, name: str) -> None:
         """The member is Running again."""

@@ -59,6 +59,33 @@ def world_lost(world: Fleet) -> int:
     return next(second for second in range(world.seconds) if world.facts["c"].offline_since == Fleet.time(second))
 
 
+def test_no_failover_begins_from_a_member_that_answers_again() -> None:
+    """Its pods can be seen, so none of them is lost although the grace period ends before it is Running."""
+    world = fleet(EVEN, 12)
+    world.lose("c")
+    world.go_on(290, step=60)
+    world.answers("c")
+    world.go_on(120, step=20)
+    assert world.asked() == [4, 4, 4]
+    assert not world.moved
+    world.lose("c")
+    world.go_on(400, step=60)
+    assert world.asked() == [6, 6, 4], "it was lost again"
+
+
+def test_no_failover_begins_when_members_return_one_after_the_other() -> None:
+    """The brake ends with the first that is Running; the others answer, too."""
+    world = fleet({name: {"weight": 1} for name in "abcd"}, 8)
+    world.lose("b", "c", "d")
+    world.go_on(900, step=60)
+    for name in "bcd":
+        world.answers(name)
+    for name in "bcd":
+        world.recovers(name)
+        world.go_on(20)
+        assert world.asked() == [2, 2, 2, 2]
+
+
 def test_a_member_that_returns_early_keeps_its_pods_until_their_replacements_are_ready() -> None:
     """No oscillation: a failover that has begun goes on, and ends before failback begins."""
     world = fleet(EVEN, 6, maxUnavailable=0)
