@@ -1,74 +1,66 @@
 """The share of small mutations of the code that a test notices, from a random sample; all of them take hours.
 
-mutmut makes the mutants and runs the unit tests that reach each one. Mutants that survive are then tried against
-simulations. A mutant is killed if a test fails or runs out of time. Survivors are listed with the command to show them.
+mutmut makes the mutants. The unit tests that reach the mutated function are run against each of them, and simulations
+against those that survive. A mutant is killed if a test fails or takes far more CPU time than without the mutation.
+Survivors are listed with the command to show them. Statements that log are not mutated: no test reads the log.
 """
 
 import argparse
 import json
 import math
-import os
 import random
 import subprocess
 import sys
+import tempfile
 from collections.abc import Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MUTANTS = ROOT / "mutants"
 ROOMS = ("planning", "controller", "fleet")
-SIMULATIONS = ("main_job", "trouble", "partitions", "removing", "reachability", "restarts", "recreating", "taking_over")
+UNIT_TESTS = (*(f"tests/unit/{room}" for room in ROOMS), "tests/unit/test_docstring_examples.py")
+SIMULATIONS = tuple(
+    f"tests/simulation/test_{name}.py"
+    for name in (
+        "main_job", "trouble", "partitions", "removing", "reachability", "restarts", "recreating", "taking_over"
+    )
+)  # fmt: skip
 """Those that notice most, which together take about two minutes."""
-_SMALLEST = "uniteddeployment.planning.ownership.*"
-"""A first run generates every mutant and learns which tests reach which function; it has to test at least one."""
-_KILLED = frozenset({1, 3, -24, 24, 36, 152, 255, 37})
-"""mutmut's exit codes of mutants that a test failed on, that ran out of time, or that did not pass the type checker."""
-_LONGEST_SECONDS = 900
-"""A mutant with which the simulations take this long is noticed."""
 
 
 def main() -> None:
     """Sample, run, print. Ends with 1 if fewer than ``--at-least`` percent were killed."""
     options = _options()
-    _mutmut(_SMALLEST, quiet=True)
-    drawn = _draw(_verdicts(), options.sample, options.seed)
-    _mutmut(*drawn)
-    verdicts = _verdicts()
-    killed = {name for name in drawn if verdicts[name] in _KILLED}
-    print(f"killed by unit tests: {len(killed)} of {len(drawn)}; the others are tried against simulations", flush=True)
-    with ThreadPoolExecutor(options.workers) as pool:
-        rest = [name for name in drawn if name not in killed]
-        killed |= {name for name, noticed in zip(rest, pool.map(_simulations_notice, rest), strict=True) if noticed}
-    _print_survivors(drawn, killed)
-    share = len(killed) / len(drawn)
-    margin = 1.96 * math.sqrt(share * (1 - share) / len(drawn))
-    print(f"killed: {len(killed)} of {len(drawn)} = {share:.1%} (95 % interval: ±{margin:.1%}; seed {options.seed})")
-    sys.exit(0 if share * 100 >= options.at_least else 1)
+    _run([sys.executable, "-m", "tests.bench.mutations.make"], ROOT)
+    drawn = _draw(_names(), options.sample, options.seed)
+    killed = _killed(drawn, UNIT_TESTS, options.workers)
+    _print_figures("killed by unit tests", drawn, killed, options.seed)
+    if options.simulations:
+        killed |= _killed([name for name in drawn if name not in killed], SIMULATIONS, options.workers)
+        _print_figures("killed by unit tests or simulations", drawn, killed, options.seed)
+    for name in sorted(set(drawn) - killed):
+        print(f"survived: python -m mutmut show {name}")
+    sys.exit(0 if len(killed) * 100 >= options.at_least * len(drawn) else 1)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=300, help="how many mutants to test")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
-    parser.add_argument("--workers", type=int, default=2, help="how many simulations run side by side")
+    parser.add_argument("--workers", type=int, default=2, help="how many are tested side by side")
     parser.add_argument("--at-least", type=float, default=90.0, help="percent to kill, else the exit code is 1")
+    parser.add_argument("--simulations", action=argparse.BooleanOptionalAction, default=True)
     return parser.parse_args()
 
 
-def _mutmut(*names: str, quiet: bool = False) -> None:
-    command = [sys.executable, "-m", "mutmut", "run", *names]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL if quiet else None, check=False)
-    if done.returncode:
-        sys.exit(f"mutmut ended with {done.returncode}: run `python -m mutmut run {names[0]}` to see why")
+def _run(command: list[str], directory: Path) -> None:
+    if code := subprocess.run(command, cwd=directory, check=False).returncode:
+        sys.exit(f"{' '.join(command)} ended with {code}")
 
 
-def _verdicts() -> dict[str, int | None]:
-    """Name of each mutant -> mutmut's exit code; None if it has not been tested."""
-    found: dict[str, int | None] = {}
-    for path in sorted(MUTANTS.rglob("*.py.meta")):
-        found |= json.loads(path.read_text())["exit_code_by_key"]
-    return found
+def _names() -> list[str]:
+    """The names of all mutants."""
+    return [name for path in MUTANTS.rglob("*.py.meta") for name in json.loads(path.read_text())["exit_code_by_key"]]
 
 
 def _draw(names: Iterable[str], count: int, seed: int) -> list[str]:
@@ -76,27 +68,27 @@ def _draw(names: Iterable[str], count: int, seed: int) -> list[str]:
     return random.Random(seed).sample(known, min(count, len(known)))
 
 
-def _simulations_notice(mutant: str) -> bool:
-    """Run simulations with one mutant until a test fails. mutmut's copy of the code is told which by a variable."""
-    files = [f"tests/simulation/test_{name}.py" for name in SIMULATIONS]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
-    environment = {**os.environ, "MUTANT_UNDER_TEST": mutant, "PYTHONPATH": str(MUTANTS)}
-    try:
-        done = subprocess.run(
-            command, cwd=MUTANTS, env=environment, capture_output=True, check=False, timeout=_LONGEST_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+def _killed(mutants: Collection[str], tests: Iterable[str], workers: int) -> set[str]:
+    """The mutants that tests notice. The tests run with mutmut's copy of the code."""
+    if not mutants:
+        return set()
+    with tempfile.TemporaryDirectory() as directory:
+        task, verdicts = Path(directory, "task"), Path(directory, "verdicts")
+        task.write_text(json.dumps(list(mutants)))
+        command = [sys.executable, "-m", "tests.bench.mutations.trial", str(task), str(verdicts), str(workers), *tests]
+        _run(command, MUTANTS)
+        noticed: dict[str, str] = json.loads(verdicts.read_text())
+        return {name for name, by in noticed.items() if by}
 
 
-def _print_survivors(drawn: Collection[str], killed: Collection[str]) -> None:
-    """Print each survivor with the command that shows it, and the figure of each room."""
-    for name in sorted(set(drawn) - set(killed)):
-        print(f"survived: python -m mutmut show {name}")
+def _print_figures(title: str, drawn: Collection[str], killed: Collection[str], seed: int) -> None:
+    """Print the share, and the figure of each room."""
+    share = len(killed) / len(drawn)
+    margin = 1.96 * math.sqrt(share * (1 - share) / len(drawn))
+    print(f"{title}: {len(killed)} of {len(drawn)} = {share:.1%} (95 % interval: ±{margin:.1%}; seed {seed})")
     for room in ROOMS:
         mutants = [name for name in drawn if name.split(".")[1] == room]
-        print(f"{room}: {sum(name in killed for name in mutants)} of {len(mutants)}")
+        print(f"  {room}: {sum(name in killed for name in mutants)} of {len(mutants)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+import uniteddeployment.controller
+import uniteddeployment.fleet
 import uniteddeployment.kube
 import uniteddeployment.planning
 import uniteddeployment_api
@@ -15,6 +17,8 @@ import uniteddeployment_rollout
 PACKAGES: tuple[ModuleType, ...] = (
     uniteddeployment_api,
     uniteddeployment.planning,
+    uniteddeployment.fleet,
+    uniteddeployment.controller,
     uniteddeployment.kube,
     uniteddeployment_rollout,
 )

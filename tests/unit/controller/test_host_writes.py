@@ -8,8 +8,9 @@ import pytest
 
 from tests.support import planning as make
 from uniteddeployment.controller.host_writes import HostWriter
-from uniteddeployment.controller.objects import RevisionMetadata, Stored, StoredRevision
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, RevisionMetadata, Stored, StoredRevision
 from uniteddeployment.kube import errors
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS, Resource
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.steps import (
@@ -28,6 +29,15 @@ from uniteddeployment_api import names
 APP = make.application(make.manifest())
 SUBJECT = make.subject(APP)
 OTHERS = "somebody/else"
+TYPES = {UNITED_DEPLOYMENTS: Stored, CONTROLLERREVISIONS: StoredRevision}
+OWNER = {
+    "apiVersion": names.API_VERSION,
+    "kind": names.UNITED_DEPLOYMENT_KIND,
+    "name": "web",
+    "uid": "uid-web",
+    "controller": True,
+    "blockOwnerDeletion": False,
+}
 CREATE = CreateRevision(
     APP.revision_name, 3, APP.hash, APP.template_hash, {"a": "hash"}, APP.revision_data, "for the test", cause="why"
 )
@@ -42,26 +52,31 @@ class Server:
         self.live = Stored(Metadata("web", "default", "uid-web", "8"))
         self.listed = [revision("9")]
 
-    def _answer(self, verb: str, name: str, body: Any, type_: Any) -> Any:
+    def _answer(self, verb: str, name: str, body: Any, resource: Resource, namespace: str) -> Any:
+        assert namespace == "default"
         self.sent.append((verb, name, body))
         if verb in self.fails:
             raise self.fails[verb]
-        return self.live if type_ is Stored else revision("9")
+        return {UNITED_DEPLOYMENTS: self.live, CONTROLLERREVISIONS: revision("9")}[resource]
 
-    async def merge_patch(self, _resource: Any, name: str, patch: Any, type_: Any, **_: Any) -> Any:
-        return self._answer("patch", name, patch, type_)
+    async def merge_patch(self, resource: Resource, name: str, patch: Any, type_: Any, *, namespace: str) -> Any:
+        assert type_ is TYPES[resource]
+        return self._answer("patch", name, patch, resource, namespace)
 
-    async def create(self, _resource: Any, body: Any, type_: Any, **_: Any) -> Any:
-        return self._answer("create", body["metadata"]["name"], body, type_)
+    async def create(self, resource: Resource, body: Any, type_: Any, *, namespace: str) -> Any:
+        assert type_ is TYPES[resource]
+        return self._answer("create", body["metadata"]["name"], body, resource, namespace)
 
-    async def get(self, _resource: Any, name: str, type_: Any, **_: Any) -> Any:
-        return self._answer("get", name, None, type_)
+    async def get(self, resource: Resource, name: str, type_: Any, *, namespace: str) -> Any:
+        assert type_ is TYPES[resource]
+        return self._answer("get", name, None, resource, namespace)
 
-    async def delete(self, _resource: Any, name: str, **_: Any) -> None:
-        self._answer("delete", name, None, None)
+    async def delete(self, resource: Resource, name: str, *, namespace: str) -> None:
+        self._answer("delete", name, None, resource, namespace)
 
-    async def list_all(self, _resource: Any, _type: Any, *, label_selector: str, **_: Any) -> Any:
-        self.sent.append(("list", label_selector, None))
+    async def list_all(self, resource: Resource, type_: Any, *, label_selector: str, namespace: str) -> Any:
+        assert type_ is TYPES[resource]
+        self._answer("list", label_selector, None, resource, namespace)
         return self.listed
 
 
@@ -71,7 +86,8 @@ class Caches:
     def __init__(self) -> None:
         self.log: list[Any] = []
 
-    def get(self, _key: Any) -> Stored:
+    def get(self, key: Any) -> Stored:
+        assert key == ("default", "web")
         return Stored(Metadata("web", "default", "uid-web", "7"))
 
     def merge_answer(self, _answer: Stored, written: str) -> None:
@@ -80,7 +96,8 @@ class Caches:
     def merge_revision(self, merged: StoredRevision) -> None:
         self.log.append(merged.metadata.resource_version)
 
-    def drop_revision(self, _key: Any, name: str) -> None:
+    def drop_revision(self, key: Any, name: str) -> None:
+        assert key == ("default", "web")
         self.log.append(f"drop {name}")
 
     def orphaning_was_checked(self, uid: str) -> None:
@@ -110,12 +127,13 @@ async def test_the_finalizer_is_added_at_the_cached_version_only() -> None:
 async def test_the_finalizers_of_others_stay_when_ours_is_removed() -> None:
     subject = replace(SUBJECT, finalizers=(OTHERS, names.FINALIZER))
     server, log = await written(RemoveFinalizer(), subject=subject)
-    assert server.sent[0][2]["metadata"]["finalizers"] == [OTHERS]
+    assert server.sent == [("patch", "web", {"metadata": {"finalizers": [OTHERS], "resourceVersion": "7"}})]
     assert log == [], "the object may be gone: its watch event says so"
 
 
 async def test_an_object_that_is_gone_needs_no_finalizer_removed() -> None:
-    _, log = await written(RemoveFinalizer(), server=Server(patch=errors.NotFound(404)))
+    server, log = await written(RemoveFinalizer(), server=Server(patch=errors.NotFound(404)))
+    assert server.sent == [("patch", "web", {"metadata": {"finalizers": None, "resourceVersion": "7"}})]
     assert log == []
 
 
@@ -134,22 +152,40 @@ async def test_orphaning_is_noted_on_that_very_object() -> None:
 
 async def test_the_revisions_are_read_before_orphaning_counts_as_checked() -> None:
     server, log = await written(CheckOrphaning())
-    assert [verb for verb, *_ in server.sent] == ["list"]
+    selector = "app.kubernetes.io/managed-by=uniteddeployment,uniteddeployment.io/name=web"
+    assert server.sent == [("list", selector, None)]
     assert log == ["9", "checked uid-web"]
 
 
 async def test_a_revision_has_the_template_its_hashes_and_its_owner() -> None:
     server, log = await written(CREATE)
     ((verb, name, body),) = server.sent
-    assert (verb, name, body["revision"]) == ("create", APP.revision_name, 3)
-    assert body["data"]["template"] == APP.pod_template
-    assert body["metadata"]["labels"][names.LABEL_REVISION] == APP.hash
-    notes = body["metadata"]["annotations"]
-    assert notes[names.ANNOTATION_TEMPLATE_REVISION] == APP.template_hash
-    assert msgspec.json.decode(notes[names.ANNOTATION_SUBSET_REVISIONS]) == {"a": "hash"}
-    assert notes[names.ANNOTATION_CHANGE_CAUSE] == "why"
-    assert [owner["uid"] for owner in body["metadata"]["ownerReferences"]] == ["uid-web"]
+    assert (verb, name) == ("create", APP.revision_name)
+    notes = body["metadata"].pop("annotations")
+    assert msgspec.json.decode(notes.pop(names.ANNOTATION_SUBSET_REVISIONS)) == {"a": "hash"}
+    assert notes == {names.ANNOTATION_TEMPLATE_REVISION: APP.template_hash, names.ANNOTATION_CHANGE_CAUSE: "why"}
+    assert body == {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": APP.revision_name,
+            "namespace": "default",
+            "labels": {
+                names.LABEL_MANAGED_BY: names.MANAGER,
+                names.LABEL_NAME: "web",
+                names.LABEL_REVISION: APP.hash,
+            },
+            "ownerReferences": [OWNER],
+        },
+        "data": {"template": APP.pod_template, "subsets": ["member-1", "member-2", "member-3"]},
+        "revision": 3,
+    }
     assert log == ["9"]
+
+
+async def test_a_revision_without_patches_and_without_a_cause_has_no_empty_annotations() -> None:
+    server, _ = await written(replace(CREATE, patched={}, cause=""))
+    assert server.sent[0][2]["metadata"]["annotations"] == {names.ANNOTATION_TEMPLATE_REVISION: APP.template_hash}
 
 
 async def test_a_revision_that_exists_already_is_read_instead() -> None:
@@ -175,7 +211,7 @@ async def test_changes_of_a_revision_go_into_the_cache(step: Any, patch: dict[st
 async def test_a_lost_owner_reference_is_put_back() -> None:
     server, log = await written(OwnRevision("r"))
     assert [verb for verb, *_ in server.sent] == ["get", "patch"]
-    assert server.sent[1][2]["metadata"]["ownerReferences"][0]["uid"] == "uid-web"
+    assert server.sent[1] == ("patch", "r", {"metadata": {"ownerReferences": [OWNER]}})
     assert log == ["9"]
 
 
@@ -197,5 +233,6 @@ async def test_a_missing_owner_reference_of_a_deletion_is_left_missing(live: Sto
 
 @pytest.mark.parametrize("fails", [{}, {"delete": errors.NotFound(404)}], ids=["deleted", "already gone"])
 async def test_a_deleted_revision_leaves_the_cache_at_once(fails: dict[str, errors.KubeError]) -> None:
-    _, log = await written(DeleteRevision("r", "for the test"), server=Server(**fails))
+    server, log = await written(DeleteRevision("r", "for the test"), server=Server(**fails))
+    assert server.sent == [("delete", "r", None)]
     assert log == ["drop r"]

@@ -12,6 +12,7 @@ from uniteddeployment.controller.objects import revision_content
 from uniteddeployment.controller.revisions import load_template
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.requests import read
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 
 APP = make.application(make.manifest(shares={"member-1": {"patch": {"spec": {"nodeName": "a"}}}, "member-2": {}}))
 RECORD = replace(make.record(APP), uid="uid-of-the-revision")
@@ -20,13 +21,16 @@ RECORD = replace(make.record(APP), uid="uid-of-the-revision")
 def load(body, record=RECORD):
     """What an observer knows after loading a revision whose answer is ``body``; None for 404."""
 
-    async def get(_resource, _name, type_, **_more):
+    async def get(resource, name, type_, *, namespace):
+        assert (resource, name, namespace) == (CONTROLLERREVISIONS, record.name, "default")
         if body is None:
             raise NotFound(404)
         return read(200, {}, body, type_)
 
     dropped = []
-    host = SimpleNamespace(records=lambda _key: (record,), drop_revision=lambda *one: dropped.append(one))
+    host = SimpleNamespace(
+        records={("default", "web"): (record,)}.__getitem__, drop_revision=lambda *one: dropped.append(one)
+    )
     observer = SimpleNamespace(templates={}, damaged={})
     asyncio.run(load_template(SimpleNamespace(get=get), host, observer, make.subject(APP), record.name))
     return observer, dropped

@@ -12,6 +12,7 @@ from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.rooms import Rooms
 from uniteddeployment.kube.errors import KubeError, Unreachable
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed
 from uniteddeployment.planning.plan import Plan
@@ -33,7 +34,8 @@ class Host:
     def records(self, _key: Any) -> Any:
         return (make.record(OLD), make.record(NEW, 2))
 
-    async def get(self, _resource: Any, name: str, _type: Any, **_: Any) -> FullRevision:
+    async def get(self, resource: Any, name: str, type_: Any, *, namespace: str) -> FullRevision:
+        assert (resource, type_, namespace) == (CONTROLLERREVISIONS, FullRevision, "default")
         self.read.append(name)
         if self.error is not None:
             raise self.error

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.controller.objects import Stored
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored
 from uniteddeployment.controller.report import ANSWER_SECONDS, SHORTEST_PAUSE, STATUS_SECONDS, Reporter
 from uniteddeployment.kube import errors
+from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.plan import plan
@@ -35,7 +36,8 @@ class Knowing:
     def __init__(self, uid: str | None) -> None:
         self._uid = uid
 
-    def get(self, _key: tuple[str, str]) -> Stored | None:
+    def get(self, key: tuple[str, str]) -> Stored | None:
+        assert key == ("default", "web")
         return Stored(Metadata(name="web", namespace="default", uid=self._uid)) if self._uid else None
 
 
@@ -64,7 +66,9 @@ class Accepting:
     def __init__(self) -> None:
         self.written: list[Any] = []
 
-    async def merge_patch(self, _resource: Any, _name: str, patch: Any, *_: Any, **__: Any) -> Stored:
+    async def merge_patch(self, resource: Any, name: str, patch: Any, type_: Any, **options: Any) -> Stored:
+        assert (resource, name, type_) == (UNITED_DEPLOYMENTS, "web", Stored)
+        assert options == {"namespace": "default", "subresource": "status", "priority": Priority.BACKGROUND}
         self.written.append(patch)
         return Stored(Metadata(name="web", namespace="default", uid="uid-web"))
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from uniteddeployment.fleet.cluster_status import ClusterStatus
-from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
+from uniteddeployment.fleet.clusters import CLUSTERS, ClusterMetadata, ClusterObject
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.errors import Conflict, KubeError, NotFound, Unreachable
+from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.watch import MODIFIED, Change
 
 pytestmark = pytest.mark.looptime
@@ -28,7 +29,10 @@ class Host:
         self.at_once = self.most_at_once = 0
         self.version = 10
 
-    async def merge_patch(self, _resource: Any, _name: str, patch: Any, *_: Any, **__: Any) -> ClusterObject:
+    async def merge_patch(self, resource: Any, name: str, patch: Any, type_: Any, **options: Any) -> ClusterObject:
+        assert (resource, name, type_) == (CLUSTERS, "member-1", ClusterObject)
+        assert options == {"namespace": "default", "subresource": "status", "priority": Priority.BACKGROUND}
+        assert patch["metadata"] == {"uid": "uid-1"}
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(1)

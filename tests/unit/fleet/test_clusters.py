@@ -15,6 +15,7 @@ from uniteddeployment.fleet.clusters import (
     connection,
 )
 from uniteddeployment.kube.credentials import Connection, CredentialsError
+from uniteddeployment.kube.resource import SECRETS
 
 KUBECONFIG = {
     "apiVersion": "v1",
@@ -31,7 +32,8 @@ class Host:
     def __init__(self, **data: str) -> None:
         self._data = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
 
-    async def get(self, _resource: Any, _name: str, type_: Any, **_: Any) -> Any:
+    async def get(self, resource: Any, name: str, type_: Any, *, namespace: str) -> Any:
+        assert (resource, namespace, name) == (SECRETS, "default", "s")
         return type_(data=self._data)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
+from uniteddeployment.fleet.clusters import CLUSTERS, ClusterMetadata, ClusterObject
 from uniteddeployment.fleet.departure import UNKNOWN, Decision, Left, decide
 from uniteddeployment.fleet.entry import DUPLICATE, IS_HOST, REPLACED, Entry, Problem
 from uniteddeployment.fleet.finalizer import TRIES, Finalizer
@@ -98,7 +98,9 @@ class Host:
         self.errors = list(errors)
         self.patches: list[dict[str, Any]] = []
 
-    async def merge_patch(self, _resource: Any, _name: str, patch: Any, *_: Any, **__: Any) -> ClusterObject:
+    async def merge_patch(self, resource: Any, name: str, patch: Any, type_: Any, *, namespace: str) -> ClusterObject:
+        stored = cluster().metadata
+        assert (resource, namespace, name, type_) == (CLUSTERS, stored.namespace, stored.name, ClusterObject)
         self.patches.append(patch["metadata"])
         if self.errors:
             raise self.errors.pop(0)
