@@ -1,6 +1,7 @@
 """Faults in process: latency, errors, cut off, black hole, slow watches."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from random import Random
 
@@ -115,6 +116,38 @@ async def test_a_black_hole_never_answers_and_open_watches_fall_silent() -> None
     assert not reading.done()
     cluster.faults.clear()
     assert b'"name":"a"' in await reading
+
+
+async def test_a_frozen_cluster_handles_what_it_was_asked_when_it_goes_on() -> None:
+    """As after SIGSTOP and SIGCONT: also the write of a client that has given up long before."""
+    cluster = make()
+    stream = stream_of(await cluster.request(WATCH))
+    cluster.faults.set(frozen=True)
+    body = json.dumps(configmap("late")).encode()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(cluster.request(Request("POST", CONFIGMAPS, headers=HEADERS, body=body)), 30)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(cluster.request(WATCH), 5)
+    patient = asyncio.ensure_future(cluster.request(LIST))
+    reading = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(30)
+    assert cluster.access.get("configmaps", "default", "late") is None
+    assert not reading.done()
+    cluster.faults.clear()
+    assert b'"name":"late"' in await reading
+    assert (await patient).status == 200
+    assert len(cluster.core.watches) == 1, "nobody is left for the other one"
+
+
+async def test_a_frozen_cluster_that_is_cut_off_handles_nothing() -> None:
+    """As if it was killed while it was frozen."""
+    cluster = make()
+    cluster.faults.set(frozen=True)
+    asking = asyncio.ensure_future(cluster.request(LIST))
+    await asyncio.sleep(1)
+    cluster.faults.set(cut_off=True)
+    with pytest.raises(ConnectionError):
+        await asking
 
 
 async def test_a_slow_watch_delays_events() -> None:

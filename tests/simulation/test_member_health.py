@@ -12,8 +12,7 @@ import pytest
 
 from tests.support import rights
 from tests.support.planning import manifest
-from tests.support.world import EPOCH, World
-from uniteddeployment.embedded.clock import LoopClock
+from tests.support.world import MemberClock, World
 from uniteddeployment_api import names
 
 pytestmark = pytest.mark.fleet(members=2, health={})
@@ -174,7 +173,8 @@ async def test_a_member_without_a_ready_node_is_offline_although_it_answers(worl
 async def test_a_slow_member_and_a_wrong_clock_change_nothing(world: World) -> None:
     """Two seconds of latency are an answer, and the times of a member are never compared with ours."""
     member = world.members[NAME]
-    member.clock = LoopClock(world.loop, EPOCH + timedelta(hours=1))
+    assert isinstance(member.clock, MemberClock)
+    member.clock.ahead = timedelta(hours=1)
     await running(world)
     before = world.requests()["host"]
     member.faults.set(latency=2.0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
@@ -69,6 +70,8 @@ class InProcessTransport:
             raise Unreachable(self._name, f"no answer within {seconds:g} s") from None
         except ConnectionError as error:
             raise Unreachable(self._name, str(error) or "connection refused") from None
+        except ssl.SSLError as error:
+            raise Unreachable(self._name, f"TLS: {getattr(error, 'verify_message', '') or error.reason}") from None
 
     async def _guarded(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:

@@ -53,9 +53,9 @@ class Life:
         for task in tuple(self._tasks):
             task.cancel()
 
-    def connected(self, cluster: Cluster) -> "Connection":
-        """A cluster as this process reaches it."""
-        return Connection(self, cluster)
+    def connected(self, cluster: Cluster, at_address: Callable[[Cluster], Cluster] | None = None) -> "Connection":
+        """A cluster as this process reaches it. ``at_address`` gives the one that answers at its address now."""
+        return Connection(self, lambda: at_address(cluster) if at_address is not None else cluster)
 
     def joined_by(self, task: asyncio.Task[Any]) -> None:
         """Note a task that a task of this life has made."""
@@ -92,19 +92,18 @@ class Life:
 
 
 class Connection:
-    """The way from a life to a cluster, faults of the cluster included. Nobody hears an answer after death."""
+    """The way from a life to an address, faults of the cluster included. Nobody hears an answer after death."""
 
-    def __init__(self, life: Life, cluster: Cluster) -> None:
+    def __init__(self, life: Life, find: Callable[[], Cluster]) -> None:
         self._life = life
-        self._cluster = cluster
+        self._find = find
 
     async def request(self, request: Request) -> Response:
         """Answer a request as the process finds it answered."""
         try:
-            response = await self._cluster.faults.around(
-                request, lambda asked: self._life.handled(asked, self._cluster.handle)
-            )
-        except ConnectionError:
+            cluster = self._find()
+            response = await cluster.faults.around(request, lambda asked: self._life.handled(asked, cluster.handle))
+        except OSError:
             await self._alive()
             raise
         await self._alive()

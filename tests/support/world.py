@@ -5,9 +5,10 @@ Under virtual time (``virtual_time``) minutes of waiting in it take milliseconds
 
 import asyncio
 import json
+import ssl
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
 from typing import Any
@@ -37,6 +38,15 @@ UDS = f"{names.UNITED_DEPLOYMENT_PLURAL}.{names.GROUP}"
 CLUSTERS = "clusters.uniteddeployment.io"
 
 
+class MemberClock(LoopClock):
+    """A clock that can be set wrong."""
+
+    ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+
 class World:
     """The clusters and the controller, with short words for what tests do to them.
 
@@ -62,12 +72,13 @@ class World:
         def made(name: str) -> Cluster:
             return Cluster(
                 name,
-                clock=self.clock,
+                clock=self.clock if name == "host" else MemberClock(self.loop, self.clock.now()),
                 random=Random(random.getrandbits(64)),
                 tokens={TOKEN: ADMIN, rights.TOKEN: rights.identity("host" if name == "host" else "member")},
                 **cluster,
             )
 
+        self._made = made
         self.host = made("host")
         self.members = {f"member-{i + 1}": made(f"member-{i + 1}") for i in range(members)}
         self.asked = {
@@ -75,6 +86,8 @@ class World:
             for name, cluster in self.clusters.items()
         }
         """What the controller asked each cluster for; it has the rights of its roles, and no others."""
+        self.untrusted: set[str] = set()
+        """Clusters whose certificate is not one of the authority that clients know."""
         self.transports: dict[str, InProcessTransport] = {}
         self.controller: Controller | None = None
         self.life: Life | None = None
@@ -127,24 +140,52 @@ class World:
         for name in self.members:
             secret = {"metadata": {"name": f"{name}-credentials"}, "stringData": {"token": rights.TOKEN}}
             self.request(self.host, "POST", "/api/v1/namespaces/default/secrets", secret)
-            cluster = {
-                "apiVersion": names.API_VERSION,
-                "kind": "Cluster",
-                "metadata": {"name": name},
-                "spec": {
-                    "server": f"https://{name}.test:6443",
-                    "credentials": {"secretRef": {"name": f"{name}-credentials"}},
-                    "health": self.health,
-                    "capacity": self.capacity,
-                },
-            }
-            self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
+            self.register_cluster(name)
+
+    def register_cluster(self, name: str) -> None:
+        """The Cluster object of a member whose Secret there is."""
+        cluster = {
+            "apiVersion": names.API_VERSION,
+            "kind": "Cluster",
+            "metadata": {"name": name},
+            "spec": {
+                "server": f"https://{name}.test:6443",
+                "credentials": {"secretRef": {"name": f"{name}-credentials"}},
+                "health": self.health,
+                "capacity": self.capacity,
+            },
+        }
+        self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
+
+    def another(self, member: str) -> Cluster:
+        """A new and empty cluster that answers at the address of a member from now on. Returns the former one."""
+        former = self.members[member]
+        self.members[member] = new = self._made(member)
+        self.asked[f"{member}, replaced"] = rights.Asked(new, "member")
+        new.start()
+        self._grant(new, "member")
+        self.move(member, former, new)
+        return former
+
+    def move(self, member: str, former: Cluster, new: Cluster) -> None:
+        """Let a cluster answer at the address of a former one, whose connections break."""
+        self.members[member] = new
+        former.faults.set(cut_off=True)
+        new.faults.clear()
 
     def client(self, cluster: Cluster, token: str | TokenProvider = rights.TOKEN) -> Client:
-        served = cluster if self.life is None else self.life.connected(cluster)
+        served = cluster if self.life is None else self.life.connected(cluster, self._at_address)
         transport = InProcessTransport(served, token, cluster.name)
         self.transports[cluster.name] = transport
         return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
+
+    def _at_address(self, cluster: Cluster) -> Cluster:
+        """The cluster that answers at the address of a cluster now. Raises SSLError."""
+        if cluster.name in self.untrusted:
+            error = ssl.SSLCertVerificationError()
+            error.verify_message = "self-signed certificate in certificate chain"
+            raise error
+        return self.members.get(cluster.name, cluster)
 
     def start_controller(self, **options: Any) -> None:
         """Start a controller process that knows nothing of earlier ones."""

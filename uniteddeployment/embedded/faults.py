@@ -5,7 +5,7 @@ comes from the injected Random and every wait from the cluster's clock, so a sim
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -38,6 +38,8 @@ class Settings:
     """Connections are refused, and open connections break."""
     black_hole: bool = False
     """Connections are accepted and never answered; open watches fall silent."""
+    frozen: bool = False
+    """As after SIGSTOP: like a black hole, but the server handles all requests when it goes on, late as it is."""
 
     @property
     def calm(self) -> bool:
@@ -71,6 +73,7 @@ class Faults:
         slow_watch: float | None = None,
         cut_off: bool | None = None,
         black_hole: bool | None = None,
+        frozen: bool | None = None,
     ) -> None:
         """Change the given faults and keep the others."""
         given = {
@@ -81,6 +84,7 @@ class Faults:
             "slow_watch": slow_watch,
             "cut_off": cut_off,
             "black_hole": black_hole,
+            "frozen": frozen,
         }
         changes = {name: value for name, value in given.items() if value is not None}
         self._change(replace(self._settings, **changes))  # type: ignore[arg-type]  # each value has the type of its field
@@ -105,13 +109,21 @@ class Faults:
             listener(settings)
 
     async def wait(self, seconds: float) -> None:
-        """Wait on the cluster's clock."""
+        """Wait on the cluster's clock. Raises ConnectionError if the cluster is cut off first."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def on_change(settings: Settings) -> None:
+            if settings.cut_off and not done.done():
+                done.set_exception(ConnectionResetError(CUT_OFF))
+
         timer = self._clock.call_later(seconds, lambda: None if done.done() else done.set_result(None))
+        unsubscribe = self.subscribe(on_change)
+        on_change(self._settings)
         try:
             await done
         finally:
             timer.cancel()
+            unsubscribe()
 
     async def _until(self, reached: Callable[[Settings], bool]) -> None:
         """Wait until the settings satisfy a condition."""
@@ -132,6 +144,11 @@ class Faults:
     async def around(self, request: Request, handle: Callable[[Request], Response]) -> Response:
         """Answer a request as a client sees it. Raises ConnectionError if a fault breaks the connection."""
         await self._before()
+        if self._settings.frozen:
+            return await self._once_resumed(request, handle)
+        return self._answer(request, handle)
+
+    def _answer(self, request: Request, handle: Callable[[Request], Response]) -> Response:
         settings = self._settings
         if settings.error_rate and self._random.random() < settings.error_rate:
             return self._error(self._random.choice(settings.error_codes))
@@ -139,6 +156,30 @@ class Faults:
         if response.stream is not None:
             response.stream = self.through(response.stream)
         return response
+
+    async def _once_resumed(self, request: Request, handle: Callable[[Request], Response]) -> Response:
+        """Handle a request when the server goes on, even if its client has given up by then."""
+        answered: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+        def on_change(settings: Settings) -> None:
+            if settings.frozen and not settings.cut_off:
+                return
+            unsubscribe()
+            try:
+                if settings.cut_off:
+                    raise ConnectionResetError(CUT_OFF)
+                response = self._answer(request, handle)
+            except ConnectionError as error:
+                if not answered.done():
+                    answered.set_exception(error)
+                return
+            if not answered.done():
+                answered.set_result(response)
+            elif response.stream is not None:
+                response.stream.end()
+
+        unsubscribe = self.subscribe(on_change)
+        return await answered
 
     def through(self, stream: ByteStream) -> ByteStream:
         """A watch as a client sees it, under the faults that are active as each chunk is sent."""
@@ -152,22 +193,16 @@ class Faults:
         if self._settings.jitter:
             delay += self._settings.jitter * self._random.random()
         if delay:
-            await self._or_cut(self.wait(delay))
+            await self.wait(delay)
         if self._settings.black_hole:
             await self._until(lambda settings: settings.cut_off or not settings.black_hole)
             raise ConnectionResetError("the connection was lost in a black hole")
 
-    async def _or_cut(self, waiting: Awaitable[None]) -> None:
-        """Wait for an awaitable. Raises ConnectionError if the cluster is cut off first."""
-        await _race(waiting, self._until(lambda settings: settings.cut_off))
-        if self._settings.cut_off:
-            raise ConnectionResetError(CUT_OFF)
-
     async def late(self) -> None:
         """Apply the faults that affect a chunk of a watch. Raises ConnectionError if the chunk is lost."""
         if self._settings.slow_watch:
-            await self._or_cut(self.wait(self._settings.slow_watch))
-        await self._until(lambda settings: settings.cut_off or not settings.black_hole)
+            await self.wait(self._settings.slow_watch)
+        await self._until(lambda settings: settings.cut_off or not (settings.black_hole or settings.frozen))
         if self._settings.cut_off:
             raise ConnectionResetError(CUT_OFF)
 
@@ -220,14 +255,3 @@ class _Stream:
         """Close the watch from the reader's side."""
         self._unsubscribe()
         await self._stream.aclose()
-
-
-async def _race(first: Awaitable[None], second: Awaitable[None]) -> None:
-    """Wait until one of two awaitables is done, and cancel the other."""
-    tasks = [asyncio.ensure_future(first), asyncio.ensure_future(second)]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

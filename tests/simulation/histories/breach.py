@@ -7,6 +7,10 @@ from tests.simulation.histories.objects import Place
 
 DARK_SECONDS = 150.0
 """A member that does not answer is known to be lost after this long: watches are silent for 90 s before that."""
+UNSEEN_SECONDS = 35.0
+"""A controller that probes a member knows after this long that it does not answer."""
+FOLLOW_SECONDS = 80.0
+"""A member that recovers has caught up after this long: reads are retried with pauses of up to a minute."""
 LAG_SECONDS = 1.0
 """A controller whose members answer at once knows what has been so for this long."""
 
@@ -34,17 +38,26 @@ class Circumstances:
     dark: dict[str, float] = field(default_factory=dict)
     """Members that do not answer -> since when."""
     slow: set[str] = field(default_factory=set)
+    sick: set[str] = field(default_factory=set)
+    """Members without a ready node."""
     full: set[str] = field(default_factory=set)
     """Members that take no more pods."""
+    back: dict[str, float] = field(default_factory=dict)
+    """Members that have recovered -> since when."""
 
-    @property
-    def in_trouble(self) -> set[str]:
+    def in_trouble(self, now: float) -> set[str]:
         """The members that cannot be expected to follow."""
-        return self.dark.keys() | self.slow | self.full
+        just_back = {member for member, since in self.back.items() if now - since < FOLLOW_SECONDS}
+        return self.dark.keys() | self.slow | self.sick | self.full | just_back
+
+    def unseen(self, now: float) -> set[str]:
+        """The members of which a controller knows that it cannot see them."""
+        return {member for member, since in self.dark.items() if now - since > UNSEEN_SECONDS}
 
     def clear_faults(self) -> None:
         self.dark.clear()
         self.slow.clear()
+        self.sick.clear()
         self.full.clear()
 
 

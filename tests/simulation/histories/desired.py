@@ -19,6 +19,7 @@ from tests.simulation.histories.story import (
 from tests.support.planning import manifest
 
 MOST_SUBSETS = 4
+ORDINAL_KINDS = ("statefulSetTemplate", "advancedStatefulSetTemplate")
 LAST_IMAGE = "app:9"
 """The version that every story ends with."""
 
@@ -47,6 +48,14 @@ class Desired:
     subsets: list[Subset] = field(default_factory=lambda: [Subset("a", 0, 3), Subset("b", 1)])
     names_used: int = 2
     adaptive: bool = False
+    disjoint: bool = False
+    cpu: str = ""
+    """The request of each pod."""
+
+    def spread(self, members: int) -> None:
+        """Give it a subset in each member."""
+        self.subsets = [Subset(chr(ord("a") + member), member) for member in range(members)]
+        self.names_used = members
 
     def document(self) -> dict[str, Any]:
         """The manifest."""
@@ -62,13 +71,19 @@ class Desired:
             subset.name: self.partitions[subset.name] for subset in self.subsets if subset.name in self.partitions
         }
         made["spec"]["revisionHistoryLimit"] = self.history
+        ordinals = self.kind in ORDINAL_KINDS
+        if self.disjoint and ordinals:
+            made["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": 20}
+        if self.cpu:
+            containers = made["spec"]["template"][self.kind]["spec"]["template"]["spec"]["containers"]
+            containers[0]["resources"] = {"requests": {"cpu": self.cpu}}
         made["spec"]["topology"]["subsets"] = [
             {"name": subset.name, "targetCluster": {"name": f"member-{subset.member + 1}"}}
             | ({"weight": 1} if self.adaptive else {} if share is None else {"replicas": share})
             for subset, share in zip(self.subsets, shares, strict=True)
         ]
         made["spec"]["updateStrategy"] = {"manualUpdate": {"partition": self.partition, "partitions": partitions}}
-        if self.kind in ("statefulSetTemplate", "advancedStatefulSetTemplate"):
+        if ordinals:
             policy = "OrderedReady" if self.ordered else "Parallel"
             made["spec"]["template"][self.kind]["spec"]["podManagementPolicy"] = policy
         return made

@@ -4,13 +4,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from tests.simulation.histories.breach import Breaches, Circumstances
+from tests.simulation.histories.breach import Breaches
 from tests.simulation.histories.desired import Desired
 from tests.simulation.histories.ledger import Ledger
+from tests.simulation.histories.objects import Health
 from tests.simulation.histories.requested import Generation
 from tests.simulation.histories.status_rules import place_range, ready
+from tests.simulation.histories.story import Quota, Story
 from tests.simulation.histories.tampering import change_cluster, limit
-from tests.support.world import UDS, World
+from tests.simulation.histories.troubles import Troubles
+from tests.support.world import CLUSTERS, UDS
+from uniteddeployment.embedded.controllers.kubelet.nodes import node_object
 from uniteddeployment_api import names
 
 QUIET_SECONDS = 130.0
@@ -20,37 +24,53 @@ PATIENCE_SECONDS = 1800.0
 PATH = f"{names.API_PATH}/namespaces/default/{names.UNITED_DEPLOYMENT_PLURAL}/web"
 
 
+def running(health: Health) -> bool:
+    """Whether a member is Running."""
+    return health.phase == "Running"
+
+
 class Ending:
     """The end of a story."""
 
-    def __init__(
-        self, world: World, desired: Desired, ledger: Ledger, circumstances: Circumstances, breaches: Breaches
-    ) -> None:
-        self._world = world
+    def __init__(self, story: Story, desired: Desired, ledger: Ledger, breaches: Breaches, troubles: Troubles) -> None:
+        self._story = story
         self._desired = desired
         self._ledger = ledger
-        self._circumstances = circumstances
         self._breaches = breaches
+        self._troubles = troubles
+        self._world = ledger.world
+        self._circumstances = troubles.circumstances
 
     async def play(self, *, orphan: bool) -> None:
-        """Remove all faults and check, finish the rollout and check again, then delete the application."""
+        """Remove all faults and check, finish the rollout and check again, then delete the application.
+
+        Stories about members check what is left of their faults, and spare the rollout.
+        """
         self._remove_faults()
+        if self._story.members:
+            await self._until(lambda: all(map(running, self._ledger.health.values())), "the recovery of the members")
         await self._have_an_application()
         await self._wait_for_quiet("I3")
         self._check_what_runs()
         await self._restart()
-        self._desired.finish()
-        self._world.apply(self._desired.document())
-        await self._wait_for_quiet("I9")
-        self._check_what_runs()
-        self._check_the_rollout()
+        if not self._story.members:
+            self._desired.finish()
+            self._world.apply(self._desired.document())
+            await self._wait_for_quiet("I9")
+            self._check_what_runs()
+            self._check_the_rollout()
         await self._delete(orphan=orphan)
 
     def _remove_faults(self) -> None:
+        self._troubles.recover(None)
         for name, member in self._world.members.items():
             member.faults.clear()
             limit(self._world, name, None)
-            change_cluster(self._world, name, taints=[], unschedulable=False)
+            if self._world.host.access.get(CLUSTERS, "default", name) is not None:
+                change_cluster(self._world, name, taints=[], unschedulable=False)
+            if self._story.capacity:  # an autoscaler has added a node
+                node = node_object(f"{name}-large", zone="z1", cpu="64", memory="256Gi", ready_after=0.0)
+                member.access.create("nodes", node, manager="kubelet")
         self._circumstances.clear_faults()
         if self._world.life is None:
             self._world.start_controller()
@@ -108,6 +128,7 @@ class Ending:
             self._breaches.report("I8", why)
         if well:
             self._check_leftovers(newest)
+            self._check_the_division(newest)
 
     def _forgotten(self, newest: Generation) -> bool:
         """Whether somebody deleted the template that held pods need, and status says so."""
@@ -138,6 +159,21 @@ class Ending:
             wanted = 0
         low, high = place_range(ledger, newest, name)
         return low <= total <= high and pods == ledger.ready_at(place) and updated >= wanted
+
+    def _check_the_division(self, newest: Generation) -> None:
+        """The replicas are divided as those of a new application would be, if nobody asked for others (I9).
+
+        Where shares tie, what ran before decides. What could not be scheduled, and what was asked for while replicas
+        were elsewhere, stays where it was placed.
+        """
+        ledger, story = self._ledger, self._story
+        asked = {(one.total, tuple(one.subsets), tuple(one.shares.items())) for one in ledger.generations}
+        if not story.members or story.capacity or len(asked) > 1 or self._was_full:
+            return
+        counts = [ledger.pods_at((request.member, name)).total() for name, request in newest.subsets.items()]
+        if sorted(counts) != sorted(newest.fresh.values()):
+            why = f"{ledger.summary()} came to rest; if it was new, it would be {dict(newest.fresh)}"
+            self._breaches.report("I9", why)
 
     def _check_leftovers(self, newest: Generation) -> None:
         """No second workload, and nothing left over (I9)."""
@@ -180,6 +216,10 @@ class Ending:
             self._breaches.report("I9", f"pods outlived the deletion: {self._ledger.summary()}")
         if any(workload.owner in self._ledger.known for workload in self._ledger.workloads.values()):
             self._breaches.report("I9", "workloads with our marks outlived the deletion")
+
+    @property
+    def _was_full(self) -> bool:
+        return any(isinstance(step.action, Quota) for step in self._story.steps)
 
     async def _until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = self._world.loop.time() + PATIENCE_SECONDS

@@ -57,11 +57,11 @@ SHORTEST, LONGEST = 3, 10
 
 def story(seed: int, kinds: tuple[str, ...] = ALL_KINDS) -> Story:
     """The story of a seed; the kinds take turns."""
-    return _Generator(Random(seed)).story(kinds[seed % len(kinds)])
+    return Draws(Random(seed)).story(kinds[seed % len(kinds)])
 
 
-class _Generator:
-    """Draws stories from tables of weighted choices."""
+class Draws:
+    """Draws stories, and parts of them, from tables of weighted choices."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -101,7 +101,7 @@ class _Generator:
     def story(self, kind: str) -> Story:
         """A story of a kind."""
         count = self._random.randint(SHORTEST, LONGEST)
-        steps = tuple(step for _ in range(count) for step in self._steps())
+        steps = tuple(step for _ in range(count) for step in self.steps())
         ordered, slow, orphan = self._any((False, True)), self._any((False, True, True)), self._any((False, True))
         begun = self._any((SETTLED, SETTLED, SETTLED, 0.0, 0.2, 1.0))
         history = self._any((10, 0, 1))
@@ -113,7 +113,8 @@ class _Generator:
         adaptive = self._any((False, True))
         return Story(kind, (*steps[:at], *moves, *steps[at:]), ordered, slow, history, begun, orphan, adaptive)
 
-    def _steps(self) -> list[Step]:
+    def steps(self) -> list[Step]:
+        """One step, or the three of a canary."""
         if self._random.random() > CANARIES:
             return [Step(self._weighted(self._actions), self._any(WAITS))]
         subset = self._any((None, 0, 1))

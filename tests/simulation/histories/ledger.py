@@ -1,10 +1,10 @@
 """The state of a fleet, counted at every commit: pods and workloads of the members, the application on the host."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from tests.simulation.histories.objects import Place, Pod, Workload, read_pod, read_workload
+from tests.simulation.histories.objects import Health, Place, Pod, Workload, read_pod, read_workload
 from tests.simulation.histories.requested import Generation, read_generation
 from tests.support.kruise import KRUISE_KINDS, RESOURCES
 from tests.support.world import CLUSTERS, UDS, World
@@ -46,26 +46,63 @@ class Ledger:
         """The time at which the last taint of a Cluster went."""
         self.changed = 0.0
         """The time at which a pod or a workload changed last."""
-        self._ready_counts: deque[tuple[float, int]] = deque([(0.0, 0)])
-        """(since when, ready pods of all places)"""
+        self._ready_counts: deque[tuple[float, Counter[str]]] = deque([(0.0, Counter())])
+        """(since when, member -> its ready pods)"""
+        self.health: dict[str, Health] = {}
+        """The health of each member, by the status of its Cluster."""
+        self.foreign: set[str] = set()
+        """Members at whose address another cluster answers."""
         self.on_pod: list[OnPod] = []
         self.on_workload: list[OnWorkload] = []
         self.on_status: list[OnStatus] = []
+        self.on_foreign_write: list[Callable[[str], None]] = []
+        """Called with the member at whose address the controller wrote into another cluster."""
+        self.on_health: list[Callable[[str], None]] = []
+        """Called with each member whose phase has changed."""
         self.on_revision_deleted: list[Callable[[str], None]] = []
         """Called with the image of each revision that the controller deletes."""
         self._subscribe(kind)
 
     def _subscribe(self, kind: str) -> None:
-        kinds = [resource for name, resource in RESOURCES.items() if (name in KRUISE_KINDS) <= (kind in KRUISE_KINDS)]
-        for name, member in self.world.members.items():
-            member.access.subscribe("pods", lambda change, name=name: self._pod(name, change))
-            for resource in kinds:
-                member.access.subscribe(resource, lambda change, name=name: self._workload(name, change))
+        self._kinds = [
+            resource for name, resource in RESOURCES.items() if (name in KRUISE_KINDS) <= (kind in KRUISE_KINDS)
+        ]
+        for name in self.world.members:
+            self._follow(name)
         self.world.host.access.subscribe(UDS, self._application)
         self.world.host.access.subscribe("controllerrevisions.apps", self._revision)
         for cluster in self.world.host.access.list(CLUSTERS, "default"):
-            self._count_taints(cluster)
+            self._count_cluster(cluster)
         self.world.host.access.subscribe(CLUSTERS, self._cluster)
+
+    def _follow(self, member: str) -> None:
+        access = self.world.members[member].access
+        access.subscribe("pods", lambda change: self._pod(member, change))
+        for resource in self._kinds:
+            access.subscribe(resource, lambda change: self._workload(member, change))
+
+    def beware(self, member: str) -> None:
+        """Another cluster answers at the address of a member: nothing is to be written there."""
+        self.foreign.add(member)
+        for resource in self._kinds:
+            self.world.members[member].access.subscribe(resource, lambda _: self._in_foreign(member))
+
+    def _in_foreign(self, member: str) -> None:
+        if self.by_controller and member in self.foreign:
+            for listener in self.on_foreign_write:
+                listener(member)
+
+    def remove(self, member: str) -> None:
+        """The cluster of a member and its pods are gone."""
+        for key in [key for key in self.pods if key[0] == member]:
+            self._count_pod(key, None)
+        for workload in [key for key in self.workloads if key[0] == member]:
+            del self.workloads[workload]
+
+    def succeed(self, member: str) -> None:
+        """The cluster that answers at the address of a member now takes its place."""
+        self.foreign.discard(member)
+        self._follow(member)
 
     @property
     def by_controller(self) -> bool:
@@ -87,6 +124,10 @@ class Ledger:
     def newest(self) -> Generation:
         return self.generations[-1]
 
+    def phase(self, member: str) -> str:
+        """The phase of a member by the status of its Cluster."""
+        return self.health[member].phase if member in self.health else ""
+
     def planned(self) -> list[Generation]:
         """The generations that a write of this moment may have been planned on."""
         return [generation for generation in self.generations if generation.number >= self.observed]
@@ -103,18 +144,27 @@ class Ledger:
         """Image -> ready pods of a place."""
         return +self.ready.get(place, Counter())
 
-    def most_ready(self, seconds: float) -> int:
-        """The most ready pods that there were at once within the last seconds."""
+    def most_ready(self, seconds: float, unseen: Collection[str] = ()) -> int:
+        """The most ready pods that there were at once within the last seconds, without those of unseen members."""
         now = self.world.loop.time()
         while len(self._ready_counts) > 1 and self._ready_counts[1][0] <= now - seconds:
             self._ready_counts.popleft()
-        return max(count for _, count in self._ready_counts)
+        return max(
+            sum(count for member, count in counts.items() if member not in unseen) for _, counts in self._ready_counts
+        )
 
     def has_template(self, image: str) -> bool:
         """Whether the host has the ControllerRevision of an image."""
         access = self.world.host.access
         revisions = [name for name, of in self.images.items() if of == image]
         return any(access.get("controllerrevisions.apps", "default", name) is not None for name in revisions)
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything is as requested, by status."""
+        conditions = {entry["type"]: entry["status"] for entry in self.status.get("conditions", ())}
+        seen = bool(self.generations) and self.observed == self.newest.number
+        return seen and conditions.get("Ready") == "True" and conditions.get("Reconciling") == "False"
 
     def summary(self) -> str:
         """The pods that run, by place and image."""
@@ -133,7 +183,16 @@ class Ledger:
                 listener(image)
 
     def _cluster(self, change: Change) -> None:
-        self._count_taints({"metadata": change.obj["metadata"]} if change.type == "DELETED" else change.obj)
+        self._count_cluster({"metadata": change.obj["metadata"]} if change.type == "DELETED" else change.obj)
+
+    def _count_cluster(self, cluster: Mapping[str, Any]) -> None:
+        self._count_taints(cluster)
+        name, status = cluster["metadata"]["name"], cluster.get("status") or {}
+        health = Health(status.get("phase", ""), status.get("phaseTransitionTime", ""))
+        if health != self.health.get(name):
+            self.health[name] = health
+            for listener in self.on_health:
+                listener(name)
 
     def _count_taints(self, cluster: Mapping[str, Any]) -> None:
         name = cluster["metadata"]["name"]
@@ -144,9 +203,11 @@ class Ledger:
             self.moved = self.world.loop.time()
 
     def _pod(self, member: str, change: Change) -> None:
-        key = member, change.obj["metadata"]["name"]
-        old = self.pods.pop(key, None)
         new = None if change.type == "DELETED" else read_pod(member, change.obj)
+        self._count_pod((member, change.obj["metadata"]["name"]), new)
+
+    def _count_pod(self, key: tuple[str, str], new: Pod | None) -> None:
+        old = self.pods.pop(key, None)
         if new is not None:
             self.pods[key] = new
         if old == new:
@@ -157,7 +218,10 @@ class Ledger:
                 if pod.ready:
                     self.ready.setdefault(pod.place, Counter())[pod.image] += sign
         self.changed = self.world.loop.time()
-        self._ready_counts.append((self.changed, sum(sum(counts.values()) for counts in self.ready.values())))
+        ready: Counter[str] = Counter()
+        for (member, _), counts in self.ready.items():
+            ready[member] += counts.total()
+        self._ready_counts.append((self.changed, ready))
         for listener in self.on_pod:
             listener(old, new, self.by_controller)
 

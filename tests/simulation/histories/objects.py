@@ -14,6 +14,7 @@ class Pod:
     """A pod. ``living`` pods are not being deleted and have not ended."""
 
     place: Place
+    name: str
     image: str
     living: bool
     ready: bool
@@ -41,13 +42,21 @@ class Workload:
         return max(0, self.replicas - self.held)
 
 
+@dataclass(frozen=True)
+class Health:
+    """The phase of a member, and since when."""
+
+    phase: str
+    since: str
+
+
 def read_pod(member: str, obj: Any) -> Pod:
     meta, status = obj["metadata"], obj.get("status") or {}
     living = "deletionTimestamp" not in meta and status.get("phase") not in ("Failed", "Succeeded")
     conditions = status.get("conditions") or ()
     ready = living and any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
     place = member, (meta.get("labels") or {}).get(names.LABEL_SUBSET, "")
-    return Pod(place, obj["spec"]["containers"][0]["image"], living, ready)
+    return Pod(place, meta["name"], obj["spec"]["containers"][0]["image"], living, ready)
 
 
 def read_workload(member: str, resource: str, obj: Any) -> Workload:

@@ -46,6 +46,8 @@ class Generation:
     adaptive: bool
     shares: Mapping[str, int | str | None]
     """Subset -> its replicas as the user wrote them."""
+    fresh: Mapping[str, int]
+    """Subset -> its replicas if the application was new."""
     subsets: Mapping[str, SubsetRequest]
 
     def subset(self, place: tuple[str, str]) -> SubsetRequest | None:
@@ -82,6 +84,7 @@ def read_generation(document: Mapping[str, Any], before: Iterable[Mapping[str, i
         paused=spec.paused,
         adaptive=spec.topology.schedule_strategy.type == "Adaptive",
         shares={name: subset.replicas for name, subset in app.subsets.items()},
+        fresh=divisions[0],
         subsets=subsets,
     )
 
@@ -89,3 +92,8 @@ def read_generation(document: Mapping[str, Any], before: Iterable[Mapping[str, i
 def _divided(app: Application, given: Mapping[str, int]) -> Mapping[str, int]:
     entries = [{"name": name, "replicas": replicas} for name, replicas in given.items()]
     return divide(subject(app, status={"subsetStatuses": entries}), app, observed()).desired
+
+
+def assigned(status: Mapping[str, Any]) -> dict[str, int]:
+    """Subset -> the replicas that status assigns to it now. More than it will have while some move away."""
+    return {entry["name"]: entry["replicas"] for entry in status.get("subsetStatuses") or ()}

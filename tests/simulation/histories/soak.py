@@ -9,6 +9,7 @@ import time
 from functools import partial
 from multiprocessing import get_context
 
+from tests.simulation.histories.losses import Figures
 from tests.simulation.histories.verdict import judge
 
 SHRINK_SECONDS = 300.0
@@ -20,17 +21,22 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1000, help="the first seed (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=4000, help="how many (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="how many processes (default: %(default)s)")
+    parser.add_argument("--faults", action="store_true", help="only stories about faults of members")
+    parser.add_argument("--shrink", type=float, default=SHRINK_SECONDS, help="seconds for each breach")
     options = parser.parse_args()
-    return soak(range(options.first, options.first + options.seeds), options.workers)
+    seeds = range(options.first, options.first + options.seeds)
+    return soak(seeds, options.workers, faults=options.faults, shrink_seconds=options.shrink)
 
 
-def soak(seeds: range, workers: int) -> int:
+def soak(seeds: range, workers: int, *, faults: bool = False, shrink_seconds: float = SHRINK_SECONDS) -> int:
     """Play the stories of seeds and print each breach and the progress. Return 1 if there was a breach, else 0."""
     started = shown = time.monotonic()
     breaches = 0
+    figures = Figures()
     with get_context("spawn").Pool(workers) as pool:
-        judged = pool.imap_unordered(partial(judge, shrink_seconds=SHRINK_SECONDS), seeds)
+        judged = pool.imap_unordered(partial(judge, shrink_seconds=shrink_seconds, faults=faults), seeds)
         for count, verdict in enumerate(judged, start=1):
+            figures.add(verdict.figures)
             if verdict.rule:
                 breaches += 1
                 sys.stdout.write(f"\n{verdict}\n\n")
@@ -40,6 +46,8 @@ def soak(seeds: range, workers: int) -> int:
                 rate = count / (now - started)
                 sys.stdout.write(f"{count} of {len(seeds)} histories, {breaches} broken, {rate:.1f} a second\n")
             sys.stdout.flush()
+    if faults:
+        sys.stdout.write(f"{figures}\n")
     return 1 if breaches else 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from tests.simulation.histories.breach import DARK_SECONDS, Breaches, Circumstances, calm
 from tests.simulation.histories.enforced import Enforced
 from tests.simulation.histories.ledger import Ledger
-from tests.simulation.histories.requested import Generation
+from tests.simulation.histories.requested import Generation, assigned
 from tests.simulation.histories.workload_rules import WorkloadRules
 
 MOVE_SECONDS = 5.0
@@ -114,11 +114,12 @@ class StatusRules:
         if not ledger.generations or ledger.deleting or ledger.newest.paused or not ledger.stable:
             return
         newest = ledger.newest
+        in_trouble = self._circumstances.in_trouble(ledger.world.loop.time())
         for name, request in newest.subsets.items():
             place = request.member, name
             pods = ledger.pods_at(place)
             failing = newest.image.startswith("fail") or any(image.startswith("fail") for image in pods)
-            excused = request.member in self._circumstances.in_trouble or place in self._circumstances.tampered
+            excused = request.member in in_trouble or place in self._circumstances.tampered
             if failing or excused or not ledger.has_template(ledger.stable):
                 continue
             total = pods.total()
@@ -126,8 +127,7 @@ class StatusRules:
             low, high = place_range(ledger, newest, name)
             most = max(high, assigned(ledger.status).get(name, 0))
             if not low <= total <= most or pods[newest.image] < wanted:
-                trouble = sorted(self._circumstances.in_trouble)
-                self._breaches.report("I10", f"{place} still runs {dict(pods)}; in trouble are {trouble}")
+                self._breaches.report("I10", f"{place} still runs {dict(pods)}; in trouble are {sorted(in_trouble)}")
 
 
 def replicas(status: Mapping[str, Any]) -> dict[str, int]:
@@ -147,16 +147,13 @@ def moves(ledger: Ledger) -> bool:
 
 def place_range(ledger: Ledger, generation: Generation, name: str) -> tuple[int, int]:
     """The fewest and the most replicas that a subset may have."""
+    request, number = generation.subsets[name], replicas(ledger.status).get(name, 0)
     if moves(ledger):
-        number = replicas(ledger.status).get(name, 0)
         return number, number
-    request = generation.subsets[name]
+    if ledger.moves and request.low - 1 <= number <= request.high + 1:
+        # What replicas left because of a cluster and returned to decides ties.
+        return number, number
     return request.low, request.high
-
-
-def assigned(status: Mapping[str, Any]) -> dict[str, int]:
-    """Subset -> the replicas that status assigns to it now. More than it will have while some move away."""
-    return {entry["name"]: entry["replicas"] for entry in status.get("subsetStatuses") or ()}
 
 
 def ready(status: Mapping[str, Any]) -> str:

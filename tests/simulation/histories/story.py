@@ -128,17 +128,53 @@ class Restart:
 
 @dataclass(frozen=True)
 class Fault:
-    """A member is ``cut off``, a ``black hole``, ``slow`` or full of ``errors`` until it recovers."""
+    """A member has one of the faults of ``troubles.py`` until it recovers."""
 
     member: int
     what: str
 
 
 @dataclass(frozen=True)
-class Recover:
-    """A member has no faults any more."""
+class LoseOthers:
+    """All members but one have a fault at once."""
+
+    kept: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Flap:
+    """A member is cut off and comes back every 20 seconds, for some minutes."""
 
     member: int
+    minutes: int
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Another, empty cluster answers at the address of a member.
+
+    When the member recovers, the former cluster is back with its pods. If it is replaced ``for_good``, the former one
+    is gone, and the Cluster object is deleted and created again for the new one.
+    """
+
+    member: int
+    for_good: bool
+
+
+@dataclass(frozen=True)
+class SetClock:
+    """The clock of a member is ahead by some hours."""
+
+    member: int
+    hours: int
+
+
+@dataclass(frozen=True)
+class Recover:
+    """A member, or each one (None), has no faults any more."""
+
+    member: int | None
 
 
 @dataclass(frozen=True)
@@ -189,8 +225,31 @@ class Cordon:
     on: bool
 
 
+@dataclass(frozen=True)
+class Drain:
+    """An administrator drains a member as ``ud clusters drain`` does, or uncordons it."""
+
+    member: int
+    on: bool
+
+
+Mishap = Fault | LoseOthers | Flap | Replace | SetClock
+"""What happens to members."""
 Action = (
-    Edit | Scale | Delete | Kill | Restart | Fault | Recover | Tamper | LosePod | LoseRevisions | Quota | Taint | Cordon
+    Edit
+    | Scale
+    | Delete
+    | Kill
+    | Restart
+    | Mishap
+    | Recover
+    | Tamper
+    | LosePod
+    | LoseRevisions
+    | Quota
+    | Taint
+    | Cordon
+    | Drain
 )
 
 
@@ -223,6 +282,12 @@ class Story:
     """Whether the workloads are left when it is deleted in the end."""
     adaptive: bool = False
     """Whether replicas of a lost member run elsewhere after half a minute."""
+    members: int = 0
+    """In how many members it has a subset each; 0: two subsets in three members, whose phases change at once."""
+    capacity: bool = False
+    """Whether the room in members is counted, and is scarce."""
+    disjoint: bool = False
+    """Whether no two subsets have pods of the same ordinal."""
 
     def __repr__(self) -> str:
         steps = "".join(f"\n        {step}," for step in self.steps)
@@ -235,6 +300,9 @@ class Story:
                 ("begun", self.begun, SETTLED),
                 ("orphan", self.orphan, False),
                 ("adaptive", self.adaptive, False),
+                ("members", self.members, 0),
+                ("capacity", self.capacity, False),
+                ("disjoint", self.disjoint, False),
             )
             if value != default
         )

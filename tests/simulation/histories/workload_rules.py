@@ -5,13 +5,23 @@ from collections import Counter
 from tests.simulation.histories.breach import LAG_SECONDS, Breaches, Circumstances
 from tests.simulation.histories.enforced import Enforced
 from tests.simulation.histories.ledger import Ledger
+from tests.simulation.histories.losses import Figures
 from tests.simulation.histories.objects import Place, Workload
+from tests.simulation.histories.requested import assigned
 
 
 class WorkloadRules:
     """What a write may ask for, in terms of the generations that it may have been planned on."""
 
-    def __init__(self, ledger: Ledger, enforced: Enforced, circumstances: Circumstances, breaches: Breaches) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        enforced: Enforced,
+        circumstances: Circumstances,
+        breaches: Breaches,
+        figures: Figures,
+    ) -> None:
+        self._figures = figures
         self._ledger = ledger
         self._enforced = enforced
         self._circumstances = circumstances
@@ -91,20 +101,33 @@ class WorkloadRules:
         self._within_the_budget(new, total)
 
     def _within_the_budget(self, new: Workload, total: int) -> None:
-        """Replicas that move leave a subset only as far as ready pods elsewhere allow (I7).
-
-        Deployments of a subset also exchange pods with each other during an update, within limits of their own.
-        """
+        """Replicas that move leave a subset only as far as ready pods elsewhere allow (I7)."""
         ledger = self._ledger
-        lost = ledger.ready_at(new.place).total() - total
+        ready = ledger.ready_at(new.place)
+        lost = ready[new.image] - new.replicas if ledger.per_revision else ready.total() - total
         fell = any(one.total > ledger.newest.total for one in ledger.generations[-4:])
-        if lost <= 0 or fell or ledger.per_revision or new.place in self._circumstances.ever_tampered:
+        if not fell and new.place not in self._circumstances.ever_tampered and not self._exchanges(new, lost):
+            self._keeps_enough(new, lost, f"was scaled to {new.replicas}")
+
+    def _exchanges(self, new: Workload, lost: int) -> bool:
+        """Whether Deployments of a subset exchange pods with each other, within the limits of their update."""
+        number = assigned(self._ledger.status).get(new.place[1], 0)
+        left = self._ledger.ready_at(new.place).total() - lost
+        return self._ledger.per_revision and left >= number - number // 4
+
+    def _keeps_enough(self, workload: Workload, lost: int, how: str) -> None:
+        """As many pods stay ready as the budget asks for, and pods that cannot be seen do not count (I7, I8)."""
+        if lost <= 0:
             return
-        left = ledger.most_ready(LAG_SECONDS) - lost
+        ledger = self._ledger
+        unseen = self._circumstances.unseen(ledger.world.loop.time())
+        left = ledger.most_ready(LAG_SECONDS, unseen) - lost
         least = min(one.total - one.unavailable for one in ledger.planned())
         if left < least:
-            why = f"was scaled to {new.replicas}: {left} ready pods are left, {least} are requested"
-            self._breaches.report("I7", f"{new.name} in {new.place[0]} {why}")
+            self._figures.below_budget += least - left
+            why = f"{how}: {left} ready pods are left, {least} are requested"
+            unseen_too = f", and {sorted(unseen)} cannot be seen" if unseen else ""
+            self._breaches.report("I7", f"{workload.name} in {workload.place[0]} {why}{unseen_too}")
 
     def _takes_back(self, new: Workload) -> bool:
         """Whether fewer pods of a version are asked for than were ready, although no edit since asked for less."""
@@ -127,12 +150,7 @@ class WorkloadRules:
         if old.resource == ledger.resource and all(one.subset(old.place) for one in planned):
             self._breaches.report("I7", f"{old.name} in {old.place[0]} was deleted and is in the topology")
         ready = ledger.ready_at(old.place)
-        lost = ready[old.image] if ledger.per_revision else ready.total()
-        left = ledger.most_ready(LAG_SECONDS) - lost
-        least = min(one.total - one.unavailable for one in planned)
-        if lost and left < least:
-            why = f"was deleted: {left} ready pods are left, {least} are requested"
-            self._breaches.report("I7", f"{old.name} in {old.place[0]} {why}")
+        self._keeps_enough(old, ready[old.image] if ledger.per_revision else ready.total(), "was deleted")
 
     def _revision_deleted(self, image: str) -> None:
         """The template of what runs, or is to run, is kept (I9)."""
