@@ -46,7 +46,7 @@ WORKERS ?= 2
 SAMPLE ?= 300
 
 soak: setup  ## Play SEEDS random histories in WORKERS processes, and shrink those that break an invariant.
-	$(BIN)/python -m tests.simulation.histories.soak --first $(FIRST) --seeds $(SEEDS) --workers $(WORKERS)
+	$(BIN)/python -m tests.simulation.histories.soak --first $(FIRST) --seeds $(SEEDS) --workers $(WORKERS) $(if $(FAULTS),--faults)
 
 properties: setup  ## Try thousands of examples for each property that the tests check with dozens.
 	$(BIN)/pytest -n $(WORKERS) --timeout 1200 --hypothesis-profile=thorough tests/unit tests/embedded

@@ -5,11 +5,15 @@
 
 import pytest
 
+from tests.simulation.histories.faults import fault_name
 from tests.simulation.histories.player import play
 from tests.simulation.histories.story import Edit, Image, Step, Story, Total
 from tests.simulation.histories.verdict import judge
 
-SEEDS = range(24)
+SEEDS = (0, 1, 2, 3, 5, 6, 12, 14, 15)
+"""They tell of all kinds of workloads, and of each defect in ``test_histories_find.py``."""
+FAULT_SEEDS = range(135, 150)
+"""As many as there are faults of members: each seed has one of its own."""
 SHRINK_SECONDS = 60.0
 
 FOUND = {
@@ -31,6 +35,15 @@ def test_no_random_history_breaks_an_invariant(seed: int) -> None:
     """
     verdict = judge(seed, shrink_seconds=SHRINK_SECONDS)
     assert not verdict.rule, str(verdict)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", FAULT_SEEDS, ids=map(fault_name, FAULT_SEEDS))
+def test_no_fault_of_a_member_breaks_an_invariant(seed: int) -> None:
+    """Beside the others: the budget holds, no ordinal runs twice, and the end is what a fresh plan gives."""
+    verdict = judge(seed, shrink_seconds=SHRINK_SECONDS, faults=True)
+    assert not verdict.rule, str(verdict)
+    assert not verdict.figures.below_budget
 
 
 @pytest.mark.parametrize("story", FOUND.values(), ids=FOUND)

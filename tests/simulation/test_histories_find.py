@@ -1,20 +1,24 @@
 """Random histories find what they are for: with one of these defects in the product, a seed of the suite fails."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from tests.simulation.histories.faults import fault_story
 from tests.simulation.histories.generator import story
 from tests.simulation.histories.player import play
-from tests.simulation.test_histories import SEEDS
+from tests.simulation.test_histories import FAULT_SEEDS, SEEDS
+from uniteddeployment.fleet import member
 from uniteddeployment.kube.workqueue import WorkQueue
 from uniteddeployment.planning import plan, revisions, status
 from uniteddeployment.planning.changes import retire
 from uniteddeployment.planning.kinds import places
 from uniteddeployment.planning.kinds.base import SubsetContext
-from uniteddeployment.planning.replicas import divide
+from uniteddeployment.planning.observed import MemberView, Reach
+from uniteddeployment.planning.replicas import divide, limits
+from uniteddeployment.planning.replicas.brake import RELEASED
 from uniteddeployment.planning.replicas.divide import Division
 from uniteddeployment.planning.status import READY
 
@@ -28,6 +32,8 @@ class Defect:
     put: Callable[[Any], Any]
     seed: int
     rule: str
+    faults: bool = False
+    """Whether it is the seed of a story about faults of members."""
 
 
 def _one_pod_too_many(held_back: Any) -> Any:
@@ -84,6 +90,36 @@ def _always_drifted(_: Any) -> Any:
     return lambda self, workload: True  # noqa: ARG005  # as it is called
 
 
+def _no_pod_has_to_stay(_: Any) -> Any:
+    return lambda total, unavailable: 0  # noqa: ARG005  # as it is called
+
+
+def _lost_pods_are_ready(serving: Any) -> Any:
+    """Pods of members that cannot be seen count as they were seen last."""
+
+    def counted(app: Any, view: MemberView | None, *args: Any) -> Any:
+        return serving(app, None if view is None else replace(view, reach=Reach.READY), *args)
+
+    return counted
+
+
+def _no_brake(_: Any) -> Any:
+    return lambda *_: RELEASED
+
+
+def _any_cluster_will_do(_: Any) -> Any:
+    """Whatever answers at the address of a member is that member."""
+
+    async def identify(*_: Any) -> None:
+        """It is."""
+
+    return identify
+
+
+def _no_ranges(_: Any) -> Any:
+    return lambda *_: {}
+
+
 DEFECTS = {
     "one pod more than the partition allows is updated": Defect(divide, "held_back", _one_pod_too_many, 0, "I6"),
     "the partition is written as requested while a subset grows": Defect(
@@ -95,6 +131,13 @@ DEFECTS = {
     "a change of the total moves pods": Defect(plan, "divide", _replicas_change_places, 1, "I7"),
     "an edit during a pass is dropped": Defect(WorkQueue, "add", _no_key_twice, 15, "I8"),
     "every pass writes every workload": Defect(SubsetContext, "drifted", _always_drifted, 0, "I8"),
+    "a failover ignores the budget": Defect(divide, "floor", _no_pod_has_to_stay, 146, "I7", faults=True),
+    "pods of a lost member count as ready": Defect(divide, "serving", _lost_pods_are_ready, 148, "I7", faults=True),
+    "nothing brakes when most of the fleet is lost": Defect(limits, "brake", _no_brake, 146, "brake", faults=True),
+    "another cluster at the address of a member is written to": Defect(
+        member, "identify", _any_cluster_will_do, 144, "I14", faults=True
+    ),
+    "subsets have the same ordinals": Defect(plan, "ranges", _no_ranges, 135, "ordinals", faults=True),
 }
 
 
@@ -103,8 +146,9 @@ DEFECTS = {
 def test_a_seed_of_the_suite_finds_a_defect(defect: Defect, monkeypatch: pytest.MonkeyPatch) -> None:
     """Histories that find nothing prove something only if they would find this."""
     monkeypatch.setattr(defect.owner, defect.attribute, defect.put(getattr(defect.owner, defect.attribute)))
-    assert defect.seed in SEEDS
-    breach = play(story(defect.seed))
+    told, seeds = (fault_story, FAULT_SEEDS) if defect.faults else (story, SEEDS)
+    assert defect.seed in seeds
+    breach = play(told(defect.seed))
     if breach is None or breach.rule != defect.rule:
-        others = {seed: str(found) for seed in SEEDS if (found := play(story(seed)))}
+        others = {seed: str(found) for seed in seeds if (found := play(told(seed)))}
         pytest.fail(f"seed {defect.seed} finds {breach}; other seeds of the suite find {others}", pytrace=False)

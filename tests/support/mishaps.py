@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from tests.support import rights
 from tests.support.world import MemberClock, World
+from uniteddeployment.embedded.cluster import Cluster
 
 MERGE = "application/merge-patch+json"
 
@@ -40,3 +41,20 @@ def set_clock(world: World, member: str, *, hours: float) -> None:
     clock = world.members[member].clock
     assert isinstance(clock, MemberClock)
     clock.ahead = timedelta(hours=hours)
+
+
+def replace(world: World, member: str) -> Cluster:
+    """A new and empty cluster answers at the address of a member from now on. Return the former one."""
+    former, new = world.members[member], world.made(member)
+    world.asked[f"{member}, replaced"] = rights.Asked(new, "member")
+    new.start()
+    world.grant(new, "member")
+    answer_instead(world, member, former, new)
+    return former
+
+
+def answer_instead(world: World, member: str, former: Cluster, new: Cluster) -> None:
+    """Let a cluster answer at the address of a former one, whose connections break."""
+    world.members[member] = new
+    former.faults.set(cut_off=True)
+    new.faults.clear()

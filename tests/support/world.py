@@ -78,7 +78,8 @@ class World:
                 **cluster,
             )
 
-        self._made = made
+        self.made = made
+        """Makes a cluster with a name."""
         self.host = made("host")
         self.members = {f"member-{i + 1}": made(f"member-{i + 1}") for i in range(members)}
         self.asked = {
@@ -120,18 +121,19 @@ class World:
     def start_clusters(self) -> None:
         for member in self.members.values():
             member.start()
-            self._grant(member, "member")
+            self.grant(member, "member")
         self.start_host()
 
     def start_host(self) -> None:
         """Start the host with our definitions."""
         self.host.start()
-        self._grant(self.host, "host")
+        self.grant(self.host, "host")
         for definition in _definitions():
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             self.request(self.host, "POST", path, definition)
 
-    def _grant(self, cluster: Cluster, where: str) -> None:
+    def grant(self, cluster: Cluster, where: str) -> None:
+        """Give the controller the rights that it has on the ``host`` or in a ``member``."""
         for path, document in rights.cluster_wide(where):
             self.request(cluster, "POST", path, document)
 
@@ -156,22 +158,6 @@ class World:
             },
         }
         self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
-
-    def another(self, member: str) -> Cluster:
-        """A new and empty cluster that answers at the address of a member from now on. Returns the former one."""
-        former = self.members[member]
-        self.members[member] = new = self._made(member)
-        self.asked[f"{member}, replaced"] = rights.Asked(new, "member")
-        new.start()
-        self._grant(new, "member")
-        self.move(member, former, new)
-        return former
-
-    def move(self, member: str, former: Cluster, new: Cluster) -> None:
-        """Let a cluster answer at the address of a former one, whose connections break."""
-        self.members[member] = new
-        former.faults.set(cut_off=True)
-        new.faults.clear()
 
     def client(self, cluster: Cluster, token: str | TokenProvider = rights.TOKEN) -> Client:
         served = cluster if self.life is None else self.life.connected(cluster, self._at_address)

@@ -145,6 +145,7 @@ def fault_story(seed: int) -> Story:
     return _Faults(Random(seed)).story(seed)
 
 
-def fault_names() -> list[str]:
-    """The faults, in the order of the seeds."""
-    return list(_Faults(Random(0)).kinds)
+def fault_name(seed: int) -> str:
+    """The fault that the story of a seed has, beside others."""
+    names = list(_Faults(Random(0)).kinds)
+    return names[seed % len(names)]

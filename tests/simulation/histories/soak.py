@@ -1,9 +1,10 @@
 """``make soak``: thousands of random histories. What breaks an invariant is shrunk and printed as a story.
 
-The seed alone gives the long story again: ``make soak FIRST=SEED SEEDS=1``.
+The seed alone gives the long story again: ``make soak FIRST=SEED SEEDS=1``, with ``FAULTS=1`` if it was given before.
 """
 
 import argparse
+import gc
 import sys
 import time
 from functools import partial
@@ -22,19 +23,20 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=4000, help="how many (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="how many processes (default: %(default)s)")
     parser.add_argument("--faults", action="store_true", help="only stories about faults of members")
-    parser.add_argument("--shrink", type=float, default=SHRINK_SECONDS, help="seconds for each breach")
     options = parser.parse_args()
-    seeds = range(options.first, options.first + options.seeds)
-    return soak(seeds, options.workers, faults=options.faults, shrink_seconds=options.shrink)
+    return soak(range(options.first, options.first + options.seeds), options.workers, faults=options.faults)
 
 
-def soak(seeds: range, workers: int, *, faults: bool = False, shrink_seconds: float = SHRINK_SECONDS) -> int:
-    """Play the stories of seeds and print each breach and the progress. Return 1 if there was a breach, else 0."""
+def soak(seeds: range, workers: int, *, faults: bool) -> int:
+    """Play the stories of seeds and print each breach and the progress. Return 1 if there was a breach, else 0.
+
+    With ``faults``, each story is about a fault of members, and figures of all failovers are printed in the end.
+    """
     started = shown = time.monotonic()
     breaches = 0
     figures = Figures()
-    with get_context("spawn").Pool(workers) as pool:
-        judged = pool.imap_unordered(partial(judge, shrink_seconds=shrink_seconds, faults=faults), seeds)
+    with get_context("spawn").Pool(workers, initializer=_keep_what_is_imported) as pool:
+        judged = pool.imap_unordered(partial(judge, shrink_seconds=SHRINK_SECONDS, faults=faults), seeds)
         for count, verdict in enumerate(judged, start=1):
             figures.add(verdict.figures)
             if verdict.rule:
@@ -49,6 +51,12 @@ def soak(seeds: range, workers: int, *, faults: bool = False, shrink_seconds: fl
     if faults:
         sys.stdout.write(f"{figures}\n")
     return 1 if breaches else 0
+
+
+def _keep_what_is_imported() -> None:
+    """Look for garbage in what stories make, and rarely."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ class Troubles:
 
     def _replace(self, member: str, *, for_good: bool) -> None:
         self._recover(member)
-        former = self._world.another(member)
+        former = mishaps.replace(self._world, member)
         new = self._world.members[member]
         new.faults.set(**NETWORK)
         if self._ledger.resource in (kruise.RESOURCES[kind] for kind in kruise.KRUISE_KINDS):
@@ -172,7 +172,7 @@ class Troubles:
         """The former cluster answers again."""
         new = self._world.members[member]
         self._ledger.foreign.discard(member)
-        self._world.move(member, new, former)
+        mishaps.answer_instead(self._world, member, new, former)
         new.stop()
 
     def _register_again(self, member: str) -> None:
