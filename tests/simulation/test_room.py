@@ -64,6 +64,20 @@ async def test_two_applications_do_not_get_the_same_last_place(world: World) -> 
     assert sorted([places(world, "web"), places(world, "shop")]) == [[0, 1], [1, 0]]
 
 
+async def test_two_subsets_in_one_cluster_do_not_get_the_same_places(world: World) -> None:
+    """The member has four places for both together; the rest goes to the other member at once."""
+    await counted(world)
+    scene = application(world, "web")
+    scene.subsets = {"a": {}, "b": {}, "c": {}}
+    scene._homes = {"a": "member-1", "b": "member-1", "c": "member-2"}
+    scene.ask(6)
+    await world.until(lambda: world.settled("web"), seconds=30, what="the application")
+    assert places(world, "web") == [4, 2]
+    scene.ask(8)
+    await world.until(lambda: world.settled("web"), seconds=30, what="the rest")
+    assert places(world, "web") == [4, 4]
+
+
 async def test_what_does_not_fit_goes_where_there_is_room_and_the_reason_says_so(world: World) -> None:
     """Before a pod had to wait for a node in vain."""
     await counted(world)

@@ -16,12 +16,13 @@ from uniteddeployment.fleet.capacity import demand
 from uniteddeployment.fleet.capacity.assumed import Assumed, Demanded, Zones
 from uniteddeployment.fleet.capacity.objects import ZONE
 from uniteddeployment.fleet.capacity.reader import CapacityReader
-from uniteddeployment.fleet.capacity.room import room
+from uniteddeployment.fleet.capacity.room import Group, room
+from uniteddeployment.fleet.capacity.sharing import shared_rooms
 from uniteddeployment.fleet.capacity.sums import SubsetKey
 from uniteddeployment.fleet.registry import Fleet
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.kinds.workload import render
-from uniteddeployment.planning.observed import HOST, NO_PODS, ClusterFacts, MemberView
+from uniteddeployment.planning.observed import HOST, NO_PODS, ClusterFacts, MemberView, SharedRoom
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment_api import Subset
 from uniteddeployment_api.strategic import PatchError
@@ -60,12 +61,15 @@ class Rooms:
             self._users.discard(key)
             return facts
         self._users.add(key)
-        rooms: dict[str, dict[str, int]] = {}
+        clusters: dict[str, list[Subset]] = {}
         for subset in app.subsets.values():
-            cluster = app.cluster_of(subset)
-            if cluster in facts and (found := self._room(subject, app, subset, views.get(cluster))) is not None:
-                rooms.setdefault(cluster, {})[subset.name] = found
-        return {name: replace(fact, rooms=rooms[name]) if name in rooms else fact for name, fact in facts.items()}
+            clusters.setdefault(app.cluster_of(subset), []).append(subset)
+        found = dict(facts)
+        for name, subsets in clusters.items():
+            if name in facts and (view := views.get(name)) is not None:
+                rooms, shared = self._rooms(subject, app, subsets, name, view)
+                found[name] = replace(facts[name], rooms=rooms, shared=shared)
+        return found
 
     def planned(self, subject: Subject, plan: Plan) -> None:
         """Keep room for the pods that a plan assigns to clusters that do not show them yet."""
@@ -104,21 +108,41 @@ class Rooms:
         """The applications whose plans may change when the capacity of a cluster changes."""
         return tuple(self._waiting.get(cluster, ()))
 
-    def _room(self, subject: Subject, app: Application, subset: Subset, view: MemberView | None) -> int | None:
-        cluster = app.cluster_of(subset)
+    def _rooms(
+        self, subject: Subject, app: Application, subsets: Iterable[Subset], cluster: str, view: MemberView
+    ) -> tuple[dict[str, int], tuple[SharedRoom, ...]]:
+        """The room for each subset in a cluster, and what they share."""
         reader = self._reader(cluster)
-        demanded = self._demanded(subject, app, subset) if reader is not None else None
-        if reader is None or demanded is None or view is None:
-            return None
-        key = _subset_key(app, subset.name)
-        own = [_subset_key(app, name) for name in app.subsets]
-        # The two watches of pods are not in step: pods that only the other one shows take room as well.
-        living = sum(view.pods.get(subset.name, NO_PODS).living.values())
-        groups = [(demanded.amounts, max(0, living - reader.sums.shown.get(key, 0)))]
+        if reader is None:
+            return {}, ()
+        rooms: dict[str, int] = {}
+        demands: dict[Demanded, tuple[str, ...]] = {}
+        unseen: dict[Demanded, int] = {}
+        for subset in subsets:
+            demanded = self._demanded(subject, app, subset)
+            if demanded is None:
+                continue
+            # The two watches of pods are not in step: pods that only the other one shows take room as well.
+            living = sum(view.pods.get(subset.name, NO_PODS).living.values())
+            missing = max(0, living - reader.sums.shown.get(_subset_key(app, subset.name), 0))
+            groups = [(demanded.amounts, missing), *self._assumed_by_others(app, cluster, demanded)]
+            if (found := room(reader.sums, demanded.amounts, demanded.zones, groups)) is not None:
+                rooms[subset.name] = found
+                demands[demanded] = (*demands.get(demanded, ()), subset.name)
+                unseen[demanded] = unseen.get(demanded, 0) + missing
+        if len(rooms) < 2:
+            return rooms, ()
+        own = [(demanded.amounts, pods) for demanded, pods in unseen.items()]
+        others = {one: [*own, *self._assumed_by_others(app, cluster, one)] for one in demands}
+        return rooms, tuple(shared_rooms(reader.sums, demands, others))
+
+    def _assumed_by_others(self, app: Application, cluster: str, demanded: Demanded) -> list[Group]:
+        """The pods of other applications that were assigned to a cluster and that it does not show yet."""
         assumed = self._assumed.get(cluster)
-        if assumed is not None:
-            groups += assumed.missing(own, demanded.zones, self._now())
-        return room(reader.sums, demanded.amounts, demanded.zones, groups)
+        if assumed is None:
+            return []
+        own = [_subset_key(app, name) for name in app.subsets]
+        return list(assumed.missing(own, demanded.zones, self._now()))
 
     def _reader(self, cluster: str) -> CapacityReader | None:
         """The capacity of a cluster, if it is known."""

@@ -11,7 +11,7 @@ from tests.support.capacity import decoded_node, decoded_pod, sums_of
 from uniteddeployment.controller.rooms import Rooms, zones
 from uniteddeployment.fleet.capacity.objects import ZONE
 from uniteddeployment.planning.application import Subject
-from uniteddeployment.planning.observed import ClusterFacts
+from uniteddeployment.planning.observed import ClusterFacts, SharedRoom, Takers
 from uniteddeployment.planning.plan import plan
 
 ADAPTIVE = {"type": "Adaptive"}
@@ -60,11 +60,16 @@ class Cluster:
 
     def facts(self, subject: Subject) -> Mapping[str, int]:
         """The rooms in the member for an application."""
-        return self.rooms.add(subject, {MEMBER: make.view("m")}, {MEMBER: ClusterFacts()})[MEMBER].rooms
+        return self.all_facts(subject).rooms
+
+    def all_facts(self, subject: Subject) -> ClusterFacts:
+        return self.rooms.add(subject, {MEMBER: make.view("m")}, {MEMBER: ClusterFacts()})[MEMBER]
 
 
-def application(name: str = "web", cpu: str = "1", replicas: int = 3) -> Subject:
-    manifest = make.manifest(shares={"m": {}}, replicas=replicas)
+def application(name: str = "web", cpu: str = "1", replicas: int = 3, subsets: tuple[str, ...] = ("m",)) -> Subject:
+    """An application whose subsets all run in the member."""
+    shares = {subset: {"targetCluster": {"name": "m"}} for subset in subsets}
+    manifest = make.manifest(shares=shares, replicas=replicas)
     manifest["metadata"]["name"] = name
     manifest["spec"]["topology"]["scheduleStrategy"] = ADAPTIVE
     template = manifest["spec"]["template"]["statefulSetTemplate"]["spec"]["template"]
@@ -86,6 +91,17 @@ def test_pods_that_another_application_was_assigned_take_room_until_they_are_sho
         shown = decoded_pod(f"web-{number}", {"cpu": "1"}, application="web", subset="m", node="na")
         cluster.capacity.sums.pod_changed(None, shown)
     assert (cluster.facts(web)["m"], cluster.facts(shop)["m"]) == (5, 2)
+
+
+def test_subsets_in_one_cluster_compete_for_what_others_leave_of_its_room() -> None:
+    cluster, web, shop = Cluster(), application(subsets=("x", "y")), application("shop", "2")
+    assert cluster.all_facts(web) == ClusterFacts(
+        rooms={"x": 8, "y": 8}, shared=(SharedRoom(8, (Takers(("x", "y")),)),)
+    )
+    assign(cluster, shop)
+    found = cluster.all_facts(web)
+    assert (found.rooms, found.shared[0].places) == ({"x": 2, "y": 2}, 2)
+    assert cluster.all_facts(shop).shared == ()
 
 
 def test_a_deleted_application_keeps_no_room() -> None:

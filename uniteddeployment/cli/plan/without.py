@@ -51,7 +51,7 @@ def _lost(facts: ClusterFacts, since: str) -> ClusterFacts:
     already = facts.offline_since is not None
     taints = (*others, unreachable)
     since = facts.offline_since or since
-    return replace(facts, taints=taints, offline_since=since, recovering=False, loss_assumed=not already, rooms={})
+    return ClusterFacts(taints, offline_since=since, loss_assumed=not already)
 
 
 def _fleet(observed: Observed, clusters: Collection[str], since: str) -> FleetFacts:

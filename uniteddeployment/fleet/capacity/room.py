@@ -38,15 +38,17 @@ def _count(by_zone: Mapping[str, int], zones: Collection[str] | None) -> int:
 
 def _places_of(groups: Iterable[Group], wanted: Amounts) -> int:
     """How many pods with the wanted requests do not fit because of the pods of these groups."""
+    return ceil(sum((pods * places_of_one(amounts, wanted) for amounts, pods in groups), Fraction(0)))
+
+
+def places_of_one(amounts: Amounts, wanted: Amounts) -> Fraction:
+    """How many pods with the wanted requests do not fit because of one pod with other requests.
+
+    It takes as many places as it can take at most if it is larger, and its share of a place if it is smaller.
+    """
     sizes = dict(wanted)
-    whole, shares = 0, Fraction(0)
-    for amounts, pods in groups:
-        share = max((Fraction(amount, sizes[name]) for name, amount in amounts if name in sizes), default=Fraction(0))
-        if share >= 1:
-            whole += pods * ceil(share)
-        else:
-            shares += pods * share
-    return whole + ceil(shares)
+    share = max((Fraction(amount, sizes[name]) for name, amount in amounts if name in sizes), default=Fraction(0))
+    return Fraction(ceil(share)) if share >= 1 else share
 
 
 def _bounded(groups: list[Group]) -> list[Group]:

@@ -7,7 +7,7 @@ have ended take nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from uniteddeployment.fleet.capacity.demand import Amounts
 from uniteddeployment.fleet.capacity.fits import Fits
@@ -70,6 +70,11 @@ class Sums:
                         self._zones[node.zone] = ZoneSums()
                     self._zones[node.zone].count(node)
         return self._zones
+
+    @property
+    def zone_names(self) -> Collection[str]:
+        """The zones that have nodes."""
+        return self._nodes_in.keys()
 
     def total(self) -> ZoneSums:
         """Return the sums over all zones."""

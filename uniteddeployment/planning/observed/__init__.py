@@ -1,6 +1,6 @@
 """The observed state of clusters: narrow structs that watch bytes are decoded into, and the snapshot made of them."""
 
-from uniteddeployment.planning.observed.clusters import NO_FACTS, ClusterFacts, FleetFacts, Taint
+from uniteddeployment.planning.observed.clusters import NO_FACTS, ClusterFacts, FleetFacts, SharedRoom, Taint, Takers
 from uniteddeployment.planning.observed.pods import CONTROLLER_REVISION, Pod, PodCondition, PodMetadata, PodStatus
 from uniteddeployment.planning.observed.snapshot import (
     HOST,
@@ -52,7 +52,9 @@ __all__ = [
     "RevisionData",
     "RevisionRecord",
     "RollingUpdate",
+    "SharedRoom",
     "Taint",
+    "Takers",
     "UpdateStrategy",
     "Workload",
     "WorkloadCondition",

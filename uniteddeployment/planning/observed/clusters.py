@@ -6,6 +6,7 @@ Cluster. Whether this process can read and write a cluster now is :class:`~.snap
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "PreferNoSchedule", "NoExecute"
 
@@ -26,6 +27,35 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
+class Takers:
+    """Subsets whose pods are alike, and how they take the places of a room."""
+
+    subsets: tuple[str, ...]
+    places: Fraction = Fraction(1)
+    """How many places each of their pods takes."""
+    elsewhere: int = 0
+    """How many of their pods fit into the cluster beside the room, and take no place in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRoom:
+    """Room in a cluster that pods of several subsets can take: what one gets, the others do not have."""
+
+    places: int
+    takers: tuple[Takers, ...]
+
+    def taken(self, pods: Mapping[str, int]) -> Fraction:
+        """Return how many places are taken if subsets get so many pods more."""
+        return sum(
+            (
+                takers.places * max(0, sum(pods.get(name, 0) for name in takers.subsets) - takers.elsewhere)
+                for takers in self.takers
+            ),
+            Fraction(0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """The state of one cluster of the fleet."""
 
@@ -40,6 +70,8 @@ class ClusterFacts:
     rooms: Mapping[str, int] = field(default_factory=dict)
     """Subset -> its pods that fit now, in addition to those that it has there. Subsets without an entry have an unknown
     amount of room."""
+    shared: tuple[SharedRoom, ...] = ()
+    """Rooms for which subsets compete."""
 
 
 NO_FACTS = ClusterFacts()

@@ -20,6 +20,7 @@ from uniteddeployment.planning.replicas.ordinals import Range
 from uniteddeployment.planning.replicas.pace import Budget, Party, floor, pace
 from uniteddeployment.planning.replicas.request import Inputs, make_request, place
 from uniteddeployment.planning.replicas.serving import ready_leftovers, serving
+from uniteddeployment.planning.replicas.sharing import fitted
 from uniteddeployment.planning.stored import StoredCondition
 from uniteddeployment_api.int_or_percent import held_back, rounded_down
 
@@ -102,7 +103,10 @@ def _desired(basis: _Basis, ranges: Mapping[str, Range]) -> Return:
     # What moved because of a taint goes to where there was room. It stays there although the room changes.
     calm = found.leaving and any(limit.room is not None for limit in found.subsets.values())
     calm = calm and subject.status.observed_generation == subject.generation
-    request = make_request(Inputs(basis.app, basis.current, basis.standings, ranges, found, calm))
+    inputs = Inputs(basis.app, basis.current, basis.standings, ranges, found, calm)
+    request = make_request(inputs)
+    if inputs.use_room:
+        request = fitted(request, found)
     divided = place(request, found)
     if not basis.standings:
         return Return(divided, {})

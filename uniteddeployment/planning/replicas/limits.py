@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from uniteddeployment.planning.application import Application
-from uniteddeployment.planning.observed import NO_PODS, ClusterFacts, Observed, Reach, cluster_label
+from uniteddeployment.planning.observed import NO_PODS, ClusterFacts, Observed, Reach, SharedRoom, cluster_label
 from uniteddeployment.planning.observed.values import since
 from uniteddeployment.planning.replicas.brake import DEFAULT_GRACE_SECONDS, RELEASED, Brake, Level, brake
 from uniteddeployment.planning.replicas.failover import (
@@ -37,6 +37,8 @@ class Limit:
     """Whether its replicas would leave if their data did not forbid it."""
     room: int | None = None
     """Number of replicas that it can run, as far as its cluster knows."""
+    placed: int = 0
+    """How many of its pods have a node; only set together with ``room``."""
     note: str = ""
     """The reason, for messages."""
     requeue_after: int | None = None
@@ -53,6 +55,8 @@ class Limits:
     """Subset -> its limit. Those that have none are not listed."""
     brake: Brake = RELEASED
     """The brake, if it concerns this application."""
+    shared: tuple[SharedRoom, ...] = ()
+    """Rooms for which subsets compete."""
 
     def of(self, subset: str) -> Limit:
         """The limit of a subset."""
@@ -81,8 +85,10 @@ def limits(app: Application, observed: Observed, current: Mapping[str, int], las
     if not observed.clusters:
         return NO_LIMITS
     found = {name: _limit(app, observed, subset, current.get(name, 0)) for name, subset in app.subsets.items()}
+    clusters = dict.fromkeys(app.cluster_of(subset) for subset in app.subsets.values())
+    shared = tuple(room for cluster in clusters for room in observed.facts(cluster).shared)
     if not any(limit.leaves for limit in found.values()):
-        return Limits({name: limit for name, limit in found.items() if limit != NO_LIMIT})
+        return Limits({name: limit for name, limit in found.items() if limit != NO_LIMIT}, shared=shared)
     for name, subset in app.subsets.items():
         view = observed.members.get(app.cluster_of(subset))
         if view is None or view.reach is not Reach.READY:
@@ -92,7 +98,7 @@ def limits(app: Application, observed: Observed, current: Mapping[str, int], las
     applied = brake(observed.fleet, DEFAULT_GRACE_SECONDS if grace is None else grace, observed.now)
     concerned = [name for name, limit in found.items() if limit.leaves and current.get(name)]
     if applied.level is Level.FREE or not concerned:
-        return Limits(found)
+        return Limits(found, shared=shared)
     for name in concerned:
         found[name] = replace(found[name], keeps=current[name], note=f"{found[name].note}; {applied.note}")
     if applied.level is Level.SLOWED:
@@ -102,7 +108,7 @@ def limits(app: Application, observed: Observed, current: Mapping[str, int], las
             first = replace(first, keeps=first.keeps - 1)
         wait = left if left > 0 else applied.step_seconds
         found[concerned[0]] = replace(first, requeue_after=min(wait, first.requeue_after or wait))
-    return Limits(found, applied)
+    return Limits(found, applied, shared)
 
 
 def _limit(app: Application, observed: Observed, subset: Subset, current: int) -> Limit:
@@ -125,7 +131,10 @@ def _limit(app: Application, observed: Observed, subset: Subset, current: int) -
     if facts.offline_since is not None:
         return _offline(app, subset, facts, observed.now, limit, current=current)
     room = facts.rooms.get(subset.name)
-    return replace(limit, room=room + _placed(observed, cluster, subset)) if room is not None else limit
+    if room is None:
+        return limit
+    placed = _placed(observed, cluster, subset)
+    return replace(limit, room=room + placed, placed=placed)
 
 
 def _placed(observed: Observed, cluster: str, subset: Subset) -> int:

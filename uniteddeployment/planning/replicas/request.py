@@ -19,6 +19,8 @@ from uniteddeployment.planning.replicas.ordinals import Range
 from uniteddeployment_api import Subset
 from uniteddeployment_api.int_or_percent import scaled
 
+NO_ROOM = "its cluster has no room for more"
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -33,6 +35,18 @@ class Inputs:
     calm: bool = False
     """Whether replicas that need not move stay where they are, although the strategy would move them."""
 
+    @property
+    def reserve(self) -> bool:
+        """Whether pods that cannot be scheduled stay, and stand-ins run elsewhere."""
+        return (
+            bool(self.standings) and self.app.model.spec.topology.schedule_strategy.adaptive.reserve_unschedulable_pods
+        )
+
+    @property
+    def use_room(self) -> bool:
+        """Whether the room in clusters decides where pods go."""
+        return not self.reserve and (bool(self.standings) or self.limits.leaving)
+
 
 def make_request(inputs: Inputs) -> AllocationRequest:
     """The request for one application."""
@@ -40,7 +54,7 @@ def make_request(inputs: Inputs) -> AllocationRequest:
     bounds = any(subset.min_replicas is not None or subset.max_replicas is not None for subset in topology.subsets)
     weights = any(subset.weight is not None for subset in topology.subsets)
     total = inputs.app.model.spec.replicas
-    reserve = bool(standings) and topology.schedule_strategy.adaptive.reserve_unschedulable_pods
+    reserve = inputs.reserve
     requests = [
         _subset_request(subset, inputs.current.get(subset.name, 0), inputs.ranges.get(subset.name))
         for subset in topology.subsets
@@ -51,9 +65,8 @@ def make_request(inputs: Inputs) -> AllocationRequest:
         shrinking = sum(request.current for request in requests) > (total or 0)
         requests = [_adapted(request, standings[request.name], total or 0, shrinking) for request in requests]
     if inputs.limits.subsets:
-        use_room = not reserve and (bool(standings) or inputs.limits.leaving)
         requests = [
-            _limited(request, inputs.limits.of(request.name), reserve=reserve, use_room=use_room)
+            _limited(request, inputs.limits.of(request.name), reserve=reserve, use_room=inputs.use_room)
             for request in requests
         ]
     return AllocationRequest(
@@ -132,14 +145,14 @@ def _limited(request: SubsetRequest, limit: Limit, *, reserve: bool, use_room: b
     if reserve:
         return request
     if not limit.preferred:
-        request = _capped(request, request.current, note)
+        request = capped(request, request.current, note)
     if limit.room is not None and use_room:
-        note = request.note or "its cluster has no room for more"
-        request = _capped(request, max(limit.room, request.current), note)
+        request = capped(request, max(limit.room, request.current), request.note or NO_ROOM)
     return request
 
 
-def _capped(request: SubsetRequest, capacity: int, note: str) -> SubsetRequest:
+def capped(request: SubsetRequest, capacity: int, note: str) -> SubsetRequest:
+    """The request with this capacity, unless it has a lower one."""
     if request.capacity is not None and request.capacity <= capacity:
         return request
     return replace(request, capacity=capacity, note=note)
