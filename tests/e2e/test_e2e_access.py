@@ -27,7 +27,7 @@ def test_a_service_account_may_do_what_its_role_says_and_each_request_is_on_reco
             assert done.returncode == 0, done.stderr
 
         robot = tmp_path / "robot"
-        control_planes.write(robot, plane.as_service_account("default", "robot", tmp_path))
+        control_planes.write(robot, plane.as_service_account("default", "robot"))
         assert run(robot, "get", "pods").returncode == 0
         assert "system:serviceaccount:default:robot" in run(robot, "auth", "whoami").stdout
         assert run(robot, "auth", "can-i", "list", "pods").stdout == "yes\n"

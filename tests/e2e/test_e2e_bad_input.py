@@ -1,8 +1,7 @@
 """I11: bad input is refused with the path of the field, or becomes a condition; what runs keeps running."""
 
-import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.support.api import ApiError
 from tests.support.applications import application
 from tests.support.processes import UD
 from tests.support.site import Site
@@ -64,10 +64,19 @@ STALLED = {
 def test_the_api_server_refuses_it_with_the_path_of_the_field(shared_site: Site, change: Change, path: str) -> None:
     document = application()
     change(document)
-    done = shared_site.try_kubectl("apply", "-f", "-", stdin=json.dumps(document))
-    assert done.returncode != 0
-    assert path in done.stderr
-    assert shared_site.kubectl("get", "ud", "-o", "name") == ""
+    with pytest.raises(ApiError) as refusal:
+        shared_site.create(document)
+    assert path in refusal.value.message
+    assert not shared_site.objects("ud")
+
+
+def refused(site: Site, document: Mapping[str, Any]) -> str:
+    """Why the API server refuses a change; empty if it is stored."""
+    try:
+        site.apply(document)
+    except ApiError as error:
+        return error.message
+    return ""
 
 
 def test_what_only_the_controller_can_know_is_said_while_everything_keeps_running(site: Site) -> None:
@@ -80,11 +89,10 @@ def test_what_only_the_controller_can_know_is_said_while_everything_keeps_runnin
         for what, (change, told) in STALLED.items():
             document = application()
             change(document)
-            done = site.try_kubectl("apply", "-f", "-", stdin=json.dumps(document))
-            if done.returncode:
-                assert told in done.stderr, what
+            if refusal := refused(site, document):
+                assert told in refusal, what
                 continue
-            site.wait("Stalled", "ud/web")
+            site.wait("ud", "web", "Stalled")
             stalled = next(one for one in site.get("ud", "web")["status"]["conditions"] if one["type"] == "Stalled")
             assert stalled["reason"]
             assert told in stalled["message"], what
@@ -209,7 +217,7 @@ def test_a_terminal_without_unicode_is_no_reason_to_fail(shared_site: Site) -> N
         assert "~ ascii" in done.stdout
         assert done.stdout.isascii()
     finally:
-        shared_site.kubectl("delete", "ud", "ascii")
+        shared_site.delete("ud", "ascii")
 
 
 def test_an_application_that_is_not_there_is_one_line(shared_site: Site) -> None:

@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def here(tmp_path: Path) -> Iterator[Site]:
         fleet.needs_processes()
         made = Site(fleet, NAMESPACE, tmp_path)
         for plane in fleet.planes:
-            made.kubectl("create", "namespace", NAMESPACE, "--context", plane.name)
+            plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         yield made
 
 
@@ -61,7 +62,7 @@ def a_user_without_the_rights_registers(here: Site, member: str) -> None:
     there = ["--context", member]
     here.kubectl("create", "serviceaccount", "registrar", "-n", "default", *there)
     config = here.folder / "registrar"
-    control_planes.write(config, here.fleet.members[member].as_service_account("default", "registrar", here.folder))
+    control_planes.write(config, here.fleet.members[member].as_service_account("default", "registrar"))
     register = ["clusters", "register", member, "--kubeconfig", str(config)]
     for number, (missing, (verbs, resources)) in enumerate(
         zip(("create serviceaccounts/token", "patch statefulsets.apps/scale"), WRITES, strict=True)
@@ -69,7 +70,7 @@ def a_user_without_the_rights_registers(here: Site, member: str) -> None:
         refused = here.ud(*register)
         assert (refused.returncode, refused.stderr.count("\n")) == (1, 1), refused.stderr
         assert missing in refused.stderr
-        assert here.try_kubectl("get", "namespace", names.SYSTEM_NAMESPACE, *there).returncode == 1, "nothing is made"
+        assert not here.api(member).exists("namespace", None, names.SYSTEM_NAMESPACE), "nothing is made"
         role = f"registrar-{number}"
         here.kubectl("create", "clusterrole", role, f"--verb={verbs}", f"--resource={resources}", *there)
         here.kubectl(
@@ -91,7 +92,7 @@ def test_members_are_registered_drained_deregistered_and_abandoned(here: Site) -
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)["tokenExpires"]
         a_user_without_the_rights_registers(here, "member-3")
-        here.wait("jsonpath={.status.phase}=Running", *(f"udc/{member}" for member in here.fleet.members))
+        here.wait_phase("Running", "udc", *here.fleet.members)
         here.apply(application())
         here.wait_settled()
         assert counts(here) == {"member-1": 2, "member-2": 2, "member-3": 2}
@@ -111,13 +112,16 @@ def test_members_are_registered_drained_deregistered_and_abandoned(here: Site) -
         left = here.ud("clusters", "deregister", "member-1", "--member-context", "member-1", "--timeout", "60s")
         assert left.returncode == 0, left.stderr
         assert "shop/web" in left.stderr, "its topology still names the Cluster"
-        assert here.try_kubectl("get", "udc/member-1").returncode == 1
-        until(lambda: here.try_kubectl("get", "secret", SECRET.format("member-1")).returncode == 1, "the Secret")
-        for kind in ("clusterrole", "clusterrolebinding"):
-            gone = ["get", kind, names.MEMBER_ACCOUNT, "--context", "member-1"]
-            until(lambda gone=gone: here.try_kubectl(*gone).returncode == 1, f"the {kind} is gone")
-        namespace = ["get", "namespace", names.SYSTEM_NAMESPACE, "--context", "member-1"]
-        until(lambda: here.try_kubectl(*namespace).returncode == 1, "the namespace is gone")
+        assert not here.exists("udc", "member-1")
+        here.wait_deleted("secret", SECRET.format("member-1"))
+        cluster_wide = {
+            "clusterrole": names.MEMBER_ACCOUNT,
+            "clusterrolebinding": names.MEMBER_ACCOUNT,
+            "namespace": names.SYSTEM_NAMESPACE,
+        }
+        for kind, name in cluster_wide.items():
+            gone = partial(here.api("member-1").exists, kind, None, name)
+            until(lambda gone=gone: not gone(), f"the {kind} is gone")
 
         lost = here.fleet.members["member-2"]
         assert lost.process is not None

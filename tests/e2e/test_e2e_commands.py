@@ -73,13 +73,13 @@ def test_get_shows_the_tree_and_plan_what_would_be_done(site: Site) -> None:
         (member, "StatefulSet") for member in site.fleet.members
     ]
     assert all(step["why"] for step in steps)
-    assert site.kubectl("get", "ud", "-o", "name") == "", "planning does nothing"
+    assert not site.objects("ud"), "planning does nothing"
 
     with (
         site.controller("--no-leader-elect"),
         ud("get", "-w", "-n", site.namespace, log=site.folder / "watch.log", env=site.environment) as watching,
     ):
-        site.kubectl("apply", "-f", str(file))
+        site.apply(application())
         site.wait_settled()
         watching.wait_for(r"web\s.*Ready")
         assert watching.stop(2) == 130

@@ -16,14 +16,6 @@ def updated(site: Site, image: str = "app:2") -> dict[str, int]:
     return {member: site.images(member).get(image, 0) for member in site.fleet.members}
 
 
-def succeeds(site: Site, *arguments: str) -> bool:
-    return site.try_kubectl(*arguments).returncode == 0
-
-
-def empty(site: Site, *arguments: str) -> bool:
-    return not site.kubectl(*arguments)
-
-
 def passes(controller: Controller) -> float:
     """How many passes over a key are finished."""
     lines = controller.get("/metrics")[1].splitlines()
@@ -33,7 +25,7 @@ def passes(controller: Controller) -> float:
 def a_look_that_changes_nothing(site: Site, controller: Controller, number: int) -> int:
     """How many requests the controller makes for a pass in which there is nothing to do."""
     before, requests = passes(controller), controller.requests()
-    site.kubectl("annotate", "ud", "web", f"note={number}", "--overwrite")
+    site.merge("ud", "web", {"metadata": {"annotations": {"note": str(number)}}})
     site.until(lambda: passes(controller) > before, "a pass over the application")
     return (controller.requests() - requests).total()
 
@@ -55,17 +47,17 @@ def test_sigterm_waits_for_the_write_that_is_under_way(site: Site) -> None:
     """What was begun is finished (I9)."""
     site.fleet.needs_processes()
     with site.controller() as controller:
-        site.wait("jsonpath={.status.phase}=Running", *[f"udc/{member}" for member in site.fleet.members])
+        site.wait_phase("Running", "udc", *site.fleet.members)
         member = site.fleet.members["member-2"]
         member.stop_answering()
         try:
             site.apply(application())
-            site.until(lambda: site.kubectl("get", "sts", "-o", "name", "--context", "member-1"), "the others' writes")
+            site.until(lambda: site.names("sts", "member-1"), "the others' writes")
             controller.process.popen.send_signal(signal.SIGTERM)
         finally:
             member.answer_again()
         assert controller.process.stop() == 0
-    assert site.kubectl("get", "sts", "-o", "name", "--context", "member-2").strip() == "statefulset.apps/web-member-2"
+    assert site.names("sts", "member-2") == ["web-member-2"]
 
 
 def test_one_of_two_works_and_the_other_takes_over_when_it_is_killed(site: Site) -> None:
@@ -78,8 +70,7 @@ def test_one_of_two_works_and_the_other_takes_over_when_it_is_killed(site: Site)
         site.until(lambda: site.holder() == second.identity, "the other one leads")
         site.apply(application())
         for member in site.fleet.members:
-            workload = ("get", f"sts/web-{member}", "--context", member)
-            site.until(partial(succeeds, site, *workload), " ".join(workload))
+            site.until(partial(site.exists, "sts", f"web-{member}", member), f"the workload of {member}")
 
 
 def test_nothing_to_do_means_no_requests(site: Site) -> None:
@@ -114,7 +105,7 @@ def test_killed_in_mid_rollout_and_started_again_it_goes_on(site: Site, kind: st
         site.wait_settled()
         assert site.all_images() == {member: {"app:2": size} for member, size in COMPLETE.items()}
         for member in site.fleet.members:
-            assert len(site.kubectl("get", KINDS[kind], "-o", "name", "--context", member).split()) == 1
+            assert len(site.names(KINDS[kind], member)) == 1
 
 
 @pytest.mark.parametrize("kind", [STATEFUL_SET, DEPLOYMENT])
@@ -124,8 +115,8 @@ def test_deleting_takes_everything_along(site: Site, kind: str) -> None:
     with site.controller("--no-leader-elect"):
         site.apply(application(kind))
         site.wait_settled()
-        site.kubectl("delete", "ud", "web", "--timeout=60s")
+        site.delete("ud", "web")
         for member in site.fleet.members:
-            assert site.kubectl("get", "sts,deploy", "-o", "name", "--context", member) == ""
-            site.until(partial(empty, site, "get", "pods", "-o", "name", "--context", member), "no pods")
-        site.until(partial(empty, site, "get", "controllerrevisions", "-o", "name"), "no revisions")
+            assert not site.names("sts", member) + site.names("deploy", member)
+            site.until(lambda member=member: not site.names("pods", member), "no pods")
+        site.until(lambda: not site.names("controllerrevisions"), "no revisions")

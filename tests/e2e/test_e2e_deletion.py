@@ -11,8 +11,7 @@ from tests.support.site import Site
 def pods(site: Site) -> dict[str, list[str]]:
     """Member -> the uids of its pods."""
     return {
-        member: sorted(pod["metadata"]["uid"] for pod in site.get("pods", "--context", member)["items"])
-        for member in site.fleet.members
+        member: sorted(pod["metadata"]["uid"] for pod in site.objects("pods", member)) for member in site.fleet.members
     }
 
 
@@ -20,7 +19,7 @@ def check_released(site: Site, kind: str, before: dict[str, list[str]]) -> None:
     """Every pod is still there, and no workload says any more that it is ours."""
     assert pods(site) == before
     for member in site.fleet.members:
-        for workload in site.get(KINDS[kind], "--context", member)["items"]:
+        for workload in site.objects(KINDS[kind], member):
             marks = {**workload["metadata"].get("labels", {}), **workload["metadata"].get("annotations", {})}
             assert not [mark for mark in marks if mark.startswith("uniteddeployment.io/")]
 
@@ -41,7 +40,7 @@ def test_cascade_orphan_leaves_every_pod(site: Site, kind: str, *, down: bool) -
     collected = lambda: "orphan" not in site.get("ud", "web")["metadata"]["finalizers"]  # noqa: E731  # one use
     site.until(collected, "the garbage collector is done")
     with site.controller("--no-leader-elect"):
-        site.wait("delete", "ud/web")
+        site.wait_deleted("ud", "web")
     check_released(site, kind, before)
 
 
@@ -56,5 +55,5 @@ def test_the_deletion_policy_leaves_every_pod(site: Site) -> None:
         before = pods(site)
         planned = json.loads(site.ud("plan", "-f", "-", "-o", "json", stdin=json.dumps(document)).stdout)
         assert planned[0]["deletionPolicy"] == "Orphan"
-        site.kubectl("delete", "ud", "web", "--timeout=60s")
+        site.delete("ud", "web")
     check_released(site, STATEFUL_SET, before)

@@ -62,7 +62,7 @@ def test_replicas_of_a_lost_member_run_elsewhere_and_return_with_it(site: Site, 
         assert numbers(site, "replicas") == {"member-1": 2, "member-2": 2, LOST: 2}
         begin()
         try:
-            site.wait("jsonpath={.status.phase}=Offline", f"udc/{LOST}")
+            site.wait_phase("Offline", "udc", LOST)
             site.until(
                 lambda: {**numbers(site, "readyReplicas"), LOST: 0} == {"member-1": 3, "member-2": 3, LOST: 0},
                 "the replacements are ready",
@@ -70,7 +70,7 @@ def test_replicas_of_a_lost_member_run_elsewhere_and_return_with_it(site: Site, 
             assert numbers(site, "possiblyRunning")[LOST] == 2
         finally:
             end()
-        site.wait("jsonpath={.status.phase}=Running", f"udc/{LOST}")
+        site.wait_phase("Running", "udc", LOST)
         site.until(lambda: set(numbers(site, "readyReplicas").values()) == {2}, "the replicas are back")
         site.wait_settled()
         assert set(numbers(site, "replicas").values()) == {2}

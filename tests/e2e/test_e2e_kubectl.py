@@ -19,8 +19,7 @@ def test_kubectl_tells_the_whole_life_of_an_application(site: Site) -> None:
     """From apply to delete, with nothing but kubectl (I4, I6)."""
     site.fleet.needs_pods()
     with site.controller():
-        for member in site.fleet.members:
-            site.wait("jsonpath={.status.phase}=Running", f"udc/{member}")
+        site.wait_phase("Running", "udc", *site.fleet.members)
         assert "unchanged" not in site.kubectl("apply", "-f", str(SAMPLES / "web.yaml"))
         site.kubectl("wait", "--for=condition=Ready", "ud/web", "--timeout=60s")
         assert site.all_images() == {"member-1": {"app:1": 4}, "member-2": {"app:1": 2}, "member-3": {"app:1": 2}}
@@ -73,9 +72,9 @@ def test_kubectl_tells_the_whole_life_of_an_application(site: Site) -> None:
         assert "member-3" in described
 
         site.kubectl("delete", "ud", "web", "--timeout=60s")
-        assert site.kubectl("get", "ud", "-o", "name") == ""
+        assert not site.names("ud")
         for member in site.fleet.members:
-            assert site.kubectl("get", "sts", "-o", "name", "--context", member) == ""
+            assert not site.names("sts", member)
 
 
 def test_kubectl_and_ud_show_the_same_state_and_never_that_of_an_older_spec(site: Site) -> None:

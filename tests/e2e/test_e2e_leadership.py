@@ -2,14 +2,17 @@
 
 import signal
 import subprocess
+import time
 from typing import Any
 
 import yaml
 
 from tests.support.applications import application
+from tests.support.fleet_fixture import HOST
 from tests.support.kubectl import kubectl
 from tests.support.site import COMMAND_SECONDS, Controller, Site
 
+QUIET_SECONDS = 1.5
 APPLICATIONS = [f"web-{number}" for number in range(8)]
 
 
@@ -24,9 +27,17 @@ def manifests(image: str) -> str:
 
 def wait_settled(site: Site, generation: int) -> None:
     """Until all applications are seen as they are, and ready."""
-    site.wait(f"jsonpath={{.status.observedGeneration}}={generation}", "ud", "--all")
-    site.wait("Ready", "ud", "--all")
-    site.wait("Reconciling=False", "ud", "--all")
+
+    def settled(application: Any) -> bool:
+        status = application.get("status", {})
+        conditions = {one["type"]: one["status"] for one in status.get("conditions", ())}
+        return (
+            status.get("observedGeneration") == generation
+            and conditions.get("Ready") == "True"
+            and conditions.get("Reconciling") == "False"
+        )
+
+    site.until(lambda: all(settled(one) for one in site.objects("ud")), f"generation {generation} is settled")
 
 
 def stop_in_the_middle(site: Site, controller: subprocess.Popen[bytes], image: str) -> None:
@@ -45,24 +56,30 @@ def stop_in_the_middle(site: Site, controller: subprocess.Popen[bytes], image: s
 def versions(site: Site, first: Controller) -> dict[str, str]:
     """What was written last of everything that a controller writes, in all clusters; of Events only the first one's."""
     found: dict[str, str] = {}
-    places = [("host", "ud,controllerrevisions,events.events.k8s.io")]
-    for context, kinds in places + [(member, "sts,controllerrevisions") for member in site.fleet.members]:
-        for one in site.get(kinds, "--context", context)["items"]:
-            if one["kind"] != "Event" or one["reportingInstance"] == first.identity:
-                found[f"{context}/{one['kind']}/{one['metadata']['name']}"] = one["metadata"]["resourceVersion"]
+    places = {HOST: ("ud", "controllerrevisions", "events")}
+    places |= dict.fromkeys(site.fleet.members, ("sts", "controllerrevisions"))
+    for context, kinds in places.items():
+        for kind in kinds:
+            for one in site.objects(kind, context):
+                if kind != "events" or one["reportingInstance"] == first.identity:
+                    found[f"{context}/{kind}/{one['metadata']['name']}"] = one["metadata"]["resourceVersion"]
     return found
 
 
 def at_rest(site: Site, first: Controller) -> dict[str, str]:
-    """The versions when nobody writes any more."""
-    seen: list[Any] = [None, versions(site, first)]
+    """The versions when nobody writes any more: they are the same for longer than any write is put off."""
+    seen = versions(site, first)
+    since = time.monotonic()
 
-    def same() -> bool:
-        seen[:] = [seen[1], versions(site, first)]
-        return seen[0] == seen[1]
+    def quiet() -> bool:
+        nonlocal seen, since
+        now = versions(site, first)
+        if now != seen:
+            seen, since = now, time.monotonic()
+        return time.monotonic() - since > QUIET_SECONDS
 
-    site.until(same, "nobody writes any more")
-    return dict(seen[1])
+    site.until(quiet, "nobody writes any more")
+    return seen
 
 
 def test_a_leader_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on(site: Site) -> None:

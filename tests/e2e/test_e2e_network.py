@@ -39,8 +39,8 @@ def test_a_member_that_is_cut_off_delays_no_other_and_follows_when_it_is_back(
         half = {"member-1": {"app:1": 2, "app:2": 2}, "member-2": {"app:1": 1, "app:2": 1}}
         site.until(lambda: {member: site.images(member) for member in OTHERS} == half, "the others' halves")
         assert site.images("member-3") == {"app:1": 2}
-        site.wait("jsonpath={.status.phase}=Offline", "udc/member-3")
-        site.wait("Ready=Unknown", "ud/web")
+        site.wait_phase("Offline", "udc", "member-3")
+        site.wait("ud", "web", "Ready", "Unknown")
         status = site.get("ud", "web")["status"]
         entry = next(one for one in status["subsetStatuses"] if one["name"] == "member-3")
         assert entry["lastObservedTime"]
@@ -49,7 +49,7 @@ def test_a_member_that_is_cut_off_delays_no_other_and_follows_when_it_is_back(
         assert status["readyReplicas"] >= 6
 
         wire.open()
-        site.wait("jsonpath={.status.phase}=Running", "udc/member-3")
+        site.wait_phase("Running", "udc", "member-3")
         site.wait_settled()
         assert site.images("member-3") == {"app:1": 1, "app:2": 1}
 
@@ -67,9 +67,9 @@ def test_a_member_that_swallows_everything_delays_no_other(site: Site) -> None:
             site.apply(application(image="app:2"))
             full = {"member-1": {"app:2": 4}, "member-2": {"app:2": 2}}
             site.until(lambda: {member: site.images(member) for member in OTHERS} == full, "the others are done")
-            site.wait("jsonpath={.status.phase}=Offline", "udc/member-3")
+            site.wait_phase("Offline", "udc", "member-3")
         finally:
             silent.answer_again()
         site.wait_settled()
-        site.wait("jsonpath={.status.phase}=Running", "udc/member-3")
+        site.wait_phase("Running", "udc", "member-3")
         assert site.images("member-3") == {"app:2": 2}

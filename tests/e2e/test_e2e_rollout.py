@@ -63,13 +63,13 @@ def test_kubectl_alone_tells_the_life_of_a_rollout(site: Site) -> None:
     site.fleet.needs_pods()
     with site.controller(), rollout_controller(site):
         site.kubectl("apply", "-f", str(SAMPLES / "web.yaml"))
-        site.wait("Ready", "ud/web")
+        site.wait("ud", "web", "Ready")
         site.kubectl("apply", "-f", "-", stdin=ROLLOUT)
-        site.wait("Ready", "uro/web")
+        site.wait("uro", "web", "Ready")
         first = field(site, "stableRevision")
 
         release(site, "app:2")
-        site.wait("jsonpath={.status.phase}=Paused", "uro/web")
+        site.wait_phase("Paused", "uro", "web")
         assert site.all_images() == {
             "member-1": {"app:1": 3, "app:2": 1},
             "member-2": {"app:1": 2},
@@ -80,18 +80,18 @@ def test_kubectl_alone_tells_the_life_of_a_rollout(site: Site) -> None:
         assert table[:7] == ["web", "web", "Paused", "1", "3", "8", "1"]
         assert command(site, "1", "approve", runID=run, step=1) == "Done"
         assert command(site, "2", "approve", runID=run, step=1) == "Refused"
-        site.wait("jsonpath={.status.phase}=Healthy", "uro/web")
+        site.wait_phase("Healthy", "uro", "web")
         assert site.all_images() == all_run("app:2")
 
         release(site, "app:3")
-        site.wait("jsonpath={.status.phase}=Paused", "uro/web")
+        site.wait_phase("Paused", "uro", "web")
         assert command(site, "3", "abort", runID=run) == "Refused", "that run is over"
         assert command(site, "4", "abort", runID=field(site, "runID")) == "Done"
-        site.wait("jsonpath={.status.phase}=Healthy", "uro/web")
+        site.wait_phase("Healthy", "uro", "web")
         assert site.all_images() == all_run("app:2")
 
         assert command(site, "5", "undo") == "Done"
-        site.wait(f"jsonpath={{.status.stableRevision}}={first}", "uro/web")
+        site.until(lambda: site.get("uro", "web")["status"].get("stableRevision") == first, "the first is stable again")
         assert site.all_images() == all_run("app:1")
         assert field(site, "history[*].outcome") == "Completed RolledBack Completed"
 

@@ -4,30 +4,27 @@
 ``envtest``.
 """
 
-import base64
 import json
 import os
 import signal
-import ssl
 import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from http.client import HTTPSConnection
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from types import TracebackType
+from typing import Any, Self
 
 import yaml
 
 from tests.support import audit
+from tests.support.api import Api
 from tests.support.audit import Asked
 from tests.support.kubectl import kubectl
 from tests.support.processes import Process, ud
+from uniteddeployment.kube.resource import SERVICEACCOUNTS
 
-READ_SECONDS = 30.0
 READY_AFTER = 0.3
 """Seconds until a simulated pod is ready: long enough for a rollout to have a middle, short enough for many tests."""
 
@@ -45,50 +42,41 @@ class ControlPlane:
     audit_log: Path | None = None
     """Where its API server writes audit events, if it is one of ours."""
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.api.close()
+
     @property
     def server(self) -> str:
         return str(self.config["clusters"][0]["cluster"]["server"])
 
-    def read(self, path: str) -> Any:
-        """A document of its API. kubectl takes a tenth of a second of CPU time for it, so tests do not poll with it."""
-        token = self.config["users"][0]["user"].get("token")
-        if token is None:
-            return json.loads(self._kubectl("get", "--raw", path))
-        there = urlsplit(self.server)
-        with closing(
-            HTTPSConnection(str(there.hostname), there.port, timeout=READ_SECONDS, context=self._tls)
-        ) as asked:
-            asked.request("GET", there.path + path, headers={"Authorization": f"Bearer {token}"})
-            answer = asked.getresponse()
-            document = json.load(answer)
-        assert answer.status == 200, document
-        return document
-
     @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        authority = self.config["clusters"][0]["cluster"].get("certificate-authority-data")
-        return ssl.create_default_context(cadata=base64.b64decode(authority).decode() if authority else None)
+    def api(self) -> Api:
+        """Its API, with all rights."""
+        return Api(self.config)
 
-    def _kubectl(self, *arguments: str) -> str:
-        with tempfile.NamedTemporaryFile() as file:
-            Path(file.name).write_text(yaml.safe_dump(self.config))
-            command = [kubectl(), "--kubeconfig", file.name, *arguments]
-            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    def read(self, path: str) -> Any:
+        """A document of its API."""
+        return self.api.request("GET", path)
 
     def requests(self) -> list[Asked]:
         """Every request that it was sent so far, whoever sent it."""
         assert self.audit_log is not None, f"{self.name} is not ours, and keeps no audit log for us"
         return audit.read(self.audit_log)
 
-    def as_service_account(self, namespace: str, name: str, folder: Path) -> dict[str, Any]:
+    def token(self, namespace: str, account: str) -> str:
+        """A token for a ServiceAccount that is there, for an hour."""
+        path = f"{SERVICEACCOUNTS.path(namespace, account)}/token"
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        return str(self.api.request("POST", path, asked)["status"]["token"])
+
+    def as_service_account(self, namespace: str, name: str) -> dict[str, Any]:
         """A kubeconfig for a ServiceAccount that is there: its rights are those of RBAC and nothing else."""
-        file = folder / f"{self.name}-admin.kubeconfig"
-        write(file, self.config)
-        command = [kubectl(), "create", "token", name, "--namespace", namespace, "--duration", "1h"]
-        env = {**os.environ, "KUBECONFIG": str(file)}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        user = {"name": name, "user": {"token": done.stdout.strip()}}
+        user = {"name": name, "user": {"token": self.token(namespace, name)}}
         context = {"cluster": self.config["clusters"][0]["name"], "user": name, "namespace": namespace}
         return {
             **self.config,
@@ -146,7 +134,7 @@ def all_embedded(names: list[str], folder: Path) -> Iterator[list[ControlPlane]]
             stack.callback(_continue, processes[name])
         for process in processes.values():
             process.wait_for("export KUBECONFIG")
-        yield [
+        planes = [
             ControlPlane(
                 name,
                 yaml.safe_load(_file(folder, name).read_text()),
@@ -155,6 +143,7 @@ def all_embedded(names: list[str], folder: Path) -> Iterator[list[ControlPlane]]
             )
             for name, process in processes.items()
         ]
+        yield [stack.enter_context(plane) for plane in planes]
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -180,7 +180,7 @@ def control_planes(names: list[str], folder: Path, binaries: Binaries) -> Iterat
             _await_ready(plane, files)
         for _plane, files in starting:
             _enter_helpers(stack, files, binaries)
-        yield [plane for plane, _ in starting]
+        yield [stack.enter_context(plane) for plane, _ in starting]
 
 
 @contextmanager

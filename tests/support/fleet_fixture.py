@@ -8,18 +8,19 @@ separator) also means the last. The tests are the same for all of them; what a k
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support import control_planes, envtest
+from tests.support.api import Api
 from tests.support.control_planes import ControlPlane
-from tests.support.kubectl import kubectl
-from uniteddeployment_api.crd import to_yaml
+from tests.support.waiting import until
+from uniteddeployment_api.crd import custom_resource_definitions
 
 HOST = "host"
 MEMBERS = ("member-1", "member-2", "member-3")
@@ -108,16 +109,22 @@ def _planes(asked: str, folder: Path, names: list[str], stack: ExitStack) -> lis
         return stack.enter_context(envtest.control_planes(names, folder, envtest.find()))
     if asked == "existing":
         host, members = existing_kubeconfigs(os.environ)
-        return [control_planes.existing(name, file) for name, file in zip(names, [host, *members], strict=False)]
+        planes = zip(names, [host, *members], strict=False)
+        return [stack.enter_context(control_planes.existing(name, file)) for name, file in planes]
     return list(stack.enter_context(control_planes.all_embedded(names, folder)))
 
 
 def _install(found: Fleet) -> None:
-    """What the documentation says: ``ud crds | kubectl apply -f -``; then wait until the kinds are served."""
-    file = found.folder / "install.kubeconfig"
-    control_planes.write(file, control_planes.merged([found.host], "default"))
-    env = {**os.environ, "KUBECONFIG": str(file)}
-    for arguments in (["apply"], ["wait", "--for=condition=Established", "--timeout=30s"]):
-        command = [kubectl(), *arguments, "-f", "-"]
-        done = subprocess.run(command, input=to_yaml(), env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+    """Create the CRDs, and wait until they are served. That kubectl installs them is tested with the documentation."""
+    api = found.host.api
+    definitions = custom_resource_definitions()
+    for definition in definitions:
+        api.apply(definition)
+    for definition in definitions:
+        name = definition["metadata"]["name"]
+        until(partial(_is_established, api, name), f"{name} is served")
+
+
+def _is_established(api: Api, name: str) -> bool:
+    conditions = api.get("crd", one=name).get("status", {}).get("conditions", ())
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)

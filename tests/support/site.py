@@ -10,18 +10,16 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.support import control_planes, processes
-from tests.support.fleet_fixture import Fleet
+from tests.support.api import Api
+from tests.support.fleet_fixture import HOST, Fleet
 from tests.support.kubectl import kubectl
 from tests.support.processes import Process, ud
-from tests.support.waiting import WAIT_SECONDS, until
-from uniteddeployment_api.names import API_PATH, UNITED_DEPLOYMENT_PLURAL
+from tests.support.waiting import until
 
 COMMAND_SECONDS = 90.0
 
@@ -42,7 +40,7 @@ class Site:
     @property
     def environment(self) -> dict[str, str]:
         # kubectl caches discovery by host and port: another fleet may have had the same port with other kinds.
-        return {**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.folder / "kube-cache")}
+        return {**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.fleet.folder / "kube-cache")}
 
     def kubectl(self, *arguments: str, stdin: str = "", check: bool = True) -> str:
         """Its standard output. Raises AssertionError when it fails."""
@@ -67,23 +65,68 @@ class Site:
             check=False,
         )
 
-    def apply(self, document: Mapping[str, Any]) -> str:
-        return self.kubectl("apply", "-f", "-", stdin=json.dumps(document))
+    def apply(self, document: Mapping[str, Any]) -> None:
+        """Server-side apply on the host, in the namespace of the test."""
+        self.fleet.host.api.apply(document, self.namespace)
 
-    def get(self, *arguments: str) -> Any:
-        return json.loads(self.kubectl("get", *arguments, "-o", "json"))
+    def create(self, document: Mapping[str, Any]) -> None:
+        """Create an object of the host, in the namespace of the test."""
+        self.fleet.host.api.create(document, self.namespace)
 
-    def wait(self, what: str, *targets: str) -> None:
-        """``kubectl wait``: ``what`` is a condition, ``jsonpath=...`` or ``delete``."""
-        condition = what if what == "delete" or what.startswith("jsonpath") else f"condition={what}"
-        self.kubectl("wait", f"--for={condition}", f"--timeout={WAIT_SECONDS:g}s", *targets)
+    def get(self, name: str, one: str, context: str = HOST) -> Any:
+        """An object; ``name`` is what kubectl calls its resource. Raises ApiError."""
+        return self.api(context).get(name, self.namespace, one)
+
+    def objects(self, name: str, context: str = HOST) -> list[Any]:
+        """All objects of a resource in the namespace of the test."""
+        return list(self.api(context).get(name, self.namespace)["items"])
+
+    def names(self, name: str, context: str = HOST) -> list[str]:
+        """The names of these objects."""
+        return [one["metadata"]["name"] for one in self.objects(name, context)]
+
+    def exists(self, name: str, one: str, context: str = HOST) -> bool:
+        return self.api(context).exists(name, self.namespace, one)
+
+    def merge(self, name: str, one: str, patch: Mapping[str, Any]) -> None:
+        """Apply a merge patch to an object of the host."""
+        self.fleet.host.api.merge(name, self.namespace, one, patch)
+
+    def api(self, context: str) -> Api:
+        return next(plane.api for plane in self.fleet.planes if plane.name == context)
+
+    def delete(self, name: str, one: str, policy: str = "Background") -> None:
+        """Delete an object of the host, and wait until it is gone."""
+        self.fleet.host.api.delete(name, self.namespace, one, policy)
+        self.wait_deleted(name, one)
+
+    def wait_deleted(self, name: str, one: str) -> None:
+        self.until(lambda: not self.exists(name, one), f"{name}/{one} is gone")
+
+    def wait(self, name: str, one: str, condition: str, status: str = "True") -> None:
+        """Wait for a condition that is about the present generation of an object, as ``kubectl wait`` does."""
+
+        def holds() -> bool:
+            found = self.get(name, one)
+            conditions = found.get("status", {}).get("conditions", ())
+            has = next((each for each in conditions if each["type"] == condition), {"status": ""})
+            generation = found["metadata"]["generation"]
+            return bool(has["status"] == status and has.get("observedGeneration", generation) == generation)
+
+        self.until(holds, f"{condition} of {name}/{one} is {status}")
+
+    def wait_phase(self, phase: str, name: str, *objects: str) -> None:
+        """Wait until the status of each of these objects has this phase."""
+        for one in objects:
+            self.until(
+                lambda one=one: self.get(name, one).get("status", {}).get("phase") == phase, f"{name}/{one} is {phase}"
+            )
 
     def wait_settled(self, name: str = "web") -> None:
         """Wait until the controller has seen the object as it is, and it is ready."""
-        path = f"{API_PATH}/namespaces/{self.namespace}/{UNITED_DEPLOYMENT_PLURAL}/{name}"
 
         def settled() -> bool:
-            found = self.fleet.host.read(path)
+            found = self.get("ud", name)
             status = found.get("status") or {}
             conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
             return (
@@ -96,13 +139,11 @@ class Site:
 
     def holder(self) -> str:
         """The identity in the Lease of the controllers."""
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/uniteddeployment-controller"
-        return str(self.fleet.host.read(path)["spec"].get("holderIdentity", ""))
+        return str(self.get("lease", "uniteddeployment-controller")["spec"].get("holderIdentity", ""))
 
     def images(self, member: str) -> dict[str, int]:
         """Image -> living pods, as the member itself tells it."""
-        pods = self.fleet.members[member].read(f"/api/v1/namespaces/{self.namespace}/pods")["items"]
-        living = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        living = [pod for pod in self.objects("pods", member) if "deletionTimestamp" not in pod["metadata"]]
         return dict(sorted(Counter(pod["spec"]["containers"][0]["image"] for pod in living).items()))
 
     def all_images(self) -> dict[str, dict[str, int]]:
@@ -126,11 +167,10 @@ class Site:
             yield found
 
     def register_members(self) -> None:
-        """A Secret and a Cluster for each member, all in one apply."""
-        documents: list[dict[str, Any]] = []
+        """A Secret and a Cluster for each member."""
         for name, plane in self.fleet.members.items():
-            documents += [credentials(name, plane.config), cluster(name)]
-        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(documents))
+            self.apply(credentials(name, plane.config))
+            self.apply(cluster(name))
 
 
 class Controller:
@@ -185,32 +225,15 @@ def cluster(name: str) -> dict[str, Any]:
 def site(fleet: Fleet, namespace: str, folder: Path) -> Iterator[Site]:
     """A namespace in every cluster, until the block ends."""
     made = Site(fleet, namespace, folder)
-    contexts = [plane.name for plane in fleet.planes]
-    _everywhere(made, contexts, "create", "namespace", namespace)
+    for plane in fleet.planes:
+        plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     try:
         yield made
     finally:
         # Finalizers would keep the namespace when no controller is left to do what they stand for.
-        left = made.try_kubectl("get", "ud,udc", "-o", "name").stdout.split()
-        for name in left:
-            made.try_kubectl("patch", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-        _everywhere(made, contexts, "delete", "namespace", namespace, "--wait=false")
-
-
-def _everywhere(made: Site, contexts: list[str], *arguments: str) -> None:
-    """The same command in all clusters at once."""
-    with ExitStack() as stack:
-        running = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [kubectl(), "--context", context, *arguments],
-                    env=made.environment,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                )
-            )
-            for context in contexts
-        ]
-        for one in running:
-            _, errors = one.communicate(timeout=COMMAND_SECONDS)
-            assert one.returncode == 0, f"kubectl {' '.join(arguments)}: {errors.decode()}"
+        for name in ("ud", "udc"):
+            for one in made.objects(name):
+                if one["metadata"].get("finalizers"):
+                    made.merge(name, one["metadata"]["name"], {"metadata": {"finalizers": None}})
+        for plane in fleet.planes:
+            plane.api.delete("namespace", None, namespace)
