@@ -3,10 +3,9 @@
 No image runs here: the pods of the Deployment are processes with its arguments, environment and service account.
 """
 
+import functools
 import itertools
-import json
 import os
-import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,17 +15,19 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import control_planes, fleet_fixture, pods
+from tests.support import fleet_fixture, pods
+from tests.support.api import Api
 from tests.support.control_planes import ControlPlane
 from tests.support.documentation import ROOT, scripts
 from tests.support.fleet_fixture import Fleet
 from tests.support.kubectl import kubectl
 from tests.support.planning import manifest
 from tests.support.pods import IP, Pod
-from tests.support.processes import UD
+from tests.support.preloaded import Preloaded
 from tests.support.site import COMMAND_SECONDS, Site
 from tests.support.waiting import until
 from uniteddeployment.controller.rights import IN_MEMBER, ON_HOST, Right
+from uniteddeployment.kube.resource import PODS
 
 CONFIG = ROOT / "config"
 NAMESPACE = "uniteddeployment-system"
@@ -38,20 +39,21 @@ ROLLOUT_PORTS = ("--metrics-port=0", "--probe-port=0")
 class Installation:
     """A host and a member of its own, a shell as the documentation has it, and the pods of the controller."""
 
-    def __init__(self, fleet: Fleet, folder: Path) -> None:
+    def __init__(self, fleet: Fleet, folder: Path, forks: Preloaded) -> None:
         self.fleet = fleet
         self.folder = folder
-        self.kubeconfig = folder / "kubeconfig"
-        control_planes.write(self.kubeconfig, control_planes.merged(fleet.planes, "default"))
+        self.here = Site(fleet, "default", folder)
         (folder / "config").symlink_to(CONFIG)
         programs = folder / "bin"
         programs.mkdir()
         (programs / "kubectl").symlink_to(kubectl())
-        (programs / "ud").write_text(f'#!/bin/sh\nexec {shlex.join(UD)} "$@"\n')
-        (programs / "ud").chmod(0o700)
-        path = os.pathsep.join([str(programs), os.environ["PATH"]])
-        self._environment = {**os.environ, "PATH": path, "KUBECONFIG": str(self.kubeconfig)}
+        forks.launcher(programs / "ud")
+        self._path = os.pathsep.join([str(programs), os.environ["PATH"]])
         self._pods = itertools.count()
+
+    @property
+    def api(self) -> Api:
+        return self.fleet.host.api
 
     @property
     def member(self) -> ControlPlane:
@@ -59,10 +61,12 @@ class Installation:
 
     def sh(self, script: str) -> str:
         """What it prints. Raises AssertionError when a command fails."""
+        # kubectl caches what a host serves, and here CRDs come and go.
+        environment = {**self.here.environment, "PATH": self._path, "KUBECACHEDIR": str(self.folder / "kube-cache")}
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=self.folder,
-            env=self._environment,
+            env=environment,
             capture_output=True,
             text=True,
             timeout=COMMAND_SECONDS,
@@ -76,48 +80,53 @@ class Installation:
         for script in scripts("operations.md", section):
             self.sh(script)
 
-    def get(self, *arguments: str) -> Any:
-        return yaml.safe_load(self.sh(f"kubectl get {' '.join(arguments)} -o yaml"))
-
-    def empty(self, *arguments: str) -> bool:
-        return not self.sh(f"kubectl get {' '.join(arguments)} -o name --ignore-not-found")
+    def install(self) -> None:
+        """Install as documented, unless an earlier test has left it so: the manifests take a second of CPU time."""
+        if not self.api.exists("deploy", NAMESPACE, "uniteddeployment"):
+            self.documented("Install")
 
     def installed(self) -> None:
-        """Everything that the documentation installs, with a member that is registered."""
-        self.documented("Install")
-        self.give_token()
-        for cluster in self.sh("kubectl get udc -o name").split():  # no controller is left to remove the finalizer
-            self.sh(f"kubectl patch {cluster} --type=merge -p '{json.dumps({'metadata': {'finalizers': None}})}'")
-        self.sh("kubectl delete secret,udc member-1 --ignore-not-found")
-        with self.pod():  # the documentation waits until the member is connected
-            self.documented("Register a member with kubectl")
+        """With a member that is registered."""
+        self.install()
+        if not self.here.exists("udc", MEMBER):
+            self.here.register_members()
 
     def give_token(self) -> None:
         """Stand in for the controller that fills Secrets with tokens, where there is none."""
         account = "uniteddeployment-member"
         self.sh(f"kubectl apply -k config/member --context {MEMBER}")
-        secret = f"secret {account} -n {NAMESPACE} --context {MEMBER}"
-        if not self.get(secret).get("data"):
-            token = self.sh(f"kubectl create token {account} -n {NAMESPACE} --context {MEMBER}").strip()
+        if not self.member.api.get("secret", NAMESPACE, account).get("data"):
             authority = self.member.config["clusters"][0]["cluster"]["certificate-authority-data"]
+            token = self.member.token(NAMESPACE, account)
             data = {"stringData": {"token": token}, "data": {"ca.crt": authority}}
-            self.sh(f"kubectl patch {secret} --type=merge -p '{json.dumps(data)}'")
+            self.member.api.merge("secret", NAMESPACE, account, data)
 
-    def apply(self, document: dict[str, Any]) -> None:
-        file = self.folder / "application.yaml"
-        file.write_text(yaml.safe_dump(document))
-        self.sh(f"kubectl apply -f {file}")
+    def run_application(self) -> None:
+        """Until it is ready."""
+        self.here.apply(application())
+        self.here.wait_settled()
+
+    def workloads(self) -> list[str]:
+        """The StatefulSets of the member."""
+        return self.here.names("sts", MEMBER)
 
     @contextmanager
     def pod(
         self, kustomization: str = "config", name: str = "uniteddeployment", free_ports: Sequence[str] = pods.FREE_PORTS
     ) -> Iterator[Pod]:
         """A pod of a Deployment, with the rights that are installed."""
-        documents = yaml.safe_load_all(self.sh(f"kubectl kustomize {kustomization}"))
-        (deployment,) = (one for one in documents if one["kind"] == "Deployment" and one["metadata"]["name"] == name)
+        (deployment,) = (one for one in deployments(kustomization) if one["metadata"]["name"] == name)
         folder = self.folder / f"pod-{next(self._pods)}"
-        with pods.pod(self.fleet.host, deployment, folder, self.kubeconfig, free_ports) as made:
+        with pods.pod(self.fleet.host, deployment, folder, free_ports) as made:
             yield made
+
+
+@functools.cache
+def deployments(kustomization: str) -> list[dict[str, Any]]:
+    """The Deployments in a folder of kustomize."""
+    command = [kubectl(), "kustomize", str(ROOT / kustomization)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [yaml.safe_load(one) for one in shown.split("\n---\n") if "\nkind: Deployment\n" in one]
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +139,8 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 
 @pytest.fixture
-def host(clusters: Fleet, tmp_path: Path) -> Installation:
-    return Installation(clusters, tmp_path)
+def host(clusters: Fleet, tmp_path: Path, forks: Preloaded) -> Installation:
+    return Installation(clusters, tmp_path, forks)
 
 
 def ready(pod: Pod) -> Callable[[], bool]:
@@ -149,8 +158,10 @@ def asked(plane: ControlPlane, account: str) -> set[tuple[Right, bool]]:
 
 
 def test_every_sample_is_accepted(bare_site: Site) -> None:
-    for sample in sorted((CONFIG / "samples").glob("*.yaml")):
-        assert "created" in bare_site.kubectl("apply", "--dry-run=server", "-f", str(sample)), sample.name
+    samples = sorted((CONFIG / "samples").glob("*.yaml"))
+    documents = [one for sample in samples for one in yaml.safe_load_all(sample.read_text())]
+    said = bare_site.kubectl("apply", "--dry-run=server", "-f", str(CONFIG / "samples"))
+    assert said.count(" created (server dry run)\n") == len(documents), said
 
 
 def test_the_documented_installation_works_with_the_rights_that_are_shipped(host: Installation) -> None:
@@ -160,16 +171,15 @@ def test_the_documented_installation_works_with_the_rights_that_are_shipped(host
         host.documented("Register a member")
         until(ready(one), "the first is ready")
         until(ready(two), "the second is ready")
-        holder = host.get("lease uniteddeployment-controller -n", NAMESPACE)["spec"]["holderIdentity"]
-        assert holder in {one.identity, two.identity}
+        lease = host.api.get("lease", NAMESPACE, "uniteddeployment-controller")
+        assert lease["spec"]["holderIdentity"] in {one.identity, two.identity}
 
-        host.apply(application())
-        host.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
-        host.apply(application("app:2"))
-        host.sh("kubectl wait --for=jsonpath='{.status.observedGeneration}'=2 ud/web --timeout=60s")
-        host.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
-        for configuration in ("validatingwebhookconfiguration", "mutatingwebhookconfiguration"):
-            (webhook,) = host.get(configuration, "uniteddeployment")["webhooks"]
+        host.run_application()
+        host.here.apply(application("app:2"))
+        host.here.wait_settled()
+        for configuration in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"):
+            path = f"/apis/admissionregistration.k8s.io/v1/{configuration}/uniteddeployment"
+            (webhook,) = host.fleet.host.read(path)["webhooks"]
             assert webhook["clientConfig"]["caBundle"]
         host.documented("Upgrade")
         host.documented("Webhooks")
@@ -197,14 +207,11 @@ def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Ins
     """RBAC is enforced, and nothing that it asks for is refused; an approver needs the right to the status alone."""
     host.installed()
     with host.pod(), host.pod(name="uniteddeployment-rollout", free_ports=ROLLOUT_PORTS) as rollouts:
-        host.apply(application())
-        host.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
-        host.sh("kubectl apply -f config/samples/rollout.yaml")
-        host.sh("kubectl wait --for=condition=Ready uro/web --timeout=60s")
-        image = "/spec/template/statefulSetTemplate/spec/template/spec/containers/0/image"
-        patch = json.dumps([{"op": "replace", "path": image, "value": "app:2"}])
-        host.sh(f"kubectl patch ud web --type=json -p '{patch}'")
-        host.sh("kubectl wait --for=jsonpath='{.status.phase}'=Paused uro/web --timeout=60s")
+        host.run_application()
+        host.here.apply(yaml.safe_load((CONFIG / "samples" / "rollout.yaml").read_text()))
+        host.here.wait("uro", "web", "Ready")
+        host.here.merge("ud", "web", {"spec": {"template": application("app:2")["spec"]["template"]}})
+        host.here.wait_phase("Paused", "uro", "web")
         may = "kubectl auth can-i patch unitedrollouts --as ann"
         host.sh("kubectl create clusterrolebinding ann --clusterrole uniteddeployment-rollout-commands --user ann")
         host.sh(f"{may} --subresource=status; ! {may}")
@@ -212,7 +219,8 @@ def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Ins
         assert rollouts.get("/metrics")[0] == 404, "probes have a port of their own"
         assert rollouts.get("/metrics", "metrics")[0] == 0, "metrics stay on loopback"
         assert 'uniteddeployment_rollout_phase{name="web"' in rollouts.get("/metrics", "metrics", host="127.0.0.1")[1]
-        host.sh("kubectl delete clusterrolebinding ann; kubectl delete uro web")
+        host.api.delete("clusterrolebinding", None, "ann")
+        host.here.delete("uro", "web")
         assert rollouts.process.stop() == 0
         assert "Traceback" not in rollouts.process.log.read_text()
     requests = asked(host.fleet.host, "uniteddeployment-rollout")
@@ -221,7 +229,6 @@ def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Ins
 
 
 def test_metrics_are_at_the_address_of_the_pod_when_that_is_asked_for(host: Installation) -> None:
-    host.documented("Install")
     host.sh("kubectl apply -k config/metrics")
     names = {"uniteddeployment": pods.FREE_PORTS, "uniteddeployment-rollout": ROLLOUT_PORTS}
     for name, free_ports in names.items():
@@ -234,7 +241,7 @@ def test_metrics_are_at_the_address_of_the_pod_when_that_is_asked_for(host: Inst
 
 def test_without_the_right_to_the_lease_a_pod_says_so_and_is_not_ready(host: Installation) -> None:
     """It never leads: a rollout stops, and the log has the way out."""
-    host.documented("Install")
+    host.install()
     with host.pod() as first:  # it makes the certificate of the webhooks
         until(ready(first), "it is ready")
     remove = '[{"op": "remove", "path": "/rules/0"}, {"op": "remove", "path": "/rules/0"}]'
@@ -254,15 +261,12 @@ def test_without_the_right_to_the_lease_a_pod_says_so_and_is_not_ready(host: Ins
 
 def test_pods_of_each_deployment_keep_to_the_restricted_standard(host: Installation) -> None:
     """On a server with Pod Security admission this asks the server."""
-    host.documented("Install")
-    documents = list(yaml.safe_load_all(host.sh("kubectl kustomize config")))
-    deployments = [document for document in documents if document["kind"] == "Deployment"]
-    assert deployments
-    file = host.folder / "pod.yaml"
-    for deployment in deployments:
+    host.install()
+    assert deployments("config")
+    for deployment in deployments("config"):
         spec = deployment["spec"]["template"]["spec"]
-        file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "try"}, "spec": spec}))
-        host.sh(f"kubectl create --dry-run=server -n {NAMESPACE} -f {file}")
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "try"}, "spec": spec}
+        host.api.request("POST", f"{PODS.path(NAMESPACE)}?dryRun=All", pod)
         (container,) = spec["containers"]
         context = {**spec["securityContext"], **container["securityContext"]}
         assert context["runAsNonRoot"]
@@ -283,47 +287,50 @@ def test_the_image_runs_what_the_deployment_asks_for() -> None:
     assert "command" not in spec["containers"][0]
 
 
-def test_uninstalling_in_the_documented_order_leaves_nothing(host: Installation) -> None:
-    host.installed()
-    with host.pod() as pod:
-        until(ready(pod), "it is ready")
-        host.apply(application())
-        host.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
-        host.sh(scripts("operations.md", "Uninstall")[0])
-    assert host.empty("sts,deploy -A --context", MEMBER)
-    for context in ("host", MEMBER):
-        found = host.sh(f"kubectl get crd,clusterrole,clusterrolebinding -o name --context {context}")
-        assert "uniteddeployment" not in found
-        until(lambda context=context: host.empty(f"namespace {NAMESPACE} --context {context}"), "no namespace")  # type: ignore[misc]  # bound per turn
-
-
-@pytest.fixture
-def abandoned(host: Installation) -> Installation:
+def abandon(host: Installation) -> None:
     """An application runs, and the controller is gone."""
     host.installed()
     with host.pod() as pod:
         until(ready(pod), "it is ready")
-        host.apply(application())
-        host.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
-    return host
+        host.run_application()
 
 
-def test_without_the_controller_an_application_waits_for_it_to_come_back(abandoned: Installation) -> None:
+def test_without_the_controller_an_application_waits_for_it_to_come_back(host: Installation) -> None:
     """As the documentation says of the wrong order."""
-    abandoned.sh("kubectl delete ud --all --wait=false")
-    assert "deletionTimestamp" in abandoned.get("ud web")["metadata"]
-    assert not abandoned.empty("sts -A --context", MEMBER), "workloads go on running"
-    with abandoned.pod():
-        abandoned.sh("kubectl wait --for=delete ud/web --timeout=60s")
-    assert abandoned.empty("sts -A --context", MEMBER)
+    abandon(host)
+    host.api.delete("ud", "default", "web")
+    assert "deletionTimestamp" in host.here.get("ud", "web")["metadata"]
+    assert host.workloads(), "workloads go on running"
+    with host.pod():
+        host.here.wait_deleted("ud", "web")
+    assert not host.workloads()
 
 
-def test_crds_that_were_deleted_too_early_go_when_the_applications_are_given_up(abandoned: Installation) -> None:
+def test_uninstalling_in_the_documented_order_leaves_nothing(host: Installation) -> None:
+    host.install()
+    host.give_token()
+    for cluster in host.here.objects("udc"):  # no controller is left to remove the finalizer
+        host.here.merge("udc", cluster["metadata"]["name"], {"metadata": {"finalizers": None}})
+    host.sh("kubectl delete secret,udc member-1 --ignore-not-found")
+    with host.pod() as pod:
+        host.documented("Register a member with kubectl")  # it waits until the member is connected
+        until(ready(pod), "it is ready")
+        host.run_application()
+        host.sh(scripts("operations.md", "Uninstall")[0])
+    assert not host.workloads()
+    for api in (host.api, host.member.api):
+        found = [one for name in ("crd", "clusterrole", "clusterrolebinding") for one in api.get(name)["items"]]
+        assert not [one["metadata"]["name"] for one in found if "uniteddeployment" in one["metadata"]["name"]]
+        until(lambda api=api: not api.exists("namespace", None, NAMESPACE), "no namespace")
+
+
+def test_crds_that_were_deleted_too_early_go_when_the_applications_are_given_up(host: Installation) -> None:
     """As the documentation says of the wrong order."""
-    abandoned.sh("kubectl delete -k config/crd --wait=false")
-    until(lambda: "deletionTimestamp" in abandoned.get("ud web")["metadata"], "the deletion of the application")
-    assert "deletionTimestamp" in abandoned.get("udc member-1")["metadata"]
-    assert not abandoned.empty("sts -A --context", MEMBER), "workloads go on running"
-    abandoned.sh(scripts("operations.md", "Uninstall")[1])
-    until(lambda: abandoned.empty("crd uniteddeployments.uniteddeployment.io"), "the CRDs go")
-    assert abandoned.empty("sts -A --context", MEMBER)
+    abandon(host)
+    host.sh("kubectl delete -k config/crd --wait=false")
+    until(lambda: "deletionTimestamp" in host.here.get("ud", "web")["metadata"], "the deletion of the application")
+    assert "deletionTimestamp" in host.here.get("udc", MEMBER)["metadata"]
+    assert host.workloads(), "workloads go on running"
+    host.sh(scripts("operations.md", "Uninstall")[1])
+    until(lambda: not host.api.exists("crd", None, "uniteddeployments.uniteddeployment.io"), "the CRDs go")
+    assert not host.workloads()

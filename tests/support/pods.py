@@ -3,7 +3,6 @@
 import base64
 import os
 import re
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.support.control_planes import ControlPlane
-from tests.support.kubectl import kubectl
 from tests.support.processes import Process, ud
 
 IP = "127.0.0.2"
@@ -54,7 +52,6 @@ def pod(
     plane: ControlPlane,
     deployment: Mapping[str, Any],
     folder: Path,
-    kubeconfig: Path,
     free_ports: Sequence[str] = FREE_PORTS,
 ) -> Iterator[Pod]:
     """Run the first container of a Deployment in its cluster, until the block ends."""
@@ -67,7 +64,7 @@ def pod(
         one["name"]: one.get("value") or fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in container["env"]
     }
     arguments = [re.sub(r"\$\((\w+)\)", lambda match: told[match[1]], one) for one in container["args"]]
-    account = _service_account(plane, namespace, spec["serviceAccountName"], folder, kubeconfig)
+    account = _service_account(plane, namespace, spec["serviceAccountName"], folder)
     server = urlsplit(plane.server)
     environment = {
         "PATH": os.environ["PATH"],
@@ -80,16 +77,16 @@ def pod(
         yield Pod(process)
 
 
-def _service_account(plane: ControlPlane, namespace: str, name: str, folder: Path, kubeconfig: Path) -> Path:
+def _service_account(plane: ControlPlane, namespace: str, name: str, folder: Path) -> Path:
     """What a kubelet mounts into a pod: a token, the authority of the API server, the namespace."""
-    command = [kubectl(), "create", "token", name, "--namespace", namespace, "--duration", "1h"]
-    env = {**os.environ, "KUBECONFIG": str(kubeconfig)}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
     account = folder / "serviceaccount"
     account.mkdir()
     authority = plane.config["clusters"][0]["cluster"]["certificate-authority-data"]
-    files = {"token": done.stdout.encode(), "ca.crt": base64.b64decode(authority), "namespace": namespace.encode()}
+    files = {
+        "token": plane.token(namespace, name).encode(),
+        "ca.crt": base64.b64decode(authority),
+        "namespace": namespace.encode(),
+    }
     for file, content in files.items():
         (account / file).touch(mode=0o600)
         (account / file).write_bytes(content)
