@@ -106,6 +106,8 @@ def _become(request: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
+    if request.get("session"):
+        os.setsid()
     sys.argv = ["ud", *request["arguments"]]
     encoding, _, errors = os.environ.get("PYTHONIOENCODING", "utf-8").partition(":")
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.support import launcher
 
@@ -80,11 +81,16 @@ class Preloaded:
         environment: Mapping[str, str],
         folder: Path | None = None,
         service_account: Path | None = None,
+        session: bool = False,
     ) -> Forked:
-        """Start ``ud`` with these streams. ``service_account`` is where it finds what a kubelet mounts into pods."""
+        """Start ``ud`` with these streams. ``service_account`` is where it finds what a kubelet mounts into pods.
+
+        With ``session``, it gets a session, and so a process group, of its own.
+        """
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(str(self.path))
-        asked = {"arguments": list(arguments), "environment": dict(environment), "folder": str(folder or Path.cwd())}
+        asked: dict[str, Any] = {"arguments": list(arguments), "environment": dict(environment)}
+        asked |= {"folder": str(folder or Path.cwd()), "session": session}
         if service_account is not None:
             asked["service_account"] = str(service_account)
         streams = array.array("i", (stdin, out, errors))

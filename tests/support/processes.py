@@ -92,8 +92,11 @@ def start(
     stdin: IO[bytes] | None = None,
     errors: IO[bytes] | None = None,
     service_account: Path | None = None,
+    session: bool = False,
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start ``ud``. Its errors go where its output goes, unless ``errors`` is given."""
+    """Start ``ud``, in a session of its own if asked for. Its errors go where its output goes, unless ``errors`` is
+    given.
+    """
     with Path(os.devnull).open("rb") as nothing:
         stdin, errors = stdin or nothing, errors or out
         if _forks:
@@ -104,9 +107,17 @@ def start(
                 errors=errors.fileno(),
                 environment=environment,
                 service_account=service_account,
+                session=session,
             )
         command = UD if service_account is None else [sys.executable, "-c", _IN_A_POD, str(service_account)]
-        return subprocess.Popen([*command, *arguments], stdin=stdin, stdout=out, stderr=errors, env=environment)
+        return subprocess.Popen(
+            [*command, *arguments],
+            stdin=stdin,
+            stdout=out,
+            stderr=errors,
+            env=environment,
+            start_new_session=session,
+        )
 
 
 def run(
