@@ -5,8 +5,8 @@ import gc
 import json
 import logging
 import warnings
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,7 @@ class Site:
         """Run ``ud`` in a thread, because it has its own event loop. ``options`` replace those that connect it."""
         place = ["--kubeconfig", str(self.fleet.kubeconfig)] if options is None else options
         place = [] if arguments[0] == "convert" else place
-        with warnings.catch_warnings():
-            # A command ends with its process: it does not wait until servers have said goodbye to its TLS connections.
-            warnings.filterwarnings("ignore", "unclosed", ResourceWarning)
-            result = await asyncio.to_thread(CliRunner().invoke, app, [*arguments, *place], input=stdin)
-            gc.collect()
+        result = await asyncio.to_thread(CliRunner().invoke, app, [*arguments, *place], input=stdin)
         _silence()
         return result
 
@@ -127,6 +123,7 @@ class Site:
 async def site(folder: Path, *, members: int = 1, control: bool = True) -> AsyncIterator[Site]:
     """Clusters with the CRDs and registered members; with ``control`` the controller runs too."""
     async with AsyncExitStack() as stack:
+        stack.enter_context(_unclosed_connections())
         fleet = await stack.enter_async_context(fleets.running(folder, members, ready_after=0.0))
         yield await _open(stack, fleet, control=control)
 
@@ -135,6 +132,7 @@ async def site(folder: Path, *, members: int = 1, control: bool = True) -> Async
 async def lone_host(folder: Path) -> AsyncIterator[Site]:
     """One cluster of three zones with the controller and without members."""
     async with AsyncExitStack() as stack:
+        stack.enter_context(_unclosed_connections())
         served = await embedded.serve(Options(name="host"))
         stack.push_async_callback(served.close)
         fleet = Fleet(served, (), folder / "kubeconfig")
@@ -143,6 +141,20 @@ async def lone_host(folder: Path) -> AsyncIterator[Site]:
         await fleets.install(made.host)
         await stack.enter_async_context(controlled(fleet))
         yield made
+
+
+@contextmanager
+def _unclosed_connections() -> Iterator[None]:
+    """Allow them, of the commands that run during the block.
+
+    A command ends with its process: it does not wait until servers have said goodbye to its TLS connections.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "unclosed", ResourceWarning)
+        try:
+            yield
+        finally:
+            gc.collect()
 
 
 def _silence() -> None:
