@@ -145,15 +145,9 @@ def ready_nodes(world: World) -> int:
 
 @pytest.mark.fleet(capacity=True)
 async def test_a_member_without_a_ready_node_is_offline_although_it_answers(world: World) -> None:
-    """Emptiness has a reason of its own. Nodes that are only cordoned, and no nodes at all, are not in trouble."""
+    """Emptiness has a reason of its own."""
     await running(world)
     before = world.requests()[NAME]
-    for node in world.members[NAME].access.list("nodes"):
-        path = f"/api/v1/nodes/{node['metadata']['name']}"
-        cordon = {"spec": {"unschedulable": True}}
-        world.request(world.members[NAME], "PATCH", path, cordon, content_type="application/merge-patch+json")
-    await asyncio.sleep(120)
-    assert world.phase(NAME) == "Running"
     agents(world, stopped=True)
     await world.until(lambda: not ready_nodes(world), 120, what="that no node is ready")
     await seconds_until(world, "Offline", 50)
@@ -168,6 +162,52 @@ async def test_a_member_without_a_ready_node_is_offline_although_it_answers(worl
     assert world.requests()[NAME] == before, "watches and probes show all of it (I3)"
     await asyncio.sleep(5)
     assert events(world)[1:] == [("Warning", "NoReadyNodes"), ("Normal", "Recovered")]
+
+
+def change_nodes(world: World, spec: dict[str, Any]) -> None:
+    for node in world.members[NAME].access.list("nodes"):
+        path = f"/api/v1/nodes/{node['metadata']['name']}"
+        world.request(world.members[NAME], "PATCH", path, {"spec": spec}, content_type="application/merge-patch+json")
+
+
+def tainted(key: str) -> dict[str, Any]:
+    return {"taints": [{"key": key, "effect": "NoSchedule"}]}
+
+
+@pytest.mark.fleet(capacity=True)
+async def test_a_member_whose_nodes_take_no_pods_is_offline_until_one_does(world: World) -> None:
+    """Cordoned nodes and those of a control plane are for no pods; those that are reserved are for some."""
+    await running(world)
+    change_nodes(world, tainted("virtual-kubelet.io/provider"))
+    await asyncio.sleep(120)
+    assert world.phase(NAME) == "Running"
+    for spec in ({"taints": [], "unschedulable": True}, tainted("node-role.kubernetes.io/control-plane")):
+        change_nodes(world, spec)
+        await seconds_until(world, "Offline", 50)
+        assert (condition(world), taints(world)) == (("False", "NoReadyNodes"), ["not-ready:NoSchedule"])
+        change_nodes(world, {"taints": [], "unschedulable": False})
+        await seconds_until(world, "Running", 150)
+        assert taints(world) == []
+
+
+@pytest.mark.fleet(capacity=True)
+async def test_a_member_without_nodes_is_running(world: World) -> None:
+    """Autoscaled to zero: a node comes when a pod waits for one."""
+    await running(world)
+    for node in world.members[NAME].access.list("nodes"):
+        world.request(world.members[NAME], "DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
+    await asyncio.sleep(120)
+    assert status(world)["nodes"] == 0
+    assert (world.phase(NAME), condition(world)[0]) == ("Running", "True")
+
+
+@pytest.mark.fleet(capacity=False)
+async def test_without_its_capacity_a_member_with_cordoned_nodes_is_running(world: World) -> None:
+    """Its nodes are not known."""
+    await running(world)
+    change_nodes(world, {"unschedulable": True})
+    await asyncio.sleep(120)
+    assert world.phase(NAME) == "Running"
 
 
 async def test_a_slow_member_and_a_wrong_clock_change_nothing(world: World) -> None:

@@ -18,6 +18,7 @@ def node_object(
     ready: bool = True,
     cordoned: bool = False,
     taint: str = "",
+    taint_key: str = "dedicated",
     version: int = 1,
 ) -> dict[str, Any]:
     """A node in JSON. It has room for 110 pods if ``allocatable`` does not say otherwise."""
@@ -25,7 +26,7 @@ def node_object(
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "resourceVersion": str(version), "labels": {ZONE: zone} if zone else {}},
-        "spec": {"unschedulable": cordoned, "taints": [{"key": "k", "effect": taint}] if taint else []},
+        "spec": {"unschedulable": cordoned, "taints": [{"key": taint_key, "effect": taint}] if taint else []},
         "status": {
             "allocatable": {"pods": "110", **allocatable},
             "conditions": [{"type": "MemoryPressure", "status": "True"}, {"type": "Ready", "status": str(ready)}],

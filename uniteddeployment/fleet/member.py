@@ -289,15 +289,14 @@ class Member:
         return trouble
 
     def _emptiness(self) -> Trouble | None:
-        """The trouble of a cluster that answers, and has no ready node, as far as its capacity is known.
+        """The trouble of a cluster that answers, and has no node that can take pods, as far as its capacity is known.
 
-        A cluster without any node is not in trouble: an autoscaler may add nodes as soon as pods wait. Nodes that are
-        cordoned or tainted do not count either: their pods go on running, and new ones may tolerate the taints.
+        A cluster without any node is not in trouble: an autoscaler may add nodes as soon as pods wait.
         """
         nodes = self.capacity.nodes
-        if nodes is None or not nodes.total or nodes.ready:
+        if nodes is None or not nodes.total or nodes.usable:
             return None
-        return Trouble(NO_READY_NODES, f"it answers, but none of its {nodes.total} nodes is ready")
+        return Trouble(NO_READY_NODES, f"it answers, but none of its {nodes.total} nodes is ready and schedulable")
 
     def _first_lists_failed(self) -> bool:
         """Whether a first list has failed, or has taken too long."""

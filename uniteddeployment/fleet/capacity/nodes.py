@@ -41,7 +41,7 @@ class ZoneSums:
 class NodeSums:
     """The sums of one node. ``known`` is False for a node that only pods name: it does not exist, or not yet."""
 
-    __slots__ = ("allocatable", "known", "name", "ready", "requested", "schedulable", "slot", "zone")
+    __slots__ = ("allocatable", "known", "name", "ready", "requested", "schedulable", "slot", "usable", "zone")
 
     def __init__(self, name: str, slot: int) -> None:
         self.name = name
@@ -51,18 +51,20 @@ class NodeSums:
         self.zone = ""
         self.ready = False
         self.schedulable = False
+        self.usable = False
         self.allocatable: Vector = []
         self.requested: Vector = [0, 0, 0]
 
     def describe(self, zone: str, node: Node, allocatable: Sparse) -> None:
         """Take the present state of the node."""
-        self.known, self.zone, self.ready, self.schedulable = True, zone, node.ready, node.schedulable
+        self.known, self.zone = True, zone
+        self.ready, self.schedulable, self.usable = node.ready, node.schedulable, node.usable
         self.allocatable = [0, 0, 0]
         add(self.allocatable, allocatable)
 
     def removed(self) -> None:
         """The node does not exist any more."""
-        self.known = self.ready = self.schedulable = False
+        self.known = self.ready = self.schedulable = self.usable = False
         self.allocatable = []
 
     def request(self, amounts: Sparse, sign: int) -> None:

@@ -23,6 +23,7 @@ Word = Annotated[str, Meta(max_length=128)]
 ZONE = "topology.kubernetes.io/zone"
 _LONGEST_ZONE = 63
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
+_KUBERNETES = "kubernetes.io"
 _ENDED = ("Succeeded", "Failed")
 
 
@@ -54,6 +55,7 @@ class NodeMetadata(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class _Taint(Struct, gc=False):
+    key: str = ""
     effect: str = ""
 
 
@@ -85,6 +87,9 @@ class Node(Struct, frozen=True, gc=False):
     ready: bool = False
     schedulable: bool = False
     """Whether it is ready, not cordoned, and without a taint that keeps pods away."""
+    usable: bool = False
+    """Whether it is schedulable for pods with the right tolerations. Kubernetes sets taints with its own keys on nodes
+    that are in trouble or that belong to the control plane; other taints reserve nodes for pods that tolerate them."""
     allocatable: Amounts = ()
     """The resources that it has for pods."""
     problem: str = ""
@@ -94,16 +99,24 @@ class Node(Struct, frozen=True, gc=False):
         spec, status, labels = self.spec or _NO_NODE_SPEC, self.status or _NO_NODE_STATUS, self.metadata.labels
         zone = labels.zone if labels is not None else None
         ready = ("Ready", "True") in [(condition.type, condition.status) for condition in status.conditions or ()]
-        kept_away = spec.unschedulable or any(taint.effect in _KEEPS_AWAY for taint in spec.taints or ())
+        taints = [taint.key for taint in spec.taints or () if taint.effect in _KEEPS_AWAY]
+        usable = ready and not spec.unschedulable and not any(map(_of_kubernetes, taints))
         allocatable, problem = _allocatable(status.allocatable or {})
         force_setattr(self, "zone", sys.intern(zone) if zone and len(zone) <= _LONGEST_ZONE else "")
         force_setattr(self, "ready", ready)
-        force_setattr(self, "schedulable", ready and not kept_away and not problem)
+        force_setattr(self, "usable", usable)
+        force_setattr(self, "schedulable", usable and not taints and not problem)
         force_setattr(self, "allocatable", allocatable)
         force_setattr(self, "problem", problem)
         force_setattr(self, "spec", None)
         force_setattr(self, "status", None)
         force_setattr(self.metadata, "labels", None)
+
+
+def _of_kubernetes(key: str) -> bool:
+    """Whether a taint has a key of Kubernetes itself, such as ``node.kubernetes.io/unreachable``."""
+    domain = key.partition("/")[0]
+    return domain == _KUBERNETES or domain.endswith(f".{_KUBERNETES}")
 
 
 def _allocatable(quantities: Quantities) -> tuple[Amounts, str]:

@@ -43,10 +43,10 @@ DISABLED = Verdict("False", "Disabled", "spec.capacity is Disabled")
 
 
 class NodeCounts(NamedTuple):
-    """How many nodes a cluster has."""
+    """How many nodes a cluster has, and how many of them can take pods."""
 
     total: int
-    ready: int
+    usable: int
 
 
 class CapacityReader:
@@ -100,8 +100,7 @@ class CapacityReader:
         """The number of nodes; None if that is unknown."""
         if not self.current:
             return None
-        total = self.sums.total()
-        return NodeCounts(total.nodes, total.ready)
+        return NodeCounts(self.sums.existing_nodes, self.sums.usable_nodes)
 
     def enable(self, enabled: bool) -> None:
         """Begin or end to follow the capacity."""

@@ -51,6 +51,8 @@ class Sums:
         """Pods whose requests cannot be read. Each takes the place of one pod, and nothing else."""
         self.unknown_nodes = 0
         """Nodes whose resources cannot be read. They do not count as schedulable."""
+        self.existing_nodes = 0
+        self.usable_nodes = 0
         self.shown: dict[SubsetKey, int] = {}
         """Subset of ours -> how many of its pods have not ended."""
         self._fits = Fits(self.nodes)
@@ -92,6 +94,8 @@ class Sums:
         name = present.metadata.name
         node = self.nodes.get(name) or self._add_node(name)
         if node.known:
+            self.existing_nodes -= 1
+            self.usable_nodes -= node.usable
             self._leave_zone(node)
         zone = "" if new is None else self._zone(new)
         if node.known and (new is None or node.zone != zone):
@@ -99,6 +103,8 @@ class Sums:
         if new is not None:
             node.describe(zone, new, self.places.of(new.allocatable))
             self._nodes_in[zone] += 1
+            self.existing_nodes += 1
+            self.usable_nodes += node.usable
         self._drop_if_empty(node)
         self._zones = None
         self._fits.note(node)
@@ -183,10 +189,11 @@ class Sums:
 
 def _alike(old: Node, new: Node) -> bool:
     """Whether a node changed only in what does not count, such as the time of its last heartbeat."""
-    return (old.zone, old.ready, old.schedulable, old.allocatable, old.problem) == (
+    return (old.zone, old.ready, old.schedulable, old.usable, old.allocatable, old.problem) == (
         new.zone,
         new.ready,
         new.schedulable,
+        new.usable,
         new.allocatable,
         new.problem,
     )

@@ -138,8 +138,32 @@ def test_sums_agree_with_a_recount_after_any_changes(history: list[tuple[str, An
     assert sums.pending_pods == sum(not pod.waits for pod in unplaced) == sum(sums.pending.values())
     assert sums.unknown_pods == sum(pod.amounts is None for pod in living)
     assert sums.unknown_nodes == sum(bool(node.problem) for node in nodes.values())
+    assert (sums.existing_nodes, sums.usable_nodes) == (len(nodes), sum(node.usable for node in nodes.values()))
     assert sums.shown == Counter(pod.subset for pod in living if pod.subset)
     assert set(sums.nodes) == set(nodes) | {pod.node_name for pod in living if pod.node_name}
+
+
+@pytest.mark.parametrize(
+    ("state", "schedulable", "usable"),
+    [
+        ({}, True, True),
+        ({"ready": False}, False, False),
+        ({"cordoned": True}, False, False),
+        ({"taint": "NoSchedule", "taint_key": "node-role.kubernetes.io/control-plane"}, False, False),
+        ({"taint": "NoExecute", "taint_key": "node.kubernetes.io/out-of-service"}, False, False),
+        ({"taint": "PreferNoSchedule", "taint_key": "node.kubernetes.io/x"}, True, True),
+        ({"taint": "NoSchedule", "taint_key": "virtual-kubelet.io/provider"}, False, True),
+        ({"taint": "NoSchedule", "taint_key": "dedicated"}, False, True),
+        ({"taint": "NoSchedule", "taint_key": "example-kubernetes.io/x"}, False, True),
+        ({"ready": False, "taint": "NoSchedule", "taint_key": "dedicated"}, False, False),
+    ],
+)
+def test_nodes_with_taints_of_users_are_for_pods_that_tolerate_them(
+    state: dict[str, Any], schedulable: bool, usable: bool
+) -> None:
+    """An ordinary pod finds no place there. Nodes with taints of Kubernetes itself, and cordoned ones, are for none."""
+    node = decoded_node("n", {"cpu": "1"}, **state)
+    assert (node.schedulable, node.usable) == (schedulable, usable)
 
 
 def test_pods_on_a_cordoned_node_do_not_reduce_what_schedulable_nodes_have() -> None:
