@@ -57,10 +57,8 @@ class Controller:
     ) -> None:
         self._recorder = recorder
         self._metrics = metrics = metrics or NoMetrics()
-        self.queue: WorkQueue[Key] = WorkQueue(
-            limiter=Longest(ItemExponential(cap=RETRY_CAP_SECONDS), TokenBucket(rate=100.0, burst=1000)),
-            metrics=metrics.queue,
-        )
+        limiter = Longest[Key](ItemExponential(cap=RETRY_CAP_SECONDS), TokenBucket(rate=100.0, burst=1000))
+        self.queue = WorkQueue(limiter=limiter, metrics=metrics.queue)
         self.host = Host(client, self._deployment_changed, namespace)
         self._namespaces = Namespaces(client, self._namespace_labels_changed, namespace)
         occupancy = HostOccupancy(self.host)
@@ -94,11 +92,10 @@ class Controller:
             rooms=self._rooms,
         )
         self._reporter = Reporter(client, self.host, recorder, metrics)
-        planner = Planner(client, self.host, self._observer)
         reconciler = Reconciler(
             host=self.host,
             observer=self._observer,
-            planner=planner,
+            planner=Planner(client, self.host, self._observer),
             actor=actor,
             reporter=self._reporter,
             now=now,

@@ -103,18 +103,30 @@ class Member:
         self._probe_now = asyncio.Event()
         self.namespaces = MemberNamespaces(client, on_namespace_changed) if on_namespace_changed is not None else None
         """The namespaces that the controller created; None if nobody asks for them."""
-        self.capacity = CapacityReader(
-            name,
-            client,
-            enabled=counts_capacity,
-            on_change=lambda: on_capacity_changed(self),
+        self.capacity = self._capacity(counts_capacity, lambda: on_capacity_changed(self), on_shown)
+        """The sums over its nodes and pods, if they are counted."""
+        self._kinds = {kind: self._workloads(kind, namespace) for kind in KINDS}
+        pods = self._pods(namespace)
+        required = [found for kind, found in self._kinds.items() if not kind.provider]
+        self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [*self._kinds.values(), pods]
+        self._required: list[Reflector[Workload] | Reflector[Pod]] = [*required, pods]
+        """The reflectors that a cluster needs to be Ready. A failure of a provider's kind concerns that kind only."""
+
+    def _capacity(
+        self, enabled: bool, on_change: Callable[[], None], on_shown: Callable[[SubsetKey, int], None]
+    ) -> CapacityReader:
+        return CapacityReader(
+            self.name,
+            self.client,
+            enabled=enabled,
+            on_change=on_change,
             on_shown=on_shown,
             before_list=self._identify,
         )
-        """The sums over its nodes and pods, if they are counted."""
-        self._kinds = {kind: self._workloads(kind, namespace) for kind in KINDS}
-        pods = Reflector(
-            client,
+
+    def _pods(self, namespace: str | None) -> Reflector[Pod]:
+        return Reflector(
+            self.client,
             PODS,
             Pod,
             self.cache.pod_cache,
@@ -124,12 +136,6 @@ class Member:
             on_state=self._connection_changed,
             before_list=self._identify,
         )
-        self._reflectors: list[Reflector[Workload] | Reflector[Pod]] = [*self._kinds.values(), pods]
-        self._required: list[Reflector[Workload] | Reflector[Pod]] = [
-            *(found for kind, found in self._kinds.items() if not kind.provider),
-            pods,
-        ]
-        """The reflectors that a cluster needs to be Ready. A failure of a provider's kind concerns that kind only."""
 
     def _workloads(self, kind: Kind, namespace: str | None) -> Reflector[Workload]:
         return Reflector(

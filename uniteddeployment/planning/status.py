@@ -133,16 +133,10 @@ def summarize(
     ready_pods = sum(result.counted.ready for result in results)
     # If a partition was raised, a subset may have more updated pods than it allows.
     held = sum(min(result.partition, result.replicas - result.counts.updated) for result in results if result.held)
-    stalled = [f"{result.name}: {result.message}" for result in results if result.stalled]
-    unseen = [
-        f"{result.name}: {result.message}"
-        for result in results
-        if result.reach is not Reach.READY and not result.stalled
-    ]
+    stalled = _messages(result for result in results if result.stalled)
+    unseen = _messages(result for result in results if result.reach is not Reach.READY and not result.stalled)
     unseen += lost
-    waiting = [
-        f"{result.name}: {result.message}" for result in results if not result.settled and result.reach is Reach.READY
-    ]
+    waiting = _messages(result for result in results if not result.settled and result.reach is Reach.READY)
     problem = misplaced(results, unplaced, why_unplaced)
     if unplaced:
         stalled.insert(0, problem)
@@ -152,13 +146,12 @@ def summarize(
     progress = f"{min(ready_pods, total) if moves else ready_pods} of {total + unplaced} pods ready"
     progress += f", {covered} more wait to be scheduled" if covered else ""
     busy = bool(waiting or leftovers or moves or writing) and not app.model.spec.paused
-    state = first(result.state for result in results)
-    if unplaced:
-        state = first([state, State.STALLED])
-    if lost:
-        state = first([state, State.UNKNOWN])
-    if (leftovers or moves) and not app.model.spec.paused:
-        state = first([state, State.PROGRESSING])
+    more = {
+        State.STALLED: unplaced,
+        State.UNKNOWN: lost,
+        State.PROGRESSING: (leftovers or moves) and not app.model.spec.paused,
+    }
+    state = first([first(result.state for result in results), *(one for one, holds in more.items() if holds)])
     on_the_way = [*waiting, *filter(None, [moves, leftovers])]
     # A paused application may be as asked for or not: the status of Ready says which.
     ready = "Unknown" if state is State.UNKNOWN else "True" if not stalled and not on_the_way else "False"
@@ -176,6 +169,10 @@ def summarize(
         Condition(STALLED, "True" if blocked else "False", "Blocked" if blocked else "AsExpected", "; ".join(blocked)),
         *_moving(moving, brake),
     )
+
+
+def _messages(results: Iterable[SubsetResult]) -> list[str]:
+    return [f"{result.name}: {result.message}" for result in results]
 
 
 def _moving(moving: Sequence[Moving], brake: Brake) -> Iterator[Condition]:

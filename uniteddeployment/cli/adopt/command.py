@@ -7,58 +7,66 @@ import typer
 from uniteddeployment.cli.errors import reports_errors
 from uniteddeployment.cli.options import Context, Kubeconfig, Namespace
 
+_Workload = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="sts/NAME or deploy/NAME. With --owner-lost: the UnitedDeployment, as NAME or ud/NAME.",
+    ),
+]
+_Name = Annotated[
+    str, typer.Option("--name", metavar="NAME", help="Name of the UnitedDeployment to write.", show_default=False)
+]
+_Clusters = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Cluster that runs the workload: [NAMESPACE/]NAME. You can give it several times. Default: the host.",
+        show_default=False,
+    ),
+]
+_Subset = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Name of the subset. Default: the name of the cluster.", show_default=False),
+]
+_OwnerLost = Annotated[
+    bool,
+    typer.Option("--owner-lost", help="Take back the workloads of a UnitedDeployment that was lost with its host."),
+]
+_OwnerUid = Annotated[
+    str,
+    typer.Option(
+        metavar="UID",
+        help="With --owner-lost: uid of the lost UnitedDeployment, if there are several.",
+        show_default=False,
+    ),
+]
+_Files = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="With --owner-lost: manifest of the UnitedDeployment. Default: the object on the host.",
+        show_default=False,
+    ),
+]
+_Output = Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")]
+_Apply = Annotated[bool, typer.Option("--apply", help="Create or change the UnitedDeployment instead of printing it.")]
+
 
 @reports_errors
 def adopt(
-    workload: Annotated[
-        str,
-        typer.Argument(
-            metavar="WORKLOAD",
-            help="sts/NAME or deploy/NAME. With --owner-lost: the UnitedDeployment, as NAME or ud/NAME.",
-        ),
-    ],
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Name of the UnitedDeployment to write.", show_default=False)
-    ] = "",
+    workload: _Workload,
+    name: _Name = "",
     namespace: Namespace = "",
-    cluster: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Cluster that runs the workload: [NAMESPACE/]NAME. You can give it several times. Default: the host.",
-            show_default=False,
-        ),
-    ] = None,
-    subset: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Name of the subset. Default: the name of the cluster.", show_default=False),
-    ] = "",
-    owner_lost: Annotated[
-        bool,
-        typer.Option("--owner-lost", help="Take back the workloads of a UnitedDeployment that was lost with its host."),
-    ] = False,
-    owner_uid: Annotated[
-        str,
-        typer.Option(
-            metavar="UID",
-            help="With --owner-lost: uid of the lost UnitedDeployment, if there are several.",
-            show_default=False,
-        ),
-    ] = "",
-    file: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filename",
-            "-f",
-            metavar="FILE",
-            help="With --owner-lost: manifest of the UnitedDeployment. Default: the object on the host.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Create or change the UnitedDeployment instead of printing it.")
-    ] = False,
+    cluster: _Clusters = None,
+    subset: _Subset = "",
+    owner_lost: _OwnerLost = False,
+    owner_uid: _OwnerUid = "",
+    file: _Files = None,
+    output: _Output = "yaml",
+    apply: _Apply = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:

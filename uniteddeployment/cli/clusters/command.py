@@ -28,66 +28,76 @@ _HostNamespace = Annotated[
         show_default=False,
     ),
 ]
+_NewName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the Cluster.")]
+_MemberKubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="Kubeconfig of an administrator of the member. Default: $KUBECONFIG or ~/.kube/config.",
+        show_default=False,
+    ),
+]
+_MemberContext = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="Context of the member. Default: the current one of --kubeconfig.",
+        show_default=False,
+    ),
+]
+_Labels = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE,...", help="Labels of the Cluster.", show_default=False)
+]
+_AllowNamespaces = Annotated[
+    str,
+    typer.Option(
+        metavar="same|all|selector=...",
+        help="Namespaces of the host whose applications may use the member. Default: only that of the Cluster.",
+        show_default=False,
+    ),
+]
+_Server = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        help="Address at which the host reaches the member. Default: that of the kubeconfig.",
+        show_default=False,
+    ),
+]
+_OwnerLost = Annotated[bool, typer.Option("--owner-lost", help="Take over a member whose host is lost.")]
+_ControllerAccount = Annotated[
+    str, typer.Option(metavar="NAMESPACE/NAME", help="ServiceAccount of the controller on the host.")
+]
+_TextOrJson = Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")]
+_HostKubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Kubeconfig of the host. Default: $KUBECONFIG or ~/.kube/config.", show_default=False
+    ),
+]
+_HostContext = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Context of the host. Default: the current one.", show_default=False),
+]
 
 
 @app.command()
 @reports_errors
 def register(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the Cluster.")],
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            "--kubeconfig",
-            metavar="FILE",
-            help="Kubeconfig of an administrator of the member. Default: $KUBECONFIG or ~/.kube/config.",
-            show_default=False,
-        ),
-    ] = None,
-    context: Annotated[
-        str | None,
-        typer.Option(
-            "--context",
-            metavar="NAME",
-            help="Context of the member. Default: the current one of --kubeconfig.",
-            show_default=False,
-        ),
-    ] = None,
+    name: _NewName,
+    kubeconfig: _MemberKubeconfig = None,
+    context: _MemberContext = None,
     namespace: _HostNamespace = "",
-    labels: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE,...", help="Labels of the Cluster.", show_default=False)
-    ] = None,
-    allow_namespaces: Annotated[
-        str,
-        typer.Option(
-            metavar="same|all|selector=...",
-            help="Namespaces of the host whose applications may use the member. Default: only that of the Cluster.",
-            show_default=False,
-        ),
-    ] = "",
-    server: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            help="Address at which the host reaches the member. Default: that of the kubeconfig.",
-            show_default=False,
-        ),
-    ] = "",
-    owner_lost: Annotated[bool, typer.Option("--owner-lost", help="Take over a member whose host is lost.")] = False,
-    controller_account: Annotated[
-        str,
-        typer.Option(metavar="NAMESPACE/NAME", help="ServiceAccount of the controller on the host."),
-    ] = "uniteddeployment-system/uniteddeployment",
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
-    host_kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Kubeconfig of the host. Default: $KUBECONFIG or ~/.kube/config.", show_default=False
-        ),
-    ] = None,
-    host_context: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Context of the host. Default: the current one.", show_default=False),
-    ] = None,
+    labels: _Labels = None,
+    allow_namespaces: _AllowNamespaces = "",
+    server: _Server = "",
+    owner_lost: _OwnerLost = False,
+    controller_account: _ControllerAccount = "uniteddeployment-system/uniteddeployment",
+    output: _TextOrJson = "text",
+    host_kubeconfig: _HostKubeconfig = None,
+    host_context: _HostContext = None,
 ) -> None:
     """Register a member with the host.
 

@@ -7,35 +7,38 @@ import typer
 from uniteddeployment.cli.errors import reports_errors
 from uniteddeployment.cli.options import Context, Kubeconfig, Names, OptionalFiles, Recursive
 
+_Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CLUSTER",
+        help="Plan as if this cluster, [NAMESPACE/]NAME, were lost for longer than the grace period. You can give "
+        "it several times.",
+        show_default=False,
+    ),
+]
+_Namespace = Annotated[
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAMESPACE",
+        help="Namespace of objects that name none. Objects of another namespace are refused.",
+        show_default=False,
+    ),
+]
+_Output = Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")]
+_Offline = Annotated[bool, typer.Option("--offline", help="Contact no cluster: plan as if nothing existed yet.")]
+
 
 @reports_errors
 def plan(
     name: Names = None,
     file: OptionalFiles = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CLUSTER",
-            help="Plan as if this cluster, [NAMESPACE/]NAME, were lost for longer than the grace period. You can give "
-            "it several times.",
-            show_default=False,
-        ),
-    ] = None,
+    without: _Without = None,
     recursive: Recursive = False,
-    namespace: Annotated[
-        str,
-        typer.Option(
-            "--namespace",
-            "-n",
-            metavar="NAMESPACE",
-            help="Namespace of objects that name none. Objects of another namespace are refused.",
-            show_default=False,
-        ),
-    ] = "",
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Contact no cluster: plan as if nothing existed yet.")
-    ] = False,
+    namespace: _Namespace = "",
+    output: _Output = "text",
+    offline: _Offline = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
