@@ -1,16 +1,8 @@
 """What all tests need."""
 
-import asyncio
-import gc
-import logging
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
-import structlog
-from hypothesis import HealthCheck, settings
 
 COMPILED = Path(__file__).parents[1] / ".cache" / "pycache"
 """Compiled modules, if the environment asks for none next to the sources."""
@@ -26,7 +18,17 @@ def _compile_once() -> None:
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(COMPILED)
 
 
-_compile_once()
+_compile_once()  # before the imports below, which pytest would else compile, with its assertions, in each run
+
+import asyncio  # noqa: E402
+import gc  # noqa: E402
+import logging  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+
+import pytest  # noqa: E402
+import structlog  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
 settings.register_profile("quick", max_examples=40, deadline=None)
 settings.register_profile("thorough", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")

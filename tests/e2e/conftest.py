@@ -27,8 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests that share the fleet in one process, and those that bring their own clusters in one other."""
+    here = f"{HERE}{os.sep}"
     for item in items:
-        if item.path.is_relative_to(HERE):
+        if str(item.path).startswith(here):
             shares = "fleet" in getattr(item, "fixturenames", ())
             item.add_marker(pytest.mark.e2e)
             item.add_marker(pytest.mark.xdist_group("fleet" if shares else "programs"))

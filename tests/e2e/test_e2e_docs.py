@@ -8,15 +8,19 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
+from tests.support.api import Api
 from tests.support.documentation import DOCUMENTS, ROOT, blocks
 from tests.support.kubectl import kubectl
 from tests.support.preloaded import Preloaded
 from tests.support.processes import ud
+from tests.support.waiting import until
 
 SECONDS = 90
 
@@ -59,6 +63,19 @@ class Playground:
     """A playground, and a shell in the checkout with ``ud`` and ``kubectl``."""
 
     environment: dict[str, str]
+    host: Api
+
+    def with_sample(self) -> None:
+        """Run the sample application, as it is in the file, and nothing else."""
+        for one in self.host.get("ud", "default")["items"]:
+            self.host.delete("ud", "default", one["metadata"]["name"])
+        until(lambda: not self.host.get("ud", "default")["items"], "the applications are gone")
+        self.host.apply(yaml.safe_load((ROOT / "config" / "samples" / "web.yaml").read_text()), "default")
+        until(self._sample_is_ready, "the sample is ready")
+
+    def _sample_is_ready(self) -> bool:
+        conditions = self.host.get("ud", "default", "web").get("status", {}).get("conditions", ())
+        return any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
 
     def sh(self, script: str) -> None:
         done = subprocess.run(
@@ -81,9 +98,12 @@ def playground(tmp_path_factory: pytest.TempPathFactory, forks: Preloaded) -> It
     (programs / "kubectl").symlink_to(kubectl())
     forks.launcher(programs / "ud")
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
+    file = folder / "kubeconfig"
     with ud("playground", "--dir", str(folder), log=folder / "log") as process:
         process.wait_for("Ctrl-C stops everything", SECONDS)
-        yield Playground({**os.environ, "PATH": path, "KUBECONFIG": str(folder / "kubeconfig")})
+        with closing(Api(yaml.safe_load(file.read_text()))) as host:
+            cache = str(folder / "kube-cache")
+            yield Playground({**os.environ, "PATH": path, "KUBECONFIG": str(file), "KUBECACHEDIR": cache}, host)
         assert process.stop(signal.SIGINT) == 0
 
 
@@ -101,8 +121,7 @@ def test_every_command_of_the_documentation_works(playground: Playground, docume
     scripts = ["\n".join(command for command in block.commands if elsewhere(command) is None) for block in here]
     if not any(scripts):
         return
-    playground.sh("kubectl delete ud --all; kubectl apply -f config/samples/web.yaml")
-    playground.sh("kubectl wait --for=condition=Ready ud/web --timeout=60s")
+    playground.with_sample()
     for script in scripts:
         playground.sh(script)
 
