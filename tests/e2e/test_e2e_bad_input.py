@@ -1,5 +1,6 @@
 """I11: bad input is refused with the path of the field, or becomes a condition; what runs keeps running."""
 
+import os
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from tests.support.api import ApiError
 from tests.support.applications import application
-from tests.support.processes import UD
+from tests.support.preloaded import Preloaded
 from tests.support.site import Site
 from uniteddeployment.cli.main import app
 
@@ -190,13 +191,15 @@ def test_a_bad_manifest_is_one_line_with_an_exit_code_of_its_own(shared_site: Si
 
 
 @pytest.mark.parametrize("output", ["/dev/full", "a pipe that nobody reads"])
-def test_output_that_cannot_be_written_is_no_traceback(shared_site: Site, output: str) -> None:
+def test_output_that_cannot_be_written_is_no_traceback(
+    shared_site: Site, forks: Preloaded, tmp_path: Path, output: str
+) -> None:
+    forks.launcher(tmp_path / "ud")
     if output == "/dev/full":
         script, code, said = "ud crds > /dev/full", 1, "error: input or output: No space left on device\n"
     else:
         script, code, said = 'ud crds | true; exit "${PIPESTATUS[0]}"', 1, ""
-    command = script.replace("ud", " ".join(UD), 1)
-    done = shared_site.run(["bash", "-c", command])
+    done = shared_site.run(["bash", "-c", script], PATH=os.pathsep.join([str(tmp_path), os.environ["PATH"]]))
     assert (done.returncode, done.stderr) == (code, said)
 
 
@@ -212,7 +215,7 @@ def test_what_is_no_name_is_one_line(name: str, command: str) -> None:
 def test_a_terminal_without_unicode_is_no_reason_to_fail(shared_site: Site) -> None:
     shared_site.apply({**application(), "metadata": {"name": "ascii"}})
     try:
-        done = shared_site.run([*UD, "get", "ascii"], PYTHONIOENCODING="ascii")
+        done = shared_site.ud("get", "ascii", PYTHONIOENCODING="ascii")
         assert (done.returncode, done.stderr) == (0, "")
         assert "~ ascii" in done.stdout
         assert done.stdout.isascii()

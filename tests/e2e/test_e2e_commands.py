@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import tomllib
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import yaml
 
 from tests.support.applications import application
 from tests.support.kubectl import kubectl
+from tests.support.preloaded import Preloaded
 from tests.support.processes import ud
 from tests.support.site import Site
 
@@ -26,13 +26,10 @@ def test_crds_are_printed_as_they_are_in_config(shared_site: Site) -> None:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> str:
+def path(tmp_path: Path, forks: Preloaded) -> str:
     """A PATH with the programs that an installation brings."""
     for name, entry in PROGRAMS.items():
-        module, _, function = entry.partition(":")
-        program = tmp_path / name
-        program.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n")
-        program.chmod(0o755)
+        forks.launcher(tmp_path / name, entry)
     return os.pathsep.join([str(tmp_path), os.environ["PATH"]])
 
 

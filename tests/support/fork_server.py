@@ -19,7 +19,7 @@ from typing import Any
 
 import uniteddeployment
 import uniteddeployment_rollout
-from uniteddeployment.cli.main import main
+from tests.support.preloaded import ENTRY, MAIN
 from uniteddeployment.kube import kubeconfig
 
 _STANDARD = (0, 1, 2)
@@ -122,8 +122,9 @@ def _become(request: Mapping[str, Any]) -> None:
 def _run() -> None:
     """Run ``ud``, and end without tearing down the interpreter, which takes longer than most commands."""
     code: object = 0
+    module, _, function = os.environ.pop(ENTRY, MAIN).partition(":")
     try:
-        main()
+        getattr(importlib.import_module(module), function)()
     except SystemExit as end:
         code = end.code
     sys.stdout.flush()

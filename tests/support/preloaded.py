@@ -22,6 +22,10 @@ from typing import Any
 
 from tests.support import launcher
 
+ENTRY = "UD_TESTS_ENTRY"
+"""Environment variable: the function that a forked process runs, as ``module:function``."""
+MAIN = "uniteddeployment.cli.main:main"
+
 
 class Forked:
     """A process that was forked for us, with the methods of ``subprocess.Popen`` that tests use."""
@@ -98,10 +102,10 @@ class Preloaded:
         connection.sendmsg([sent], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
         return Forked(["ud", *arguments], connection)
 
-    def launcher(self, file: Path) -> None:
-        """Write a program ``ud`` for shells."""
+    def launcher(self, file: Path, entry: str = MAIN) -> None:
+        """Write a program for shells: ``ud``, or another one that starts with the function ``entry``."""
         command = shlex.join([sys.executable, "-ES", launcher.__file__, str(self.path)])
-        file.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        file.write_text(f'#!/bin/sh\n{ENTRY}={entry} exec {command} "$@"\n')
         file.chmod(0o755)
 
 

@@ -51,8 +51,9 @@ class Site:
     def try_kubectl(self, *arguments: str, stdin: str = "") -> Done:
         return self.run([kubectl(), *arguments], stdin=stdin)
 
-    def ud(self, *arguments: str, stdin: str = "") -> Done:
-        return processes.run(arguments, environment=self.environment, stdin=stdin, seconds=COMMAND_SECONDS)
+    def ud(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
+        env = {**self.environment, **environment}
+        return processes.run(arguments, environment=env, stdin=stdin, seconds=COMMAND_SECONDS)
 
     def run(self, command: list[str], stdin: str = "", **environment: str) -> Done:
         return subprocess.run(

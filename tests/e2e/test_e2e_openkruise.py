@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import sys
 from pathlib import Path
 
 import yaml
@@ -11,12 +10,13 @@ from typer.testing import CliRunner
 
 from tests.integration.cli.cli_kit import NAMESPACE, lone_host
 from tests.support.kubectl import kubectl
+from tests.support.preloaded import Preloaded
 from uniteddeployment.cli.main import app
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.kube.resource import CUSTOMRESOURCEDEFINITIONS, STATEFULSETS, Resource
 from uniteddeployment_api import parse_united_deployment, validate_united_deployment
 
-PAGE = (Path(__file__).parents[3] / "docs" / "openkruise.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "openkruise.md").read_text()
 OPENKRUISE = Resource("apps.kruise.io", "v1alpha1", "uniteddeployments", "UnitedDeployment")
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -88,7 +88,7 @@ async def old_application(here):
     await here.run("host", STATEFULSETS, workload)
 
 
-async def test_the_commands_that_migrate_an_application_work(tmp_path):
+async def test_the_commands_that_migrate_an_application_work(tmp_path: Path, forks: Preloaded) -> None:
     """I13: the manifests and commands of the page, in order."""
     async with lone_host(tmp_path) as here:
         await here.host.create(CUSTOMRESOURCEDEFINITIONS, DEFINITION, dict)
@@ -96,6 +96,7 @@ async def test_the_commands_that_migrate_an_application_work(tmp_path):
         (tmp_path / "kruise.yaml").write_text(blocks("yaml")[0])
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "kubectl").symlink_to(kubectl())
+        forks.launcher(tmp_path / "bin" / "ud")
         await sh(here, tmp_path, "kubectl apply -f kruise.yaml")
         await old_application(here)
         refused = await here.ud("adopt", "sts/db-zone-a-x7k2p", "--name", "db-zone-a")
@@ -122,7 +123,7 @@ def served(here):
 
 async def sh(here, folder, script):
     """Run a script as a reader of the page would."""
-    path = os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
     process = await asyncio.create_subprocess_exec(
         *("bash", "-euo", "pipefail", "-c", script),
         cwd=folder,
