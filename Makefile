@@ -23,7 +23,8 @@ demo: setup  ## Run one application with a canary on three embedded members.
 playground: setup  ## Start the fleet of the demo, and keep it running until Ctrl-C.
 	$(BIN)/ud playground
 
-test: lint types unit  ## Run linters, type checks, import contracts and all tests.
+test: lint  ## Run linters, type checks, import contracts and all tests.
+	$(MAKE) --jobs=2 types unit  # type checks keep one core busy, end-to-end tests often none
 
 test-embedded: setup  ## Run only the tests of the embedded cluster, including the recordings.
 	$(BIN)/pytest -n 2 --dist loadgroup tests/embedded tests/conformance
