@@ -40,8 +40,7 @@ class Trials:
         """Run them in place of the tests."""
         if session.testsfailed:
             raise session.Interrupted("tests cannot be collected")
-        learned = _forked(lambda: _learn(session))
-        reaching = json.loads(_result(learned))
+        reaching = self._reaching(session)
         waiting = deque(self._mutants)
         running: dict[int, tuple[str, Path]] = {}
         while waiting or running:
@@ -61,6 +60,17 @@ class Trials:
                 f"{len(self.noticed)}/{len(self._mutants)} {mutant}: {self.noticed[mutant] or 'SURVIVED'}", flush=True
             )
         return True
+
+    def _reaching(self, session: pytest.Session) -> dict[str, list[tuple[int, float]]]:
+        """Mangled name of a function -> the tests that reach it, by their places, with their CPU seconds."""
+        places = range(len(session.items))
+        parts = [places[number :: self._workers] for number in range(self._workers)]
+        learning = [_forked(lambda part=part: _learn(session, part)) for part in parts]
+        reaching: dict[str, list[tuple[int, float]]] = {}
+        for fork in learning:
+            for name, tests in json.loads(_result(fork)).items():
+                reaching.setdefault(name, []).extend(tests)
+        return reaching
 
 
 def _forked(work: Callable[[], str]) -> tuple[int, Path]:
@@ -91,11 +101,12 @@ def _result(fork: tuple[int, Path]) -> str:
     return text
 
 
-def _learn(session: pytest.Session) -> str:
-    """JSON: mangled name of a function -> [place in the collected tests, CPU seconds] of each test that reaches it."""
+def _learn(session: pytest.Session, places: Iterable[int]) -> str:
+    """JSON: mangled name of a function -> [place, CPU seconds] of each of some tests that reaches it."""
     os.environ[_VARIABLE] = "stats"
     reaching: dict[str, list[tuple[int, float]]] = {}
-    for place, item in enumerate(session.items):
+    for place in places:
+        item = session.items[place]
         state()._stats.clear()
         start = time.process_time()
         if _fails(session, item, None):

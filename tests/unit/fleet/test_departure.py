@@ -1,11 +1,23 @@
 """A Cluster that is deleted may leave when nothing of this host is, or may be, left in it."""
 
+import asyncio
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from uniteddeployment.fleet.clusters import CLUSTERS, ClusterMetadata, ClusterObject
-from uniteddeployment.fleet.departure import UNKNOWN, Decision, Left, decide
+from uniteddeployment.fleet.departure import (
+    ABANDON,
+    FIRST_WAIT,
+    LONGEST_WAIT,
+    UNKNOWN,
+    Decision,
+    Departures,
+    Left,
+    decide,
+)
 from uniteddeployment.fleet.entry import DUPLICATE, IS_HOST, REPLACED, Entry, Problem
 from uniteddeployment.fleet.finalizer import TRIES, Finalizer
 from uniteddeployment.kube.errors import Conflict, NotFound, Unreachable
@@ -148,3 +160,72 @@ async def test_an_object_that_changes_all_the_time_fails_the_connection_and_not_
 def replace_uid(stored: ClusterObject) -> ClusterObject:
     meta = stored.metadata
     return ClusterObject(ClusterMetadata(meta.name, meta.namespace, "another", "1", finalizers=meta.finalizers))
+
+
+class Leaving:
+    """What one Cluster has left, over time, and what happens to it."""
+
+    def __init__(self, *left: Left | None) -> None:
+        self.states = list(left)
+        self.asked: list[tuple[str, bool]] = []
+        self.told: list[tuple[str, bool]] = []
+        self.log: list[str] = []
+        self.entry = entry()
+        self.departures = Departures(lambda: [self.entry], self, changed=self._changed, let_go=self._let_go)
+
+    def left(self, cluster: str, *, seen: bool) -> Left | None:
+        self.asked.append((cluster, seen))
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    async def clear(self, cluster: str) -> None:
+        self.log.append(f"clear {cluster}")
+
+    def _changed(self, changed: Entry) -> None:
+        self.told.append((changed.leaving, changed.closing))
+
+    def _let_go(self, gone: Entry) -> None:
+        self.log.append(f"let go {gone.key}")
+
+
+async def test_a_cluster_waits_is_cleared_and_is_let_go() -> None:
+    stage = Leaving(None, Left(("Deployment a/b",)), Left(("Deployment a/b",)), Left((), 2), Left((), 2), Left())
+    await stage.departures.follow(stage.entry)
+    assert stage.told == [(f"waits until these are gone: Deployment a/b; {ABANDON}", False), ("", True)]
+    key = stage.entry.key
+    assert stage.log == [f"clear {key}", f"clear {key}", f"let go {key}"]
+    assert len(stage.asked) == 6
+
+
+async def test_a_cluster_is_looked_at_with_growing_pauses_that_start_over_when_something_changes() -> None:
+    first = [Left(("Deployment a/b",))] * 12
+    stage = Leaving(*first, Left(("Deployment a/c",)), Left())
+    times: list[float] = []
+    clock = asyncio.get_running_loop().time
+    ask = stage.left
+
+    def left(cluster: str, *, seen: bool) -> Left | None:
+        times.append(clock())
+        return ask(cluster, seen=seen)
+
+    stage.left = left  # type: ignore[method-assign]
+    await stage.departures.follow(stage.entry)
+    pauses = [round(later - earlier, 3) for earlier, later in pairwise(times)]
+    assert pauses[:3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
+    assert max(pauses) == LONGEST_WAIT
+    assert pauses[-1] == FIRST_WAIT
+
+
+@pytest.mark.parametrize(
+    ("reach", "member", "seen"),
+    [
+        (Reach.READY, SimpleNamespace(unread={}), True),
+        (Reach.READY, SimpleNamespace(unread={"CloneSet": "why"}), False),
+        (Reach.OFFLINE, SimpleNamespace(unread={}), False),
+        (Reach.READY, None, False),
+    ],
+)
+def test_a_cluster_is_seen_if_every_kind_could_be_read(reach: Reach, member: Any, seen: bool) -> None:
+    stage = Leaving(Left())
+    stage.entry.reach, stage.entry.member = reach, member
+    stage.departures._left(stage.entry)
+    assert stage.asked == [(stage.entry.key, seen)]
