@@ -21,6 +21,7 @@ from typing import Any
 import aiohttp
 import yaml
 
+from tests.bench.idle import idle
 from tests.support import envtest
 from tests.support.planning import application, manifest
 from tests.support.processes import Process, ud
@@ -44,6 +45,9 @@ MEMBERS = ("member-1", "member-2", "member-3")
 SINGLE_CHANGES = 40
 CONCURRENT = 32
 QUIET_SECONDS = 15.0
+"""How long a restarted controller is watched for requests that write: the measured period, with one round of probes."""
+IDLE_SECONDS = 3.0
+"""How long the CPU of a settled controller is measured."""
 
 
 @dataclass
@@ -235,7 +239,7 @@ class Watcher:
 async def _controller(servers: Servers, process: Process, bare: float, host: Process) -> list[tuple[str, str]]:
     watcher = Watcher(servers)
     total = APPLICATIONS * len(MEMBERS)
-    idle = process.memory_mib("VmRSS")
+    empty = process.memory_mib("VmRSS")
     cpu, host_cpu = process.cpu_seconds(), host.cpu_seconds()
     started = time.perf_counter()
     creations = [
@@ -245,19 +249,19 @@ async def _controller(servers: Servers, process: Process, bare: float, host: Pro
     await asyncio.gather(_all(creations), watcher.until(lambda: len(watcher.seen) >= total))
     created = time.perf_counter() - started
     rows = [
-        ("P4 controller, empty", f"{idle:.0f} MiB"),
+        ("P4 controller, empty", f"{empty:.0f} MiB"),
         (
             f"P1 controller: {APPLICATIONS} applications complete",
             f"{created:.2f} s, {bare / created:.0%} of the bare rate",
         ),
     ]
-    await asyncio.sleep(2)
+    await idle(process, host)
     before = process.cpu_seconds()
     spent = (host.cpu_seconds() - host_cpu) * 1000 / APPLICATIONS
     rows.append(("P0 CPU of the host's API server per application", f"{spent:.1f} ms"))
     rows.append(("P1 CPU of the controller for it", f"{before - cpu:.2f} s"))
-    await asyncio.sleep(3)
-    rows.append(("P4 CPU when settled", f"{(process.cpu_seconds() - before) / 3:.1%}"))
+    await asyncio.sleep(IDLE_SECONDS)
+    rows.append(("P4 CPU when settled", f"{(process.cpu_seconds() - before) / IDLE_SECONDS:.1%}"))
     started = time.perf_counter()
     updates = [
         servers.host.merge_patch(
@@ -271,7 +275,7 @@ async def _controller(servers: Servers, process: Process, bare: float, host: Pro
 
     await asyncio.gather(_all(updates), watcher.until(updated))
     rows.append(("P1 a new image for all, complete", f"{time.perf_counter() - started:.2f} s"))
-    await asyncio.sleep(2)
+    await idle(process, host)
     rows += await _latency(servers, watcher)
     rows.append(("P4 peak memory of the controller", f"{process.memory_mib():.0f} MiB"))
     for task in watcher.tasks:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from tests.bench.bench_host import server
+from tests.bench.idle import idle
 from tests.support.planning import manifest
 from tests.support.processes import Process, ud
 from uniteddeployment.kube import kubeconfig
@@ -44,6 +45,7 @@ STEPS = [{"replicas": f"{percent}%"} for percent in range(10, 101, 10)]
 MEASURED = 10
 """Rollouts that are brought through all of their steps."""
 IDLE_SECONDS = 10
+"""How long the CPU of an idle controller is measured."""
 LIMIT = 100_000
 """Bytes that a status may have."""
 
@@ -173,7 +175,7 @@ def _port(process: Process, log: Path) -> int:
 
 
 async def _idle(process: Process) -> str:
-    await asyncio.sleep(2)
+    await idle(process)
     before = process.cpu_seconds()
     await asyncio.sleep(IDLE_SECONDS)
     return f"{(process.cpu_seconds() - before) / IDLE_SECONDS:.2%}"

@@ -291,7 +291,7 @@ async def trouble(scene, guard, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
-async def test_whatever_nodes_do_no_ready_pod_goes_for_another_that_has_no_node(kind, seed):
+async def test_no_ready_pod_is_removed_for_one_that_has_no_node(kind, seed):
     """No ready pod is removed in favor of one without a node, whatever nodes do (I4, I7, I9)."""
     async with world_for(kind, seed) as world:
         scene = Scene(
@@ -309,8 +309,8 @@ async def test_whatever_nodes_do_no_ready_pod_goes_for_another_that_has_no_node(
 
 @pytest.mark.parametrize("kind", UNORDERED)
 @pytest.mark.parametrize("seed", range(2))
-async def test_whatever_nodes_do_stand_ins_go_only_when_the_others_are_ready(kind, seed):
-    """A stand-in is removed only when the pods that it stands in for are ready (I4, I7, I9)."""
+async def test_stand_ins_are_removed_only_when_the_pods_that_they_replace_are_ready(kind, seed):
+    """However nodes fail and return (I4, I7, I9)."""
     strategy = adaptive(5, 20, reserveUnschedulablePods=True)
     async with world_for(kind, seed) as world:
         scene = Scene(world, kind, {"a": {"maxReplicas": 4}, "b": {"maxReplicas": 4}, "c": {}}, strategy=strategy)

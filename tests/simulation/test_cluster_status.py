@@ -29,7 +29,7 @@ async def running(world: World) -> None:
 
 
 async def test_a_change_that_is_taken_back_before_its_watch_event_comes_is_written_back(world: World) -> None:
-    """What is stored is told by the answer to the last write, not by an event that is still on its way (I9)."""
+    """The answer to the last write shows what is stored, not an event that is still on its way (I9)."""
     await running(world)
     world.host.faults.set(slow_watch=120.0)
     world.members["member-1"].faults.set(cut_off=True)

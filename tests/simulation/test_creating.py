@@ -132,7 +132,7 @@ async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_othe
 
 @pytest.mark.fleet(members=1)
 async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(world):
-    """The write succeeded and the answer was lost; nobody is told of a stranger, and there is one workload (I9)."""
+    """The write succeeded and the answer was lost; no conflict is reported, and there is one workload (I9)."""
     await world.until(lambda: "member-1" in world.transports, what="the member")
     transport = world.transports["member-1"]
     sent, lost = transport.send, []

@@ -94,7 +94,7 @@ ANNOTATIONS = ["{", '["a"]', '{"member-1": 5}', "[" * 5000, '{"member-1": "garba
     list(zip(ANNOTATIONS, itertools.cycle(["currentRevision", "updatedRevision"]), strict=False)),
 )
 async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(world, annotation, of):
-    """The revision of the template as it is is written anew; the other one is not used (I3, I16)."""
+    """The revision of the present template is written again; the other one is not used (I3, I16)."""
     await canary(world, "statefulSetTemplate")
     before = {pod["metadata"]["uid"] for member in world.members for pod in world.pods(member)}
     name = world.status()[of]

@@ -230,7 +230,7 @@ class Denying(InProcessTransport):
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
 @pytest.mark.fleet(openkruise=True, controller=False)
 async def test_credentials_without_the_right_to_openkruise_do_for_everything_else(world, kind):
-    """Whether it is there cannot be told, and only those that want it wait (I8, I10)."""
+    """Whether it is served is unknown, and only applications that need it wait (I8, I10)."""
 
     def client(cluster, token=TOKEN):
         transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)

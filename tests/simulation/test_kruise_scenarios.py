@@ -265,7 +265,7 @@ async def test_one_member_that_refuses_holds_up_no_other(world, kind):
     await world.until(lambda: world.condition("Ready") != "True", what="the condition")
     assert scene.images("a") == {"app:1": 2}
     world.members["member-1"].faults.clear()
-    await world.until(lambda: scene.images("a") == {"app:2": 2}, what="the one that was mended")
+    await world.until(lambda: scene.images("a") == {"app:2": 2}, what="the corrected one")
     await scene.settles()
 
 

@@ -57,7 +57,7 @@ async def canary(world, kind):
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 async def test_a_rebuilt_host_takes_its_canary_back_without_a_restart_and_finishes_it(world, kind):
-    """Until it is told the old uid it changes nothing, and partitions hold all the time (I6, I7, I13)."""
+    """Until it is given the old uid it changes nothing, and partitions hold all the time (I6, I7, I13)."""
     document = await canary(world, kind)
     before, held = uids(world), images(world)
     assert held["member-1"] == {"app:1": 2, "app:2": 2}

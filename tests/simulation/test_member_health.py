@@ -88,7 +88,7 @@ async def test_a_member_that_fails_is_offline_in_time_and_comes_back_in_time(
     world: World, fault: str, restarts: bool
 ) -> None:
     """Each fault has a reason of its own; a restart at any stage neither forgets nor changes anything."""
-    harm, mend, ready, reason, taint = FAULTS[fault]
+    break_it, repair, ready, reason, taint = FAULTS[fault]
 
     async def restart() -> None:
         if restarts:
@@ -97,7 +97,7 @@ async def test_a_member_that_fails_is_offline_in_time_and_comes_back_in_time(
 
     await running(world)
     before = writes(world)
-    harm(world)
+    break_it(world)
     await asyncio.sleep(10)
     assert world.phase(NAME) == "Running"
     await restart()
@@ -112,7 +112,7 @@ async def test_a_member_that_fails_is_offline_in_time_and_comes_back_in_time(
     await asyncio.sleep(120)
     assert (world.phase(NAME), status(world)["phaseTransitionTime"]) == ("Offline", offline_since)
     assert "lastContactTime" in status(world) or restarts
-    mend(world)
+    repair(world)
     await world.until(lambda: condition(world)[1] == "Recovering", 20, what="an answer")
     assert (world.phase(NAME), taints(world)) == ("Offline", [taint])
     await asyncio.sleep(30)

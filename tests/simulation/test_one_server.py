@@ -207,7 +207,7 @@ async def test_a_renamed_cluster_takes_over_without_losing_a_pod(world, kind, or
         unregister(world, "member-1")
     else:
         unregister(world, "member-1")
-        await world.until(lambda: world.condition("Stalled") == "True", what="the missing Cluster is told")
+        await world.until(lambda: world.condition("Stalled") == "True", what="the condition about the missing Cluster")
         await asyncio.sleep(60)
         assert uids(world) == before
         world.apply(doc)

@@ -119,7 +119,7 @@ async def test_the_time_of_the_counts_is_the_last_at_which_they_were_seen(world)
     assert observed_at(world, "member-2") == probed
     stored = world.ud()["metadata"]["resourceVersion"]
     await asyncio.sleep(600)
-    assert world.ud()["metadata"]["resourceVersion"] == stored, "it says nothing new while nothing is heard"
+    assert world.ud()["metadata"]["resourceVersion"] == stored, "nothing is written while nothing is observed"
 
 
 async def test_the_time_of_the_counts_is_not_older_than_the_last_change_that_they_show(world):

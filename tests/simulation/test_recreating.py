@@ -123,7 +123,7 @@ async def test_a_successor_that_nobody_would_accept_costs_no_workload(world):
 
 @pytest.mark.fleet(members=1)
 async def test_a_crash_in_the_middle_of_a_recreation_ends_in_the_same_state(world):
-    """The workload is deleted, and the process that wanted to make it anew is gone (I9)."""
+    """The workload is deleted, and the process that was about to create it again is gone (I9)."""
     doc = manifest(shares={"member-1": None}, replicas=4)
     await applied(world, doc)
     before = uids(world)

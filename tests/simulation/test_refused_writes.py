@@ -1,4 +1,4 @@
-"""Writes that a member refuses: who is told, what of, and when."""
+"""Writes that a member refuses: where they are reported, how, and when."""
 
 import asyncio
 from collections.abc import Callable

@@ -79,7 +79,7 @@ async def test_two_subsets_in_one_cluster_do_not_get_the_same_places(world: Worl
 
 
 async def test_what_does_not_fit_goes_where_there_is_room_and_the_reason_says_so(world: World) -> None:
-    """Before a pod had to wait for a node in vain."""
+    """It does not take a pod that waits for a node to find out."""
     await counted(world)
     scene = application(world, "web", cpu="1500m")
     scene.ask(3)

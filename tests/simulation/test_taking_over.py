@@ -132,7 +132,7 @@ async def existing_at_rest(world, kind, **metadata):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
 async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(world, kind):
-    """What differs is told (I13)."""
+    """Differences are reported (I13)."""
     await existing(world, kind, image="app:0")
     before = legacy(world, kind)
     world.apply(adopting(kind))

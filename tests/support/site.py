@@ -143,7 +143,7 @@ class Site:
         return str(self.get("lease", "uniteddeployment-controller")["spec"].get("holderIdentity", ""))
 
     def images(self, member: str) -> dict[str, int]:
-        """Image -> living pods, as the member itself tells it."""
+        """Image -> living pods, from the API of the member."""
         living = [pod for pod in self.objects("pods", member) if "deletionTimestamp" not in pod["metadata"]]
         return dict(sorted(Counter(pod["spec"]["containers"][0]["image"] for pod in living).items()))
 

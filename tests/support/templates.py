@@ -1,4 +1,4 @@
-"""Words of the stories about templates: what is applied, what runs, and what is told of it."""
+"""Helpers of tests about templates: what is applied, what runs, and what the status says."""
 
 import copy
 

@@ -48,7 +48,7 @@ class Figures:
 class _Loss:
     at: float
     life: Life
-    """The controller at that time. Another one learns the facts anew, and its times say nothing about a failover."""
+    """The controller at that time. Another one reads the facts again, and its times say nothing about a failover."""
     requests: dict[str, int]
 
 

@@ -83,7 +83,7 @@ class Clusters:
 
 
 class Writers:
-    """Stands for both writers: notes what is written in which order, and fails or takes long where it is told to."""
+    """Stands for both writers: notes what is written in which order, and fails or delays chosen writes."""
 
     def __init__(self) -> None:
         self.log: list[Any] = []

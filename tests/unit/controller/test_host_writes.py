@@ -44,7 +44,7 @@ CREATE = CreateRevision(
 
 
 class Server:
-    """The host's API server: it notes writes, and fails those that it is told to."""
+    """The host's API server: it notes writes, and fails chosen ones."""
 
     def __init__(self, **fails: errors.KubeError) -> None:
         self.fails = fails

@@ -252,7 +252,7 @@ def test_a_cluster_that_the_namespace_may_not_use_is_seen_and_not_written_to(
 
 
 def test_a_plan_says_when_it_is_too_early_for_status() -> None:
-    """I3, I8: "not known yet" is told only when that is how it stays."""
+    """I3, I8: "not known yet" is reported only if it stays unknown."""
     early = MemberView("default/member-2", Reach.PENDING, "connecting", undecided=True)
     assert plan(make.subject(APP), make.observed({"member-2": early})).early
     decided = replace(early, undecided=False)

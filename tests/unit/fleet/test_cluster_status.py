@@ -21,7 +21,7 @@ def cluster(version: int, phase: str = "", uid: str = "uid-1") -> ClusterObject:
 
 
 class Host:
-    """An API server that takes a second for each write, and fails those that it is told to."""
+    """An API server that takes a second for each write, and fails chosen ones."""
 
     def __init__(self, *fails: KubeError) -> None:
         self.fails = list(fails)

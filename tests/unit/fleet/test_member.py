@@ -77,4 +77,4 @@ async def test_a_cluster_is_undecided_until_something_fails_or_it_takes_too_long
         await asyncio.sleep(after * 0.2 + 16.0)
         assert not member.undecided
         assert member.reach is Reach.PENDING
-        assert (Reach.PENDING, False) in states, "whoever waits is told"
+        assert (Reach.PENDING, False) in states, "those that wait are notified"

@@ -1,4 +1,4 @@
-"""The recorder: Events are told once and counted, and saying something never delays or fails anybody."""
+"""The recorder: repeated Events are written once and counted, and recording delays and fails nothing."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

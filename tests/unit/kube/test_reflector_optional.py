@@ -105,7 +105,7 @@ async def test_without_the_right_to_it_one_request_finds_out() -> None:
 
 
 async def test_what_is_no_longer_served_is_kept_until_there_is_a_list_again() -> None:
-    """I8, I9: nothing is told to be gone by a server that may only have lost its way for a moment."""
+    """I8, I9: nothing counts as deleted because a server does not serve it for a moment."""
     world = World()
     world.serve("a", "b").end()
     world.refuse(404, "NotFound")

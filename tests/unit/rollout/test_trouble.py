@@ -1,7 +1,7 @@
 """The stories of a rollout under their numbers in the list of scenarios: lost clusters, budgets, drift, commands.
 
 Four, two and two pods in three clusters run v1; the steps are 1 pod, 50 % and 100 %. Stories that need clusters or
-requests are told in tests/simulation/rollout.
+requests are in tests/simulation/rollout.
 """
 
 from dataclasses import replace

@@ -22,7 +22,7 @@ class Return:
 def give_back(request: AllocationRequest, divided: Allocation, moved: Mapping[str, int], *, size: int | None) -> Return:
     """Let at most ``size`` replicas return (None: all) to the subsets that are listed in ``moved``.
 
-    Replicas return only as far as the division would place them there anew. If it would place none, as the total has
+    Replicas return only as far as a new division would place them there. If it would place none, as the total has
     fallen for example, they are no longer missing there.
     """
     if not moved:

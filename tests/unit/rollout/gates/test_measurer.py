@@ -22,7 +22,7 @@ SUCCESS = Measured("Success")
 
 
 class Provider:
-    """Answers as it is told; None never answers."""
+    """Gives the answers of its list, in order; for None, it does not answer."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
