@@ -50,7 +50,7 @@ class _Faults:
 
         self.kinds: dict[str, Callable[[], Steps]] = {
             "killed": lambda: one("cut off"),
-            "frozen": lambda: one("frozen"),
+            "frozen": self._frozen_at_a_write,
             "a black hole": lambda: one("black hole"),
             "two seconds late": lambda: one("late"),
             "server errors": lambda: one("server errors"),
@@ -103,6 +103,13 @@ class _Faults:
             Step(Edit(NoPartition(), Image("app:1"), Total(self._any((4, 6, 8))))),
             Step(update, self._any((SETTLED, 0.1, 1.0, 3.0))),
         ]
+
+    def _frozen_at_a_write(self) -> Steps:
+        """What it was asked for in the first seconds it does when it goes on, whatever has been asked for since."""
+        edit = Edit(self._any((Image("app:2"), Total(2), Total(8))), Partition(None, self._any((0, 0, 1))))
+        steps = [Step(edit, self._any((0.0, 0.01, 0.5))), Step(Fault(self._member(), "frozen"), self._any((0.0, 1.0)))]
+        further = Edit(self._any((Image("app:3"), Image("app:1"), Total(1), Total(6))))
+        return [*(steps if self._random.random() < 0.5 else reversed(steps)), Step(further, self._long())]
 
     def _in_mid_canary(self) -> Steps:
         further: tuple[Action, ...] = (Edit(NoPartition()), Edit(Partition(None, 0), Total(8)), Edit(Image("app:1")))

@@ -50,6 +50,8 @@ class Ledger:
         """(since when, member -> its ready pods)"""
         self.health: dict[str, Health] = {}
         """The health of each member, by the status of its Cluster."""
+        self.resuming: int | None = None
+        """While a frozen member goes on and does what it was asked for long ago: the generation that it froze at."""
         self.foreign: set[str] = set()
         """Members at whose address another cluster answers."""
         self.on_pod: list[OnPod] = []
@@ -130,7 +132,8 @@ class Ledger:
 
     def planned(self) -> list[Generation]:
         """The generations that a write of this moment may have been planned on."""
-        return [generation for generation in self.generations if generation.number >= self.observed]
+        first = self.observed if self.resuming is None else min(self.resuming, self.observed)
+        return [generation for generation in self.generations if generation.number >= first]
 
     def at(self, place: Place) -> list[Workload]:
         """The application's workloads of a subset in a member."""

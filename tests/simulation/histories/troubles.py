@@ -46,6 +46,8 @@ class Troubles:
         self._members = list(world.members)
         self._has: dict[str, str] = {}
         """Member -> its fault, if it has to be taken back beside those of its connections."""
+        self._frozen_at: dict[str, int] = {}
+        """Frozen member -> the generation that was observed then."""
         self._flaps: dict[str, object] = {}
         self._former: dict[str, Cluster] = {}
         """Member -> its cluster, while another one answers at its address."""
@@ -100,6 +102,8 @@ class Troubles:
         elif what == "no ready nodes":
             mishaps.stop_nodes(self._world, member)
         faults.set(**FAULTS[what])
+        if what == "frozen":
+            self._frozen_at[member] = self._ledger.observed
         if what in DARK:
             self._darken(member)
         else:
@@ -129,7 +133,9 @@ class Troubles:
         circumstances.sick.discard(member)
         mishaps.set_clock(self._world, member, hours=0)
         faults = self._world.members[member].faults
+        self._ledger.resuming = self._frozen_at.pop(member, None)
         faults.clear()
+        self._ledger.resuming = None
         faults.set(**NETWORK)
 
     # A member that comes and goes

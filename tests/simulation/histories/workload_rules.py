@@ -117,9 +117,9 @@ class WorkloadRules:
 
     def _keeps_enough(self, workload: Workload, lost: int, how: str) -> None:
         """As many pods stay ready as the budget asks for, and pods that cannot be seen do not count (I7, I8)."""
-        if lost <= 0:
-            return
         ledger = self._ledger
+        if lost <= 0 or ledger.resuming is not None:
+            return
         unseen = self._circumstances.unseen(ledger.world.loop.time())
         left = ledger.most_ready(LAG_SECONDS, unseen) - lost
         least = min(one.total - one.unavailable for one in ledger.planned())

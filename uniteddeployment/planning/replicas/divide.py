@@ -94,7 +94,20 @@ def divide(
         found = limits(app, observed, current, subject.status.last_move_time)
     basis = _Basis(subject, app, observed, given, current, standings, found)
     back = _desired(basis, ranges or {})
-    return _paced(basis, back.divided, back.moved)
+    division = _paced(basis, back.divided, back.moved)
+    if division.moved and _only_reported(basis, division):
+        # Failback waits until the status has these numbers, and no event follows that write.
+        return replace(division, requeue_after=0.0)
+    return division
+
+
+def _only_reported(basis: _Basis, division: Division) -> bool:
+    """Return True if a number changes that a cluster has already, as after a crash between a write and the status."""
+    for name, number in division.replicas.items():
+        view = basis.observed.members.get(basis.app.cluster_of(basis.app.subsets[name]))
+        if number != basis.given.get(name, 0) and view is not None and number == _asked(basis.app, name, view):
+            return True
+    return False
 
 
 def _desired(basis: _Basis, ranges: Mapping[str, Range]) -> Return:

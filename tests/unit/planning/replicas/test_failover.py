@@ -1,5 +1,6 @@
 """The replicas of a lost cluster run elsewhere, and return: make-before-break, and never with two copies of data."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -57,6 +58,32 @@ def test_replicas_of_a_lost_cluster_run_elsewhere_after_the_grace_period_and_ret
 def world_lost(world: Fleet) -> int:
     """The second in which c was lost."""
     return next(second for second in range(world.seconds) if world.facts["c"].offline_since == Fleet.time(second))
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_failback_goes_on_after_a_crash_although_nothing_happens_any_more(rounds: int) -> None:
+    """The controller dies after a write, and all pods are ready when another one starts: no event wakes it up (I9)."""
+    world = fleet(EVEN, 12, maxUnavailable=2)
+    world.lose("c")
+    world.go_on(400, step=60)
+    world.answers("c")
+    for _ in range(rounds):
+        while not world.one_pass().persist_first:
+            world.start_pods()
+            if "c" in world.facts:
+                world.recovers("c")
+    world.one_pass(writes=2)
+    world.start_pods()
+    if "c" in world.facts:
+        world.recovers("c")
+    awake = True
+    while awake:
+        before = [replace(member) for member in world.members.values()]
+        made = world.one_pass()
+        world.start_pods()
+        awake = made.persist_first or made.requeue_after == 0.0 or before != list(world.members.values())
+    assert world.asked() == [4, 4, 4]
+    assert world.entry("c").moved_replicas == 0
 
 
 def test_no_failover_begins_from_a_member_that_answers_again() -> None:
