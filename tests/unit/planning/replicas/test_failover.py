@@ -134,6 +134,41 @@ def test_a_member_that_returns_early_keeps_its_pods_until_their_replacements_are
     assert world.lowest >= 0
 
 
+def test_pods_that_a_lost_cluster_should_have_removed_stay_if_they_are_needed_again() -> None:
+    """The total fell and rose again meanwhile, and no others are ready in their place (I7)."""
+    world = fleet(EVEN, 12, adaptive=False, maxUnavailable=0)
+    world.lose("c")
+    world.go_on(30)
+    world.edit(replicas=6)
+    world.go_on(30)
+    assert world.asked() == [2, 2, 4]
+    world.members["a"].broken = True
+    world.edit(replicas=12)
+    world.go_on(30)
+    world.answers("c")
+    world.lowest = 0
+    world.go_on(30)
+    assert world.asked()[2] == 4
+    world.recovers("c")
+    world.members["a"].broken = False
+    world.go_on(300)
+    assert world.asked() == [4, 4, 4]
+    assert world.lowest >= 0
+
+
+def test_pods_that_a_lost_cluster_should_have_removed_go_when_it_returns() -> None:
+    """The total fell meanwhile, and the pods of the others are enough."""
+    world = fleet(EVEN, 12, adaptive=False, maxUnavailable=0)
+    world.lose("c")
+    world.go_on(30)
+    world.edit(replicas=6)
+    world.go_on(30)
+    world.answers("c")
+    world.go_on(30)
+    assert world.asked() == [2, 2, 2]
+    assert world.condition("Ready") == ("True", "Ready")
+
+
 @pytest.mark.parametrize(("failback", "end"), [("Never", [6, 6, 0]), ("Immediate", [4, 4, 4])])
 def test_failback_is_a_policy(failback: str, end: list[int]) -> None:
     """Never: replicas stay where they are. Immediate: all return in one round."""
