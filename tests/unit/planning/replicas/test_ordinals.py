@@ -119,3 +119,62 @@ def test_a_range_that_meets_the_next_one_bounds_the_subset_and_says_why():
     (step,) = result.members["default/member-2"]
     assert step.body["spec"]["ordinals"] == {"start": 3}
     assert make.status_of(result)["subsetStatuses"][1]["ordinalsStart"] == 3
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "overlap"),
+    [
+        ((0, 10), (10, 20), False),
+        ((10, 20), (0, 10), False),
+        ((0, 10), (9, 20), True),
+        ((9, 20), (0, 10), True),
+        ((0, 30), (10, 20), True),
+        ((10, 20), (0, 30), True),
+        ((0, 10), (20, 30), False),
+    ],
+)
+def test_ranges_overlap_if_they_have_an_ordinal_in_common(one, other, overlap):
+    assert ordinals._overlap(one, other) is overlap
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "wanted", "note"),
+    [
+        (10, 20, 10, "its ordinals are 10 to 19"),
+        (10, 15, 10, "its ordinals are 10 to 14, where the ordinals of another subset begin"),
+        (10, 11, 10, "its ordinals are 10 to 10, where the ordinals of another subset begin"),
+        (10, 10, 10, "it has no range of ordinals"),
+    ],
+)
+def test_a_range_says_where_it_ends_and_why(start, end, wanted, note):
+    assert ordinals._range(start, end, wanted) == ordinals.Range(start, end - start, note)
+
+
+def test_a_subset_of_no_size_takes_one_ordinal():
+    assert ordinals.range_starts({"a": 0, "b": 3, "c": 2}, {}, [], 5) == {"a": 5, "b": 6, "c": 9}
+    assert ordinals.range_starts({"a": 0, "b": 3}, {"a": 5}, [], 5) == {"a": 5, "b": 6}
+    assert ordinals.range_starts({"a": 3, "b": 2}, {}, [(5, 7), (10, 12)], 5) == {"a": 7, "b": 12}
+
+
+def test_a_range_ends_where_the_next_one_or_a_running_pod_begins():
+    running = [("a", (0, 4)), ("b", (8, 9)), (None, (6, 7))]
+    assert ordinals._end("a", 0, 10, {"a": 0, "b": 7}, running) == 6
+    assert ordinals._end("a", 0, 10, {"a": 0, "b": 7}, running[:2]) == 7
+    assert ordinals._end("b", 7, 10, {"a": 0, "b": 7}, running) == 17
+    assert ordinals._end("a", 0, 5, {"a": 0, "b": 7}, running) == 5
+
+
+def test_what_ran_in_another_cluster_by_the_status_counts_as_taken():
+    """The cluster may run it still."""
+    app = application({"member-1": {}, "member-2": {}})
+    entry = {"name": "member-1", "cluster": "default/other", "ordinalsStart": 3, "replicas": 2}
+    subject = make.subject(app, status={"subsetStatuses": [entry]})
+    assert list(ordinals._running(subject, app, make.observed())) == [(None, (3, 5))]
+    for more in ({"replicas": 0}, {"cluster": "default/member-1"}, {"ordinalsStart": None}):
+        kept = {key: value for key, value in {**entry, **more}.items() if value is not None}
+        subject = make.subject(app, status={"subsetStatuses": [kept]})
+        assert list(ordinals._running(subject, app, make.observed())) == []
+    subject = make.subject(app, status={"subsetStatuses": [{**entry, "replicas": 0, "observedReplicas": 4}]})
+    assert list(ordinals._running(subject, app, make.observed())) == [(None, (3, 7))]
+    gone = make.subject(app, status={"subsetStatuses": [{**entry, "name": "gone", "cluster": "default/member-1"}]})
+    assert list(ordinals._running(gone, app, make.observed())) == [(None, (3, 5))]
