@@ -97,10 +97,11 @@ def _known(error: BaseException) -> tuple[str, int] | None:
 
     The types are imported late, so that commands which do not fail need not load them.
     """
-    from uniteddeployment.controller.errors import StartError, WebhookError  # noqa: PLC0415
+    from uniteddeployment.controller.errors import WebhookError  # noqa: PLC0415
     from uniteddeployment.kube.credentials import CredentialsError  # noqa: PLC0415
     from uniteddeployment.kube.election import LostLeadership  # noqa: PLC0415
     from uniteddeployment.kube.errors import KubeError  # noqa: PLC0415
+    from uniteddeployment.kube.process import StartError  # noqa: PLC0415
     from uniteddeployment_api import InvalidObject  # noqa: PLC0415
 
     match error:

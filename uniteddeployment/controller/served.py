@@ -1,11 +1,11 @@
 """Checks that the host serves the kinds of this project."""
 
-from uniteddeployment.controller.errors import StartError
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.process import StartError
 
 
 async def check_served(client: Client, namespace: str | None = None) -> None:

@@ -2,29 +2,27 @@
 
 import asyncio
 import contextlib
-import secrets
-import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
 
 import structlog
 from prometheus_client import CollectorRegistry
 
+from uniteddeployment.kube import probes, process
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.clock import since_boot
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment.kube.election import Elector
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.metrics import Metrics
+from uniteddeployment.kube.process import StartError
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.transport import AiohttpTransport
 from uniteddeployment_rollout.gates.measuring import Members
-from uniteddeployment_rollout.loop import probes
 from uniteddeployment_rollout.loop.controller import Controller
 from uniteddeployment_rollout.loop.metrics import RolloutCollector, RolloutMetrics
 from uniteddeployment_rollout.loop.objects import FIELD_MANAGER, GATE_TEMPLATES, UNITED_DEPLOYMENTS, UNITED_ROLLOUTS
-from uniteddeployment_rollout.loop.settings import Settings, StartError
+from uniteddeployment_rollout.loop.settings import Settings
 
 MembersOf = Callable[[Client, Callable[[Connection], Client]], Members]
 """Creates access to members from the client of the host, and from a function that creates the client of a member."""
@@ -46,8 +44,10 @@ async def serve(
         unguarded = _client(connection, metrics)
         stack.push_async_callback(unguarded.close)
         await _check(unguarded)
-        identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
-        elector = _elector(unguarded, settings, identity) if settings.leader_election else None
+        identity = process.identity()
+        elector = None
+        if settings.leader_election:
+            elector = process.elector(unguarded, settings.election_namespace, LEASE, identity, settings.lease_seconds)
         client = _client(connection, metrics, elector.check if elector else None)
         stack.push_async_callback(client.close)
         queue = metrics.queue(FIELD_MANAGER)
@@ -62,47 +62,15 @@ async def serve(
         )
         queue.follow(controller.queue)
         registry.register(RolloutCollector(controller.host.rollouts))
-        await stack.enter_async_context(_web(settings, registry, partial(_not_ready, controller, elector)))
+        endpoints = (
+            probes.Endpoint("metrics", settings.host, settings.port, registry),
+            probes.Endpoint("probe", settings.probe_host, settings.probe_port),
+        )
+        health = probes.Health(partial(_not_ready, controller, elector))
+        await stack.enter_async_context(probes.served(health, *endpoints))
         _log.info("started", identity=identity)
         work = partial(elector.run, controller.run) if elector else controller.run
-        await _until(stop, asyncio.create_task(work()), controller, elector)
-
-
-@contextlib.asynccontextmanager
-async def _web(settings: Settings, registry: CollectorRegistry, not_ready: Callable[[], str]) -> AsyncIterator[None]:
-    """Serve the metrics, and the probes alone, as the settings say. Raises StartError."""
-    async with contextlib.AsyncExitStack() as stack:
-        for what, host, port, shown in (
-            ("metrics", settings.host, settings.port, registry),
-            ("probe", settings.probe_host, settings.probe_port, None),
-        ):
-            if port is None:
-                continue
-            try:
-                runner, taken = await probes.serve(host, port, shown, not_ready)
-            except OSError as error:
-                why = f"{host}:{port}: {error.strerror}"
-                raise StartError(f"cannot serve {what} on {why}; choose another --{what}-port") from None
-            stack.push_async_callback(runner.cleanup)
-            _log.info("listening", what=what, host=host, port=taken)
-        yield
-
-
-async def _until(
-    stop: asyncio.Event, work: asyncio.Task[None], controller: Controller, elector: Elector | None
-) -> None:
-    """Wait for the stop or for the work to fail. A leader keeps its Lease until its passes are finished."""
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait((stopping, work), return_when=asyncio.FIRST_COMPLETED)
-        if not work.done() and (elector is None or elector.is_leader):
-            controller.stop()
-            await work
-    finally:
-        stopping.cancel()
-        work.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await work
+        await process.until(stop, asyncio.create_task(work()), controller, elector)
 
 
 def _not_ready(controller: Controller, elector: Elector | None) -> str:
@@ -112,20 +80,6 @@ def _not_ready(controller: Controller, elector: Elector | None) -> str:
     if (elector is None or elector.is_leader) and not controller.synced.is_set():
         return "the caches are not in sync yet"
     return ""
-
-
-def _elector(client: Client, settings: Settings, identity: str) -> Elector:
-    seconds = settings.lease_seconds
-    return Elector(
-        client,
-        settings.election_namespace,
-        LEASE,
-        identity,
-        lease_duration=seconds,
-        renew_deadline=seconds * 2 / 3,
-        retry_period=seconds * 2 / 15,
-        clock=since_boot,
-    )
 
 
 def _member(connection: Connection, guard: Callable[[], None] | None) -> Client:

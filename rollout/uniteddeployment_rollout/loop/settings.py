@@ -3,10 +3,6 @@
 from dataclasses import dataclass
 
 
-class StartError(Exception):
-    """The controller cannot start; one line with the reason and the way out."""
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options of ``ud rollout controller run``."""

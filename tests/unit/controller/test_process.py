@@ -9,11 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 
 from tests.unit.kube.fakes import FakeTransport, Feed, json_answer, status_answer
-from uniteddeployment.controller import run, web
-from uniteddeployment.controller.errors import StartError
+from uniteddeployment.controller import run
 from uniteddeployment.controller.settings import Settings
+from uniteddeployment.kube import probes
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.process import StartError
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.transport import Answer
 
@@ -140,20 +141,11 @@ async def test_a_port_in_use_is_one_line_that_names_the_option(what: str, client
     assert all(host.closed for host, _ in clients)
 
 
-class Sick:
-    """A health that says no."""
-
-    def dead(self) -> str:
-        return "it is dead"
-
-    def not_ready(self) -> str:
-        return "it is not ready"
-
-
 async def test_probes_answer_503_with_the_reason() -> None:
     registry = CollectorRegistry()
     Counter("made_up", "for the test", registry=registry).inc()
-    runner, port = await web.serve("127.0.0.1", 0, Sick(), registry)  # type: ignore[arg-type]  # a stand-in
+    health = probes.Health(not_ready=lambda: "it is not ready", dead=lambda: "it is dead")
+    runner, port = await probes.serve("127.0.0.1", 0, health, registry)
     try:
         assert await get(port, "/healthz") == (503, "it is dead\n")
         assert await get(port, "/readyz") == (503, "it is not ready\n")

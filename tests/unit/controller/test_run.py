@@ -5,20 +5,18 @@ from typing import Any
 
 import pytest
 
-from uniteddeployment.controller.errors import StartError
-from uniteddeployment.controller.run import _elector, _identity
 from uniteddeployment.controller.served import check_served
-from uniteddeployment.controller.settings import LEASE, Settings
-from uniteddeployment.kube import errors
+from uniteddeployment.controller.settings import LEASE
+from uniteddeployment.kube import errors, process
 from uniteddeployment.kube.clock import since_boot
+from uniteddeployment.kube.process import StartError
 from uniteddeployment.kube.resource import Resource
 
 
 @pytest.mark.parametrize("seconds", [15.0, 30.0])
 def test_a_leader_renews_often_enough_to_notice_in_time_that_it_cannot(seconds: float) -> None:
     """Of 15 seconds, it tries every 2 seconds, and gives up after 10 (I1)."""
-    settings = Settings(election_namespace="there", lease_seconds=seconds)
-    elector = _elector(None, settings, "me")  # type: ignore[arg-type]  # no request is sent
+    elector = process.elector(None, "there", LEASE, "me", seconds)  # type: ignore[arg-type]  # no request is sent
     assert (elector._duration, elector._deadline, elector._period) == (seconds, seconds * 2 / 3, seconds * 2 / 15)
     assert (elector._identity, elector._clock) == ("me", since_boot), "time goes on while the machine sleeps"
     assert f"there/{LEASE}" in elector.problem
@@ -26,7 +24,7 @@ def test_a_leader_renews_often_enough_to_notice_in_time_that_it_cannot(seconds: 
 
 def test_no_two_processes_have_the_same_identity() -> None:
     """Two containers can have the same host name (I1)."""
-    assert len({_identity() for _ in range(20)}) == 20
+    assert len({process.identity() for _ in range(20)}) == 20
 
 
 class Host:

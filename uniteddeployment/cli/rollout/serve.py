@@ -4,13 +4,12 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.process import configure_logs, stopped
 from uniteddeployment.fleet.access import MemberAccess
 from uniteddeployment.kube import kubeconfig as kubeconfigs
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment_rollout.loop import run
-from uniteddeployment_rollout.loop.settings import Settings, StartError
+from uniteddeployment_rollout.loop.settings import Settings
 
 
 def main(settings: Settings, kubeconfig: Path | None, context: str | None, log_format: str, log_level: str) -> None:
@@ -18,11 +17,8 @@ def main(settings: Settings, kubeconfig: Path | None, context: str | None, log_f
     configure_logs(log_format, log_level)
     connection = kubeconfigs.load(kubeconfig, context)
     own = kubeconfigs.namespace(kubeconfig, context)
-    try:
-        # Not uvloop: it would send what is written past the guard that checks the age of the Lease.
-        asyncio.run(_run(connection, replace(settings, election_namespace=settings.election_namespace or own)))
-    except StartError as error:
-        raise CommandError(str(error)) from None
+    # Not uvloop: it would send what is written past the guard that checks the age of the Lease.
+    asyncio.run(_run(connection, replace(settings, election_namespace=settings.election_namespace or own)))
 
 
 async def _run(connection: Connection, settings: Settings) -> None:
