@@ -229,7 +229,7 @@ def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Ins
 
 
 def test_metrics_are_at_the_address_of_the_pod_when_that_is_asked_for(host: Installation) -> None:
-    host.sh("kubectl apply -k config/metrics")
+    host.install()  # the same objects, but for the arguments of the pods
     names = {"uniteddeployment": pods.FREE_PORTS, "uniteddeployment-rollout": ROLLOUT_PORTS}
     for name, free_ports in names.items():
         with host.pod("config/metrics", name, free_ports) as pod:
@@ -244,8 +244,9 @@ def test_without_the_right_to_the_lease_a_pod_says_so_and_is_not_ready(host: Ins
     host.install()
     with host.pod() as first:  # it makes the certificate of the webhooks
         until(ready(first), "it is ready")
-    remove = '[{"op": "remove", "path": "/rules/0"}, {"op": "remove", "path": "/rules/0"}]'
-    host.sh(f"kubectl patch role uniteddeployment -n {NAMESPACE} --type=json -p '{remove}'")
+    rules = host.api.get("role", NAMESPACE, "uniteddeployment")["rules"]
+    others = [rule for rule in rules if "leases" not in rule["resources"]]
+    host.api.merge("role", NAMESPACE, "uniteddeployment", {"rules": others})
     with host.pod() as pod:
         until(lambda: "forbidden" in pod.get("/readyz")[1], "the reason")
         status, text = pod.get("/readyz")
@@ -255,7 +256,7 @@ def test_without_the_right_to_the_lease_a_pod_says_so_and_is_not_ready(host: Ins
         warning = pod.process.wait_for(r"(?m)^.*cannot lead.*$")[0]
         assert '"level": "warning"' in warning
         assert pod.get("/healthz")[0] == 200, "a restart would not help"
-        host.documented("Upgrade")
+        host.api.merge("role", NAMESPACE, "uniteddeployment", {"rules": rules})
         until(ready(pod), "it has the right again")
 
 

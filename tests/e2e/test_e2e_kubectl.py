@@ -105,7 +105,7 @@ def test_kubectl_and_ud_show_the_same_state_and_never_that_of_an_older_spec(site
     assert "timed out" in waited.stderr, "the condition says which generation it is about, and kubectl looks at that"
 
 
-@pytest.mark.parametrize("path", ["ud", "ud.spec.topology", "udc.spec", "ud.spec.topology.subsets.replicas"])
+@pytest.mark.parametrize("path", ["udc.spec", "ud.spec.topology.subsets.replicas"])
 def test_kubectl_explains_our_kinds(shared_site: Site, path: str) -> None:
     explained = shared_site.kubectl("explain", path)
     assert "GROUP:      uniteddeployment.io" in explained

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.applications import DEPLOYMENT, STATEFUL_SET, application
+from tests.support.applications import DEPLOYMENT, application
 from tests.support.forwarder import Forwarder
 from tests.support.site import Site, credentials
 
@@ -26,16 +26,13 @@ def wire(site: Site) -> Iterator[Forwarder]:
         yield forwarder
 
 
-@pytest.mark.parametrize("kind", [STATEFUL_SET, DEPLOYMENT])
-def test_a_member_that_is_cut_off_delays_no_other_and_follows_when_it_is_back(
-    site: Site, wire: Forwarder, kind: str
-) -> None:
+def test_a_member_that_is_cut_off_delays_no_other_and_follows_when_it_is_back(site: Site, wire: Forwarder) -> None:
     """What it last said is shown with its age, and nothing of it is taken for done (I7, I8, I10)."""
     with site.controller("--no-leader-elect"):
-        site.apply(application(kind))
+        site.apply(application(DEPLOYMENT))
         site.wait_settled()
         wire.shut()
-        site.apply(application(kind, image="app:2", member_1=2, member_2=1, member_3=1))
+        site.apply(application(DEPLOYMENT, image="app:2", member_1=2, member_2=1, member_3=1))
         half = {"member-1": {"app:1": 2, "app:2": 2}, "member-2": {"app:1": 1, "app:2": 1}}
         site.until(lambda: {member: site.images(member) for member in OTHERS} == half, "the others' halves")
         assert site.images("member-3") == {"app:1": 2}

@@ -35,6 +35,7 @@ NAMES = {
     "lease": resource.LEASES,
     "events": resource.EVENTS,
     "controllerrevisions": resource.CONTROLLERREVISIONS,
+    "role": resource.ROLES,
     "clusterrole": resource.CLUSTERROLES,
     "clusterrolebinding": resource.CLUSTERROLEBINDINGS,
     "crd": resource.CUSTOMRESOURCEDEFINITIONS,
@@ -106,7 +107,7 @@ class Api:
     def _answer(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> HTTPResponse:
         try:
             return self._ask(method, path, body, headers)
-        except (HTTPException, ConnectionError):
+        except (HTTPException, ConnectionError, ssl.SSLError):
             self.close()  # the server gave up the connection while nobody used it
             return self._ask(method, path, body, headers)
 
