@@ -1,17 +1,17 @@
 """A cluster without an event loop, and shortcuts for requests."""
 
-import heapq
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from functools import cache
 from random import Random
 from typing import Any
 
+from tests.support.hand_clock import HandClock
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.controllers.framework.controller import Controller
 from uniteddeployment.embedded.http import Identity, Request, Response
-from uniteddeployment.embedded.storage.store import HistoryLimits
+from uniteddeployment.embedded.storage.store import HistoryLimits, Image
 
 TOKEN = "admin-token"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -24,45 +24,10 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 
 
-class _Call:
-    def __init__(self, callback: Callable[[], None]) -> None:
-        self.callback: Callable[[], None] | None = callback
-
-    def cancel(self) -> None:
-        self.callback = None
-
-
-class HandClock:
-    """A clock that tests advance."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._calls: list[tuple[float, int, _Call]] = []
-        self._count = 0
-
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def call_soon(self, callback: Callable[[], None]) -> _Call:
-        return self.call_later(0, callback)
-
-    def call_later(self, delay: float, callback: Callable[[], None]) -> _Call:
-        call = _Call(callback)
-        self._count += 1
-        heapq.heappush(self._calls, (self.seconds + delay, self._count, call))
-        return call
-
-    def advance(self, seconds: float) -> None:
-        """Advance the time and run the calls that are due."""
-        end = self.seconds + seconds
-        while self._calls and self._calls[0][0] <= end:
-            self.seconds, _, call = heapq.heappop(self._calls)
-            if call.callback is not None:
-                call.callback()
-        self.seconds = end
+@cache
+def _begun() -> Image:
+    """A cluster without nodes, as every test finds it."""
+    return Cluster("test", clock=HandClock(), random=Random(1), nodes=0, controllers=False).image()
 
 
 class Api:
@@ -84,6 +49,7 @@ class Api:
             tokens={TOKEN: Identity("admin", ("system:masters",))},
             controllers=controllers,
             history=history,
+            image=_begun(),
         )
         self.cluster.start()
 

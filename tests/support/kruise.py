@@ -1,6 +1,6 @@
 """OpenKruise in embedded clusters: the definitions of its kinds and the simulation of its controllers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from tests.support.cluster_images import DEFINITIONS, Documents
+from tests.support.stories import some
 from tests.support.world import World, running_world
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.controllers.defaults import default_controllers
@@ -31,14 +33,23 @@ PATHS = {
     "advancedStatefulSetTemplate": "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets",
 }
 """Template -> where an API server has its workloads."""
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _DATA = Path(__file__).with_name("openkruise.yaml")
+
+
+def kinds(*chosen: str) -> Sequence[str]:
+    """The kinds that ``make test`` plays a story with; ``make stories`` plays it with all."""
+    return some(ALL_KINDS, chosen)
 
 
 @cache
 def definitions() -> list[dict[str, Any]]:
     """The CustomResourceDefinitions of CloneSets and Advanced StatefulSets."""
     return list(yaml.safe_load_all(_DATA.read_text()))
+
+
+def definition_documents() -> Documents:
+    """The same for a cluster that has them from the beginning."""
+    return [(DEFINITIONS, definition) for definition in definitions()]
 
 
 def install(made: World, cluster: Cluster) -> None:
@@ -53,12 +64,9 @@ async def kruise_world(
 ):
     """A world whose members have OpenKruise, but those that are named ``without``."""
     options = {"controllers": (*default_controllers(), *kruise_controllers()), **cluster}
-    async with running_world(seed, members, controller=False, **options) as made:
-        for name, member in made.members.items():
-            if name not in without:
-                install(made, member)
-        if controller:
-            made.start_controller()
+    served = {name for name in (f"member-{i + 1}" for i in range(members)) if name not in without}
+    installed = dict.fromkeys(served, definition_documents)
+    async with running_world(seed, members, controller=controller, installed=installed, **options) as made:
         yield made
 
 

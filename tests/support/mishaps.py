@@ -45,10 +45,9 @@ def set_clock(world: World, member: str, *, hours: float) -> None:
 
 def replace(world: World, member: str) -> Cluster:
     """A new and empty cluster answers at the address of a member from now on. Return the former one."""
-    former, new = world.members[member], world.made(member)
+    former, new = world.members[member], world.made(member, next(world.other_uids))
     world.asked[f"{member}, replaced"] = rights.Asked(new, "member")
     new.start()
-    world.grant(new, "member")
     answer_instead(world, member, former, new)
     return former
 

@@ -9,26 +9,24 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from itertools import count
 from random import Random
 from typing import Any
 
 from tests.support import rights
+from tests.support.cluster_images import ADMIN, TOKEN, Documents, host_documents, image_of, member_documents
 from tests.support.inprocess import InProcessTransport
 from tests.support.life import Life, track_tasks
 from uniteddeployment.controller.controller import Controller
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.errors import StatusError
-from uniteddeployment.embedded.http import Identity, Request
+from uniteddeployment.embedded.http import Request
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, TokenProvider
 from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment_api import names
-from uniteddeployment_api.crd import custom_resource_definitions
 
-TOKEN = "admin-token"
-ADMIN = Identity("admin", ("system:masters",))
 WORKERS = 16
 """Enough for the few applications of a test, and a tenth of the cost of as many workers as a real fleet needs."""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,7 +49,8 @@ class World:
     """The clusters and the controller, with short words for what tests do to them.
 
     Without ``capacity``, the members' nodes and pods are not counted: that saves time, and plans then learn only from
-    pods that cannot be scheduled.
+    pods that cannot be scheduled. ``installed`` is what else a cluster has from the beginning, by name. ``uids``
+    is the seed of the uids of what it begins with.
     """
 
     def __init__(
@@ -61,6 +60,8 @@ class World:
         *,
         health: Mapping[str, str] | None = None,
         capacity: bool = False,
+        uids: int = 1,
+        installed: Mapping[str, Callable[[], Documents]] | None = None,
         **cluster: Any,
     ) -> None:
         self.capacity = "Enabled" if capacity else "Disabled"
@@ -69,17 +70,23 @@ class World:
         self.clock = LoopClock(self.loop, EPOCH)
         random = Random(seed)
 
-        def made(name: str) -> Cluster:
+        def made(name: str, uids: int = uids) -> Cluster:
+            host = name == "host"
+            documents: tuple[Callable[[], Documents], ...] = (host_documents if host else member_documents,)
+            if installed and name in installed:
+                documents += (installed[name],)
             return Cluster(
                 name,
                 clock=self.clock if name == "host" else MemberClock(self.loop, self.clock.now()),
                 random=Random(random.getrandbits(64)),
-                tokens={TOKEN: ADMIN, rights.TOKEN: rights.identity("host" if name == "host" else "member")},
+                tokens={TOKEN: ADMIN, rights.TOKEN: rights.identity("host" if host else "member")},
+                image=image_of(name, uids, documents, tuple(sorted(cluster.items()))),
                 **cluster,
             )
 
         self.made = made
-        """Makes a cluster with a name."""
+        """Makes a cluster with a name, and with other uids than another of this name if it is told to."""
+        self.other_uids = count(uids + 1)
         self.host = made("host")
         self.members = {f"member-{i + 1}": made(f"member-{i + 1}") for i in range(members)}
         self.asked = {
@@ -119,23 +126,8 @@ class World:
         return str(answer["status"]["token"])
 
     def start_clusters(self) -> None:
-        for member in self.members.values():
-            member.start()
-            self.grant(member, "member")
-        self.start_host()
-
-    def start_host(self) -> None:
-        """Start the host with our definitions."""
-        self.host.start()
-        self.grant(self.host, "host")
-        for definition in _definitions():
-            path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-            self.request(self.host, "POST", path, definition)
-
-    def grant(self, cluster: Cluster, where: str) -> None:
-        """Give the controller the rights that it has on the ``host`` or in a ``member``."""
-        for path, document in rights.cluster_wide(where):
-            self.request(cluster, "POST", path, document)
+        for cluster in self.clusters.values():
+            cluster.start()
 
     def register(self) -> None:
         """Cluster objects and Secrets for all members."""
@@ -306,18 +298,12 @@ async def running_world(
     assert not refused, f"the controller asked for what its roles do not allow: {refused}"
 
 
-@cache
-def _definitions() -> list[dict[str, Any]]:
-    """Ours, made once: a thousand worlds are made of them."""
-    return list(custom_resource_definitions())
-
-
 @asynccontextmanager
 async def second_host(first: World, seed: int = 2):
     """Another host with a controller of its own that has the members of a first one registered."""
-    made = World(seed, members=0)
+    made = World(seed, members=0, uids=seed)
     made.members = first.members
-    made.start_host()
+    made.host.start()
     await asyncio.sleep(0.1)
     made.register()
     made.start_controller()

@@ -29,7 +29,7 @@ from uniteddeployment.embedded.requests.dispatch import Dispatcher
 from uniteddeployment.embedded.requests.local import LocalAccess
 from uniteddeployment.embedded.storage.registry import Registry
 from uniteddeployment.embedded.storage.state import Core
-from uniteddeployment.embedded.storage.store import HistoryLimits, Store
+from uniteddeployment.embedded.storage.store import HistoryLimits, Image, Store
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 ZONES: Final = ("z1", "z2", "z3")
@@ -40,7 +40,8 @@ class Cluster:
     """A cluster that answers requests as soon as it exists; its controllers run between :meth:`start` and :meth:`stop`.
 
     ``ready_after`` is the number of seconds that a pod takes to become ready. ``tokens`` maps bearer tokens to users.
-    ``controllers`` is True for the default controllers, False for none, or the classes to run.
+    ``controllers`` is True for the default controllers, False for none, or the classes to run. ``image`` is what
+    another cluster held, nodes included; a cluster that begins with it is made in a fraction of the time.
     """
 
     def __init__(
@@ -57,11 +58,12 @@ class Cluster:
         tokens: Mapping[str, Identity] | None = None,
         controllers: bool | Sequence[type[Controller]] = True,
         history: HistoryLimits | None = None,
+        image: Image | None = None,
     ) -> None:
         self.name = name
         self.clock = clock
         self._random = random
-        store = Store(monotonic=clock.monotonic, limits=history)
+        store = Store(monotonic=clock.monotonic, limits=history, image=image)
         registry = Registry(store)
         self.core = Core(store, registry, clock, self._fork())
         registry.register(builtin.resources({DEFINITIONS: DefinitionStrategy()}))
@@ -75,7 +77,8 @@ class Cluster:
         """Called with each request and its response."""
         self._dispatcher = Dispatcher(self.core, security, self.audit)
         self._controllers = self._chosen(controllers)
-        self._create_basics(nodes, zones, cpu=cpu, memory=memory, ready_after=ready_after)
+        if image is None:
+            self._create_basics(nodes, zones, cpu=cpu, memory=memory, ready_after=ready_after)
 
     def _fork(self) -> Random:
         """A separate source of randomness, so that no part depends on how often another one draws."""
@@ -113,6 +116,10 @@ class Cluster:
             controller.stop()
         for watch in tuple(self.core.watches):
             watch.stream.end()
+
+    def image(self) -> Image:
+        """What it holds now, to begin other clusters with."""
+        return self.core.store.image()
 
     def handle(self, request: Request) -> Response:
         """Answer a request."""

@@ -114,6 +114,34 @@ def test_a_discarded_table_forgets_its_objects_and_leaves_the_others() -> None:
     assert store.table("configmaps", lambda stored: stored).select(None) == []
 
 
+def test_a_store_that_begins_with_an_image_goes_on_by_itself() -> None:
+    """It has the objects, versions and owners, and what happens to it changes neither the image nor the original."""
+    store, table = make()
+    put(store, table, obj("a", owner="u"))
+    put(store, table, obj("b"))
+    image = store.image()
+    other = Store(monotonic=lambda: 0.0, image=image)
+    copied = other.table("configmaps", table.read)
+    assert other.objects(copied, copied.select(None)) == store.objects(table, table.select(None))
+    assert [entry.key[1] for entry in copied.owned("u")] == ["a"]
+    assert other.since(copied, other.rv) == []
+    other.remove(copied, ("ns", "a"))
+    put(other, copied, obj("c"))
+    assert int(copied.entries["ns", "c"].raw.partition(b'"resourceVersion":"')[2].partition(b'"')[0]) > image.rv
+    assert [entry.key[1] for entry in copied.select(None)] == ["b", "c"]
+    assert [entry.key[1] for entry in table.select(None)] == ["a", "b"]
+    with pytest.raises(HistoryGoneError):
+        other.since(copied, 1)
+
+
+def test_a_table_that_was_discarded_does_not_come_back_from_the_image() -> None:
+    store, table = make()
+    put(store, table, obj("a"))
+    other = Store(monotonic=lambda: 0.0, image=store.image())
+    other.discard(other.table("configmaps", table.read))
+    assert other.table("configmaps", table.read).select(None) == []
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["put", "remove"])), max_size=30))
 def test_every_past_state_can_be_rebuilt_from_the_history(steps: list[tuple[str, str]]) -> None:
     """Later pages of a list show the state of the first page, whatever happened since."""

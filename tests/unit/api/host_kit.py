@@ -1,18 +1,33 @@
 """An embedded API server with the CRDs, without the webhook and the controller."""
 
 import json
+from functools import cache
 from random import Random
 from typing import Any
 
-from tests.embedded.cluster_kit import HandClock
+from tests.support.hand_clock import HandClock
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.controllers.definitions import LifecycleController
 from uniteddeployment.embedded.http import Identity, Request
+from uniteddeployment.embedded.storage.store import Image
 from uniteddeployment_api import names
 from uniteddeployment_api.crd import custom_resource_definitions
 
 Obj = dict[str, Any]
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 HEADERS = {"content-type": "application/json", "authorization": "Bearer token"}
+
+
+@cache
+def _begun() -> Image:
+    """A cluster with our definitions."""
+    clock = HandClock()
+    cluster = Cluster("host", clock=clock, random=Random(1), nodes=0, controllers=(LifecycleController,))
+    cluster.start()
+    for definition in custom_resource_definitions():
+        cluster.access.create(DEFINITIONS, definition, manager="test")
+    clock.advance(1)
+    return cluster.image()
 
 
 class Host:
@@ -27,11 +42,9 @@ class Host:
             nodes=0,
             tokens={"token": Identity("admin", ("system:masters",))},
             controllers=(LifecycleController,),
+            image=_begun(),
         )
         self._cluster.start()
-        for definition in custom_resource_definitions():
-            status, answer = self.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
-            assert status == 201, answer
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Obj]:
         encoded = b"" if body is None else json.dumps(body).encode()

@@ -11,7 +11,7 @@ history shares their bytes with the tables.
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -70,6 +70,13 @@ class HistoryLimits(NamedTuple):
     events: int = 20_000
     bytes: int = 32 << 20
     seconds: float | None = None
+
+
+class Image(NamedTuple):
+    """What a store holds at one moment, to begin others with. Entries and decoded objects are shared, not copied."""
+
+    rv: int
+    tables: Mapping[str, Sequence[tuple[Entry, Obj]]]
 
 
 class Table:
@@ -144,9 +151,13 @@ class Store:
         monotonic: Callable[[], float],
         limits: HistoryLimits | None = None,
         cache_bytes: int = 4 << 20,
+        image: Image | None = None,
     ) -> None:
-        self.rv = 1
-        self.compacted = 0
+        begun = image or Image(1, {})
+        self._begun = dict(begun.tables)
+        """What the image has of tables that do not exist yet."""
+        self.rv = begun.rv
+        self.compacted = self.rv - 1
         """Versions up to and including this one are no longer in the history."""
         self._monotonic = monotonic
         self._limits = limits or HistoryLimits()
@@ -162,12 +173,15 @@ class Store:
     # Tables
 
     def table(self, name: str, read: Callable[[Obj], Obj]) -> Table:
-        """The table of this name, created if it does not exist; ``read`` replaces the function that completes its
-        objects.
+        """The table of this name, created if it does not exist, with what the image has of it; ``read`` replaces the
+        function that completes its objects.
         """
         table = self._tables.get(name)
         if table is None:
             table = self._tables[name] = Table(name, read)
+            for entry, obj in self._begun.pop(name, ()):
+                table.put(entry)
+                self._remember(entry, obj)
         elif table.read is not read:
             table.read = read
             for entry in table.entries.values():
@@ -182,6 +196,15 @@ class Store:
 
     def tables(self) -> Sequence[Table]:
         return tuple(self._tables.values())
+
+    def image(self) -> Image:
+        """What it holds now."""
+        held = {
+            name: [(entry, self.obj(table, entry)) for entry in table.select(None)]
+            for name, table in self._tables.items()
+            if table.entries
+        }
+        return Image(self.rv, held)
 
     # Reading
 
