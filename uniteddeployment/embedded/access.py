@@ -1,14 +1,12 @@
 """The interface through which controllers inside the cluster read and write: the API's rules without HTTP."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from uniteddeployment.embedded.apimachinery.resources import Obj, Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One committed write. ``old`` is None if the object was created. If it was deleted, ``obj`` is its last state."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]

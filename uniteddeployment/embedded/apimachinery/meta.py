@@ -8,7 +8,6 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from random import Random
-from uuid import UUID
 
 from uniteddeployment.embedded.apimachinery import names
 from uniteddeployment.embedded.apimachinery.resources import Obj
@@ -19,6 +18,9 @@ SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 ANNOTATIONS_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+_UUID_BITS = ~((0xC000 << 48) | (0xF000 << 64))
+_UUID_VERSION = (0x8000 << 48) | (4 << 76)
 
 _DROPPED_WHEN_EMPTY = (
     "labels", "annotations", "finalizers", "ownerReferences", "managedFields", "generateName", "resourceVersion",
@@ -41,7 +43,9 @@ def parse_timestamp(text: str) -> datetime:
 
 def new_uid(random: Random) -> str:
     """A version 4 UUID from the given randomness."""
-    return str(UUID(int=random.getrandbits(128), version=4))
+    drawn = random.getrandbits(128) & _UUID_BITS | _UUID_VERSION
+    digits = f"{drawn:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def generate_name(prefix: str, random: Random) -> str:

@@ -111,11 +111,11 @@ class Resource:
     """A custom resource: strategic merge patch is refused (415), and its own schema prunes unknown fields."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def key(self) -> str:
-        """The name of the resource inside the cluster: ``statefulsets.apps``, ``pods``."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+    key: str = field(init=False)
+    """The name of the resource inside the cluster: ``statefulsets.apps``, ``pods``."""
+    api_version: str = field(init=False)
 
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+    def __post_init__(self) -> None:
+        """Compute the names once: each request asks for them many times."""
+        object.__setattr__(self, "key", f"{self.plural}.{self.group}" if self.group else self.plural)
+        object.__setattr__(self, "api_version", f"{self.group}/{self.version}" if self.group else self.version)

@@ -1,8 +1,7 @@
 """Attributes of a request for authorization: the verb, and a resource or a path."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from uniteddeployment.embedded.discovery.routes import Address
 from uniteddeployment.embedded.errors import StatusError, qualified
@@ -13,8 +12,7 @@ _SELECTED: Final = frozenset({"list", "watch"})
 """Verbs whose field selector can name a single object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(NamedTuple):
     """One authorization question. ``path`` is set for non-resource URLs; then only the verb is set besides."""
 
     verb: str

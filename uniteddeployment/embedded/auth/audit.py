@@ -6,10 +6,9 @@ Metadata. Events contain no bodies, no tokens and no header values except the Us
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,8 +16,7 @@ from uniteddeployment.embedded.auth.attributes import Attributes
 from uniteddeployment.embedded.http import Identity
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEvent:
+class AuditEvent(NamedTuple):
     """One request. ``identity`` is the effective user, or None if authentication failed.
 
     ``impersonator`` is the authenticated user if it differs. ``streams`` is true if the response is a watch, which

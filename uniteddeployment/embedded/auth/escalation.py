@@ -5,7 +5,7 @@ by a user who holds all rules of its role or has the verb ``bind`` on the role.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from uniteddeployment.embedded.apimachinery.clone import clone
@@ -47,7 +47,7 @@ class Gate:
         """Check that a PUT or an apply may create a missing object. Raises StatusError."""
         if self.attributes.verb == "create":
             return
-        create = replace(self.attributes, verb="create")
+        create = self.attributes._replace(verb="create")
         decision = self.authorizer.decide(self.identity, create)
         if not decision.allowed:
             raise forbidden(self.identity, create, decision.reason)
@@ -55,7 +55,7 @@ class Gate:
     def _check(self, key: str, new: Obj, old: Obj | None) -> None:
         if key in (rbac.BINDINGS, rbac.CLUSTER_BINDINGS):
             self._check_binding(new)
-        elif not self._may(replace(self.attributes, verb="escalate", subresource="")):
+        elif not self._may(self.attributes._replace(verb="escalate", subresource="")):
             self._check_role(new, old)
 
     def _check_role(self, new: Obj, old: Obj | None) -> None:
@@ -94,7 +94,7 @@ class Gate:
 
     def _refused(self, obj: Obj, why: str) -> StatusError:
         name = obj["metadata"].get("name", "")
-        return forbidden_object(replace(self.attributes, name=name), why)
+        return forbidden_object(self.attributes._replace(name=name), why)
 
 
 def _aggregates(role: Obj) -> bool:

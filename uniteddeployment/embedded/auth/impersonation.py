@@ -97,12 +97,12 @@ class Impersonation:
 
     def _check(self, mode: str, requester: Identity, target: Identity, request: Attributes) -> None:
         if mode:
-            self._allow(requester, replace(request, verb=f"impersonate-on:{mode}:{request.verb}"))
+            self._allow(requester, request._replace(verb=f"impersonate-on:{mode}:{request.verb}"))
         verb = f"impersonate:{mode}" if mode else "impersonate"
         group = AUTHENTICATION if mode else ""
-        user = replace(_user(target.name, constrained=bool(mode)), verb=verb, group=group)
+        user = _user(target.name, constrained=bool(mode))._replace(verb=verb, group=group)
         # Permission to impersonate the pod's own node holds for every node.
-        self._allow(requester, replace(user, name="*") if mode == "associated-node" else user)
+        self._allow(requester, user._replace(name="*") if mode == "associated-node" else user)
         if target.uid:
             self._allow(requester, Attributes(verb, AUTHENTICATION, "uids", name=target.uid))
         self._check_groups(requester, target.groups, Attributes(verb, group, "groups"), constrained=bool(mode))
@@ -113,11 +113,11 @@ class Impersonation:
     def _check_groups(self, asking: Identity, groups: tuple[str, ...], about: Attributes, *, constrained: bool) -> None:
         if constrained and users.MASTERS in groups:
             why = "impersonating the system:masters group is not allowed"
-            raise forbidden(asking, replace(about, name=users.MASTERS), why)
-        if constrained and len(groups) >= MANY_GROUPS and self._decide(asking, replace(about, name="*")).allowed:
+            raise forbidden(asking, about._replace(name=users.MASTERS), why)
+        if constrained and len(groups) >= MANY_GROUPS and self._decide(asking, about._replace(name="*")).allowed:
             return
         for name in groups:
-            self._allow(asking, replace(about, name=name))
+            self._allow(asking, about._replace(name=name))
 
     def _allow(self, user: Identity, attributes: Attributes) -> None:
         decision = self._decide(user, attributes)

@@ -1,7 +1,6 @@
 """Routes: the resource, namespace, name and subresource that a path addresses, and the verb of a method."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from uniteddeployment.embedded.apimachinery.resources import Resource
 from uniteddeployment.embedded.storage.registry import Registry
@@ -14,8 +13,7 @@ WATCH: Final = "watch"
 NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """A parsed path under /api or /apis/<group>, whether or not it is served."""
 
     group: str
@@ -37,8 +35,7 @@ class Address:
         return "watch" if watch and verb == "get" else _OF_COLLECTIONS.get(verb, verb)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """An address whose resource is served."""
 
     address: Address

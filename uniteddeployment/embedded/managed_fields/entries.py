@@ -1,9 +1,8 @@
 """Reading and writing ``metadata.managedFields``: which paths each manager owns, since when and by which operation."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from uniteddeployment.embedded.managed_fields import field_set as fieldset
 from uniteddeployment.embedded.managed_fields.field_set import Fields, FieldsError
@@ -14,8 +13,7 @@ OLD_UPDATES: Final = "ancient-changes"
 MAX_UPDATERS: Final = 10
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Manager:
+class Manager(NamedTuple):
     """The identity of an owner. Appliers are the same in all API versions, updaters are not."""
 
     name: str
@@ -31,8 +29,7 @@ class Manager:
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """The fields of one manager. ``raw`` is the form that it was read from, reused while nothing changes."""
 
     manager: Manager
@@ -43,11 +40,11 @@ class Entry:
 
     def owning(self, fields: Fields) -> "Entry":
         """The entry with other fields."""
-        return self if fields is self.fields else replace(self, fields=fields, raw=None)
+        return self if fields is self.fields else self._replace(fields=fields, raw=None)
 
     def at(self, time: str | None) -> "Entry":
         """The entry with another time."""
-        return self if time == self.time else replace(self, time=time, raw=None)
+        return self if time == self.time else self._replace(time=time, raw=None)
 
 
 Entries = dict[Manager, Entry]
@@ -81,7 +78,7 @@ def read_foreign(given: object) -> Entries:
         if not isinstance(raw, dict) or raw.get("operation") not in (APPLY, UPDATE):
             raise FieldsError("operation must be Apply or Update")
         entry = _entry(raw, fieldset.parse(raw.get("fieldsV1") or {}))
-        entries[entry.manager] = replace(entry, raw=None)
+        entries[entry.manager] = entry._replace(raw=None)
     return entries
 
 

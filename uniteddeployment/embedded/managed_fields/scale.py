@@ -5,7 +5,6 @@ the object (:func:`of_object`). New entries have no time, as on the real server.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from uniteddeployment.embedded.managed_fields import entries
@@ -26,7 +25,7 @@ def of_scale(stored: Sequence[dict[str, Any]] | None, path: str) -> list[dict[st
     owners = []
     for entry in entries.read(stored).values():
         if fieldset.has(entry.fields, elements):
-            who = replace(entry.manager, api_version=API_VERSION if entry.manager.api_version else "")
+            who = entry.manager._replace(api_version=API_VERSION if entry.manager.api_version else "")
             owners.append(Entry(who, API_VERSION, fieldset.insert({}, _IN_SCALE), entry.time))
     return entries.write(owners)
 
@@ -52,6 +51,6 @@ def of_object(
     for entry in owners.values():
         if not fieldset.has(entry.fields, _IN_SCALE):
             continue
-        who = replace(entry.manager, api_version=api_version if entry.manager.api_version else "")
+        who = entry.manager._replace(api_version=api_version if entry.manager.api_version else "")
         taken.append(Entry(who, api_version, replicas, None))
     return entries.write([*result.values(), *taken])

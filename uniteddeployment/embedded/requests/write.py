@@ -5,9 +5,8 @@ are shared. The order of the steps is the real server's, because it determines w
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -61,8 +60,7 @@ Change = Callable[[Obj], Obj]
 """Returns the new object for the live one, which it must not change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """One object, existing or not."""
 
     resource: Resource

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -270,7 +269,7 @@ def patch(core: Core, target: Target, media: str, raw: bytes, call: Call) -> Obj
         before["spec"]["replicas"] = _UNSET
     given = patch_body.read(media, raw)
     new = given.apply_to(before, core.registry.node(resource))
-    new = patches.typed(core, replace(target, resource=resource), new, given, call)
+    new = patches.typed(core, target._replace(resource=resource), new, given, call)
     bodies.patched(resource, new, call, given.complaints, given.shown)
     if new["spec"].get("replicas") == _UNSET:
         raise bad_request(f"the spec replicas field {json.dumps(paths.replicas)} cannot be empty")
