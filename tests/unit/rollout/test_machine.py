@@ -19,7 +19,7 @@ from uniteddeployment_rollout.target import Target
 # The package has a function of the same name.
 advance = import_module("uniteddeployment_rollout.advance")
 SUITE = settings(
-    max_examples=150,
+    max_examples=60,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -239,7 +239,7 @@ def test_a_controller_that_dies_at_any_write_of_a_failover_changes_nothing_about
     world = fleet(EVEN, 12, kind=kind, maxUnavailable=1)
     for event in (lambda: world.lose("c"), lambda: world.answers("c"), lambda: world.recovers("c")):
         event()
-        for turn in range(80):
+        for turn in range(40):
             world.one_pass(writes=turn % 3)
             world.start_pods(1)
             world.one_pass(writes=None if turn % 2 else 1)
