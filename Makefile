@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo playground test test-embedded lint types unit soak properties e2e e2e-envtest bench mutants generate format clean
+.PHONY: help setup demo playground test test-embedded lint types unit soak stories properties e2e e2e-envtest bench mutants generate format clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -48,6 +48,9 @@ SAMPLE ?= 300
 
 soak: setup  ## Play SEEDS random histories in WORKERS processes, and shrink those that break an invariant.
 	$(BIN)/python -m tests.simulation.histories.soak --first $(FIRST) --seeds $(SEEDS) --workers $(WORKERS) $(if $(FAULTS),--faults)
+
+stories: setup  ## Play every story of the simulations: with all kinds of workloads, and a kill at every write.
+	STORIES=all $(BIN)/pytest -n $(WORKERS) tests/simulation
 
 properties: setup  ## Try thousands of examples for each property that the tests check with dozens.
 	$(BIN)/pytest -n $(WORKERS) --timeout 1200 --hypothesis-profile=thorough tests/unit tests/embedded

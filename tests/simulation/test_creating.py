@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES
+from tests.support.kruise import PATHS, RESOURCES, kinds
 from tests.support.planning import manifest
 from tests.support.templates import done, entries, message, template
 from tests.support.watchdog import workloads
@@ -172,7 +172,7 @@ async def test_a_workload_that_lost_our_labels_gets_them_back(world):
     assert one_workload(world)["spec"] == made["spec"]
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
+@pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
 @pytest.mark.fleet(members=1)
 async def test_a_field_that_leaves_the_template_leaves_the_workload_too(world, kind):
     """We own what we apply from the first write on, under one entry: no field stays behind for ever."""

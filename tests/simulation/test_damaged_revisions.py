@@ -6,6 +6,7 @@ import itertools
 import pytest
 
 from tests.support.planning import manifest
+from tests.support.stories import some
 from tests.support.watchdog import Watchdog
 from uniteddeployment_api import names
 
@@ -58,7 +59,15 @@ async def canary(world, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "data"), [*(("statefulSetTemplate", one) for one in DATA), ("deploymentTemplate", "another template")]
+    ("kind", "data"),
+    some(
+        [*(("statefulSetTemplate", one) for one in DATA), ("deploymentTemplate", "another template")],
+        [
+            ("statefulSetTemplate", "a text"),
+            ("statefulSetTemplate", "a deep template"),
+            ("deploymentTemplate", "another template"),
+        ],
+    ),
 )
 async def test_a_stable_template_that_was_damaged_is_never_used_and_stalls_what_needs_it(world, kind, data):
     """The message names the revision and the way out, and that works (I6, I16)."""
@@ -91,7 +100,10 @@ ANNOTATIONS = ["{", '["a"]', '{"member-1": 5}', "[" * 5000, '{"member-1": "garba
 
 @pytest.mark.parametrize(
     ("annotation", "of"),
-    list(zip(ANNOTATIONS, itertools.cycle(["currentRevision", "updatedRevision"]), strict=False)),
+    some(
+        list(itertools.product(ANNOTATIONS, ["currentRevision", "updatedRevision"])),
+        [("[" * 5000, "currentRevision"), ('{"member-1": 5}', "updatedRevision")],
+    ),
 )
 async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(world, annotation, of):
     """The revision of the present template is written again; the other one is not used (I3, I16)."""

@@ -16,12 +16,21 @@ from tests.support.kruise import (
     install,
 )
 from tests.support.planning import manifest
+from tests.support.stories import some
 from tests.support.watchdog import Watchdog, workloads
 from tests.support.world import TOKEN
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.client import Client
 from uniteddeployment_api import names
 
+TAKING_PLACE = [
+    ("statefulSetTemplate", "deploymentTemplate"),
+    ("deploymentTemplate", "statefulSetTemplate"),
+    ("statefulSetTemplate", "advancedStatefulSetTemplate"),
+    ("advancedStatefulSetTemplate", "cloneSetTemplate"),
+    ("cloneSetTemplate", "deploymentTemplate"),
+]
+"""Each kind comes and goes, and a Deployment and a StatefulSet take the place of each other."""
 KINDS_HERE = {"cloneSetTemplate": "CloneSet", "advancedStatefulSetTemplate": "StatefulSet"}
 
 
@@ -114,7 +123,7 @@ async def test_on_delete_is_kept_and_gets_no_partition(world, kind):
     assert entry(world, "member-1")["partition"] == 4
 
 
-@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(ALL_KINDS, 2)))
+@pytest.mark.parametrize(("before", "after"), some(list(itertools.permutations(ALL_KINDS, 2)), TAKING_PLACE))
 @pytest.mark.fleet(openkruise=True, members=2)
 async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(world, before, after):
     """With no pod to spare, the old go when the new are ready, and then all of them do (I7).
@@ -186,9 +195,9 @@ async def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_
     assert cluster["status"]["phase"] == "Running"
     await asyncio.sleep(10)
     before, asked = world.requests(), len(world.transports["member-2"].sent) - world.probes()["member-2"]
-    await asyncio.sleep(3600)
+    await asyncio.sleep(900)
     assert world.requests() == before
-    assert len(world.transports["member-2"].sent) - world.probes()["member-2"] - asked < 80
+    assert len(world.transports["member-2"].sent) - world.probes()["member-2"] - asked < 20
     install(world, world.members["member-2"])
     await world.until(world.settled, what="the subset")
     assert sizes(world, *world.members) == [4, 2, 2]
@@ -200,7 +209,7 @@ async def test_a_member_without_openkruise_runs_everything_else(world):
     assert sizes(world, *world.members) == [4, 2, 2]
 
 
-@pytest.mark.parametrize("kind", KRUISE_KINDS)
+@pytest.mark.parametrize("kind", some(KRUISE_KINDS, ["cloneSetTemplate"]))
 @pytest.mark.fleet(openkruise=True)
 async def test_openkruise_that_is_removed_is_said_and_comes_back(world, kind):
     """A kind that a member stops serving is a condition of its subset, and the other subsets go on (I8, I10)."""
@@ -227,7 +236,7 @@ class Denying(InProcessTransport):
         return await super()._ask(request, seconds)
 
 
-@pytest.mark.parametrize("kind", KRUISE_KINDS)
+@pytest.mark.parametrize("kind", some(KRUISE_KINDS, ["advancedStatefulSetTemplate"]))
 @pytest.mark.fleet(openkruise=True, controller=False)
 async def test_credentials_without_the_right_to_openkruise_do_for_everything_else(world, kind):
     """Whether it is served is unknown, and only applications that need it wait (I8, I10)."""
@@ -246,7 +255,7 @@ async def test_credentials_without_the_right_to_openkruise_do_for_everything_els
     await world.until(lambda: world.condition("Ready") == "Unknown", what="the condition")
     assert "apps.kruise.io cannot be read: no right" in entry(world, "member-1")["reason"]
     before = world.requests()
-    await asyncio.sleep(3600)
+    await asyncio.sleep(900)
     assert world.requests() == before
 
 

@@ -5,11 +5,13 @@ does not test. Where ours does something else on purpose, the test says what and
 """
 
 import asyncio
+from itertools import product
 
 import pytest
 
 from tests.simulation.scene import Scene
-from tests.support.kruise import ALL_KINDS, NATIVE_KINDS, PATHS, RESOURCES
+from tests.support.kruise import ALL_KINDS, KRUISE_KINDS, NATIVE_KINDS, PATHS, RESOURCES, kinds
+from tests.support.stories import some
 from tests.support.watchdog import workloads
 from tests.support.world import UDS
 from uniteddeployment_api import names
@@ -47,7 +49,7 @@ async def test_the_total_is_shared_evenly(world, kind):
         assert [scene.entry(name)["replicas"] for name in "ab"] == list(pods)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds("deploymentTemplate", "cloneSetTemplate"))
 async def test_a_new_image_reaches_every_subset_and_the_old_one_is_kept(world, kind):
     """Scenario 9."""
     scene = Scene(world, kind, {"a": None, "b": None})
@@ -102,7 +104,7 @@ async def test_pods_that_keep_a_statefulset_from_going_on_are_replaced_one_by_on
         assert {one: now[one] for one in names_held} == {one: kept[name][one] for one in names_held}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
 async def test_shares_and_partitions_may_change_together(world, kind):
     """Scenario 13: a partition is never more than the subset has, and is as asked for again when it has more."""
     scene = Scene(world, kind, {"a": None, "b": None})
@@ -174,7 +176,7 @@ async def test_pods_that_an_autoscaler_asks_for_beyond_fixed_shares_are_counted_
     await scene.comes_to(2, 1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
 async def test_a_workload_that_was_there_before_is_left_alone(world, kind):
     """Scenario 44: one with the same labels in this and in another namespace. OpenKruise adopts it and then stops; ours
     touches nothing that it did not make (I13)."""
@@ -209,8 +211,10 @@ async def test_a_workload_that_was_there_before_is_left_alone(world, kind):
     assert all(older())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("length", [60, 253])
+@pytest.mark.parametrize(
+    ("kind", "length"),
+    some(list(product(KINDS, [60, 253])), [*product(NATIVE_KINDS, [253]), *product(KRUISE_KINDS, [60])]),
+)
 async def test_long_names_work(world, kind, length):
     """Scenario 45: the name of a workload is a label of its pods, and a label has 63 characters."""
     scene = Scene(world, kind, {"a": None, "b" * 63: None}, name=".".join(["n" * 60] * 5)[:length].rstrip("."))
@@ -235,7 +239,7 @@ async def test_the_selector_cannot_be_changed(world):
         world.apply(document)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
 async def test_what_somebody_edits_in_a_member_is_put_back(world, kind):
     """Scenario 50: OpenKruise leaves an edited image until something else changes."""
     scene = Scene(world, kind, {"a": None})

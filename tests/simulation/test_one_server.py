@@ -1,12 +1,14 @@
 """Several Cluster objects for one cluster, and one Cluster object for several clusters, one after the other."""
 
 import asyncio
+from itertools import cycle, product
 from random import Random
 
 import pytest
 
 from tests.support import rights
 from tests.support.planning import manifest
+from tests.support.stories import some
 from tests.support.templates import applied, done, entries, message, uids
 from tests.support.watchdog import workloads
 from tests.support.world import ADMIN, TOKEN
@@ -18,6 +20,15 @@ from uniteddeployment_api import names
 CLUSTERS = "clusters.uniteddeployment.io"
 ROLES = "clusterroles.rbac.authorization.k8s.io"
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
+SECOND = [("again", "default"), ("aaa", "default"), ("member-1", "other")]
+"""Names and namespaces of second Clusters for the server of one that is called default/member-1."""
+ORDERS = ["cluster first", "application first"]
+RENAMED = [
+    ("statefulSetTemplate", "cluster first", False),
+    ("deploymentTemplate", "application first", False),
+    ("deploymentTemplate", "cluster first", True),
+    ("statefulSetTemplate", "application first", True),
+]
 
 
 def register(world, name, server, namespace="default"):
@@ -84,8 +95,13 @@ class Pods:
         self.deleted += "deletionTimestamp" in change.obj["metadata"] or change.type == "DELETED"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("name", "namespace"), [("again", "default"), ("aaa", "default"), ("member-1", "other")])
+@pytest.mark.parametrize(
+    ("kind", "name", "namespace"),
+    some(
+        [(kind, *second) for kind in KINDS for second in SECOND],
+        list(zip(cycle(KINDS), *zip(*SECOND, strict=True), strict=False)),
+    ),
+)
 @pytest.mark.fleet(members=2)
 async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(world, kind, name, namespace):
     """Nothing is deleted and created for ever; what the first one runs is left alone (I7, I14)."""
@@ -180,9 +196,7 @@ async def test_a_suspended_cluster_keeps_its_place(world):
     await world.until(refused(world, "again", "DuplicateCluster"), what="the refusal")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("order", ["cluster first", "application first"])
-@pytest.mark.parametrize("renamed", [False, True], ids=["same subset", "renamed subset"])
+@pytest.mark.parametrize(("kind", "order", "renamed"), some(list(product(KINDS, ORDERS, [False, True])), RENAMED))
 @pytest.mark.fleet(members=2)
 async def test_a_renamed_cluster_takes_over_without_losing_a_pod(world, kind, order, renamed):
     """Without a restart of the controller; the pods of a subset that keeps its name are not touched (I7, I14)."""

@@ -6,11 +6,13 @@ object rarely shows what was asked for.
 
 import asyncio
 from contextlib import asynccontextmanager
+from itertools import product
 
 import pytest
 
-from tests.support.kruise import ALL_KINDS, RESOURCES
+from tests.support.kruise import RESOURCES, kinds
 from tests.support.planning import manifest
+from tests.support.stories import some
 from tests.support.templates import PATH, done, uids
 from tests.support.watchdog import workloads
 from uniteddeployment.embedded.storage.store import HistoryLimits
@@ -64,7 +66,7 @@ async def left_alone(world, before, kind="statefulSetTemplate"):
     ]
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
+@pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "advancedStatefulSetTemplate"))
 @pytest.mark.fleet(members=2)
 async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acted(world, kind):
     """Both events come in one piece, and only the last state is planned for (I7, I9)."""
@@ -108,8 +110,10 @@ async def test_workloads_stay_when_the_controller_was_down(world, limit):
     await left_alone(world, before)
 
 
-@pytest.mark.parametrize("policy", [False, True])
-@pytest.mark.parametrize("writes", range(1, 7))
+@pytest.mark.parametrize(
+    ("writes", "policy"),
+    some(list(product(range(1, 7), [False, True])), [(writes, writes % 2 == 0) for writes in range(1, 7)]),
+)
 @pytest.mark.fleet(members=2)
 async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes):
     """It dies after its n-th write since the deletion, and another one takes over (I9)."""

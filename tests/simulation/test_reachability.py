@@ -9,6 +9,7 @@ import pytest
 from tests.support import rights
 from tests.support.inprocess import InProcessTransport
 from tests.support.planning import manifest
+from tests.support.stories import some
 from uniteddeployment.fleet.member import PROBE_INTERVAL, Member
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Unreachable
@@ -107,9 +108,9 @@ async def test_a_lost_member_is_probed_with_growing_pauses(world):
 
 
 async def test_the_time_of_the_counts_is_the_last_at_which_they_were_seen(world):
-    """After an idle hour it is the last probe that was answered, and not the last change (I8)."""
+    """After ten idle minutes it is the last probe that was answered, and not the last change (I8)."""
     await created(world)
-    await asyncio.sleep(3600)
+    await asyncio.sleep(600)
     await next_probe(world, "member-2")
     probed = second(world.clock.now())
     await asyncio.sleep(5)
@@ -149,16 +150,15 @@ class Garbling(InProcessTransport):
             yield self.garbage if self.broken else chunk
 
 
-@pytest.mark.parametrize(
-    "garbage",
-    [
-        b"\xff\xfe no event\n",
-        b"[" * 200_000 + b"\n",
-        b'{"type":5}\n',
-        b'{"type":"ERROR","object":{"code":"x"}}\n',
-    ],
-    ids=["bytes", "deep", "type", "error"],
-)
+GARBAGE = {
+    "bytes": b"\xff\xfe no event\n",
+    "deep": b"[" * 200_000 + b"\n",
+    "type": b'{"type":5}\n',
+    "error": b'{"type":"ERROR","object":{"code":"x"}}\n',
+}
+
+
+@pytest.mark.parametrize("garbage", some(list(GARBAGE), ["deep", "error"]))
 @pytest.mark.fleet(controller=False)
 async def test_a_member_that_answers_and_whose_watches_are_garbage_is_no_more_to_be_trusted(world, garbage):
     """The counts are not taken for those of now, their time does not move, and the others go on (I8, I16)."""
@@ -167,7 +167,7 @@ async def test_a_member_that_answers_and_whose_watches_are_garbage_is_no_more_to
     await created(world)
     await asyncio.sleep(30)
     transport = world.transports["member-2"]
-    transport.broken, transport.garbage = True, garbage
+    transport.broken, transport.garbage = True, GARBAGE[garbage]
     last = second(world.clock.now())
     world.apply(manifest(image="app:2"))
     others = ("member-1", "member-3")
@@ -215,8 +215,8 @@ async def test_a_secret_is_read_again_whatever_the_connection_fails_with(world):
     await world.until(lambda: world.phase("member-2") == "Offline", 60, what="Offline")
     await asyncio.sleep(600)
     before = world.requests()["host"]
-    await asyncio.sleep(3600)
-    assert world.requests()["host"] - before == 60, "it is read once a minute"
+    await asyncio.sleep(600)
+    assert world.requests()["host"] - before == 10, "it is read once a minute"
     secret = {"data": {"token": base64.b64encode(b"fresh-token").decode()}}
     path = "/api/v1/namespaces/default/secrets/member-2-credentials"
     world.request(world.host, "PATCH", path, secret, content_type="application/merge-patch+json")

@@ -2,20 +2,22 @@
 
 import asyncio
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 from typing import Any
 
 import pytest
 import structlog
 
-from tests.support.kruise import KRUISE_KINDS
+from tests.support.kruise import KRUISE_KINDS, NATIVE_KINDS, kinds
 from tests.support.planning import manifest
+from tests.support.stories import EVERY, some
 from tests.support.world import World
 from uniteddeployment.kube.requests import Request
 
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 APPLICATIONS = ("web", "shop", "mail")
-STARTS = 8
+STARTS = 8 if EVERY else 3
 
 
 def documents(kind: str, **more: Any) -> Iterator[dict[str, Any]]:
@@ -77,8 +79,13 @@ async def test_starts_write_nothing_and_say_nothing_in_whatever_order_clusters_c
     assert [world.ud(name) for name in APPLICATIONS] == stored
 
 
-@pytest.mark.parametrize("fault", ["cut_off", "black_hole"])
-@pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    some(
+        list(product(NATIVE_KINDS, ["cut_off", "black_hole"])),
+        [("statefulSetTemplate", "cut_off"), ("deploymentTemplate", "black_hole")],
+    ),
+)
 @pytest.mark.fleet(health={})  # with the default thresholds, a short outage changes no phase
 async def test_a_member_that_is_down_at_the_start_is_told_as_unknown_and_nothing_of_it_is_written_when_it_is_back(
     world: World, kind: str, fault: str
@@ -130,7 +137,7 @@ async def test_a_stop_at_any_moment_after_the_start_is_no_error(world: World) ->
         assert [log for log in logs if log["log_level"] in ("warning", "error")] == []
 
 
-@pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate", *KRUISE_KINDS])
+@pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "deploymentTemplate"))
 async def test_the_revision_that_is_not_stable_any_more_goes_when_the_rollout_ends(world: World, kind: str) -> None:
     """Nothing is left for a later start to do (I3): with a history of 0, one template is kept."""
     for member in world.members.values():
