@@ -131,9 +131,9 @@ DEFECTS = {
     "a change of the total moves pods": Defect(plan, "divide", _replicas_change_places, 1, "I7"),
     "an edit during a pass is dropped": Defect(WorkQueue, "add", _no_key_twice, 15, "I8"),
     "every pass writes every workload": Defect(SubsetContext, "drifted", _always_drifted, 0, "I8"),
-    "a failover ignores the budget": Defect(divide, "floor", _no_pod_has_to_stay, 146, "I7", faults=True),
+    "a failover ignores the budget": Defect(divide, "floor", _no_pod_has_to_stay, 148, "I7", faults=True),
     "pods of a lost member count as ready": Defect(divide, "serving", _lost_pods_are_ready, 148, "I7", faults=True),
-    "nothing brakes when most of the fleet is lost": Defect(limits, "brake", _no_brake, 146, "brake", faults=True),
+    "nothing brakes when most of the fleet is lost": Defect(limits, "brake", _no_brake, 148, "brake", faults=True),
     "another cluster at the address of a member is written to": Defect(
         member, "identify", _any_cluster_will_do, 144, "I14", faults=True
     ),
