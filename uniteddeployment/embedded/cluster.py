@@ -6,6 +6,7 @@ receive the same requests become identical, byte for byte.
 """
 
 from collections.abc import Mapping, Sequence
+from email.utils import format_datetime
 from random import Random
 from typing import Final
 
@@ -122,8 +123,10 @@ class Cluster:
         return self.core.store.image()
 
     def handle(self, request: Request) -> Response:
-        """Answer a request."""
-        return self._dispatcher.handle(request)
+        """Answer a request. The answer says what time it is, as those of all HTTP servers do."""
+        response = self._dispatcher.handle(request)
+        response.headers["date"] = format_datetime(self.clock.now(), usegmt=True)
+        return response
 
     async def request(self, request: Request) -> Response:
         """Answer a request as a client sees it. Raises ConnectionError if a fault breaks the connection."""

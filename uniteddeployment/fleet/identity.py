@@ -1,11 +1,14 @@
 """The identity of a cluster: the uid of its namespace kube-system, independent of its address (I14)."""
 
+from collections.abc import Callable
+
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError, decode
 from uniteddeployment.kube.errors import Forbidden, KubeError, NotFound, Unauthorized
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.resource import NAMESPACES
+from uniteddeployment.kube.transport import Answer
 from uniteddeployment.text import shortened
 
 SYSTEM_NAMESPACE = "kube-system"
@@ -25,10 +28,19 @@ class MissingRightError(UnidentifiedError):
     """The credentials do not have the right to read the namespace."""
 
 
-async def cluster_uid(client: Client, *, timeout: float) -> str:  # noqa: ASYNC109  # handed to the transport
-    """The uid of the cluster. Raises KubeError if it does not answer, UnidentifiedError if it has no uid."""
+async def cluster_uid(
+    client: Client,
+    *,
+    timeout: float,  # noqa: ASYNC109  # handed to the transport
+    answered: Callable[[Answer], None] = lambda _answer: None,
+) -> str:
+    """The uid of the cluster. Raises KubeError if it does not answer, UnidentifiedError if it has no uid.
+
+    ``answered`` is called with the answer.
+    """
     try:
         answer = await client.probe(_REQUEST, timeout=timeout)
+        answered(answer)
         uid = decode(answer.body, PartialObject).metadata.uid
     except Unauthorized:
         raise RefusedError("it refuses our credentials (401 Unauthorized)") from None

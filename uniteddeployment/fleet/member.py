@@ -25,6 +25,8 @@ from uniteddeployment.kube.decoding import DecodingError
 from uniteddeployment.kube.errors import KubeError, NotFound
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.resource import PODS
+from uniteddeployment.kube.server_clock import ServerClock
+from uniteddeployment.kube.transport import Answer
 from uniteddeployment.planning.application import Kind
 from uniteddeployment.planning.kinds import KINDS
 from uniteddeployment.planning.observed import MemberView, Pod, Reach, Workload
@@ -88,6 +90,7 @@ class Member:
         self._now = now
         self._last_contact = last_contact
         self._seen: datetime | None = None
+        self._clock = ServerClock()
         self.unserved: Mapping[str, str] = {}
         """Kinds of workloads that the cluster does not serve -> why."""
         self.unread: Mapping[str, str] = {}
@@ -173,6 +176,7 @@ class Member:
             unserved=self.unserved,
             unread=self.unread,
             undecided=self.undecided,
+            clock_ahead=self._clock.ahead,
         )
 
     def probe_soon(self) -> None:
@@ -327,7 +331,7 @@ class Member:
     async def _trouble_of_probe(self) -> Trouble | None:
         """Send the requests of a probe; return the trouble. A cluster that is not Ready gets more requests."""
         try:
-            await identify(self.client, self.uid)
+            await self._identified()
             if self.reach is not Reach.READY:
                 self.facts = await facts(self.client)
         except ReplacedError as error:
@@ -349,10 +353,19 @@ class Member:
     async def _identify(self) -> None:
         """Raises UnidentifiedError if another cluster answers, and KubeError if none answers."""
         try:
-            await identify(self.client, self.uid)
+            await self._identified()
         except ReplacedError:
             self.replaced.set()
             raise
+
+    async def _identified(self) -> None:
+        """Find out whether it is the same cluster, and what its clock shows. Raises KubeError."""
+        sent = self._now()
+
+        def answered(answer: Answer) -> None:
+            self._clock.note(answer.headers.get("date"), sent, self._now())
+
+        await identify(self.client, self.uid, answered)
 
     def _set_state(self, reach: Reach, detail: str, decided: bool) -> None:
         """Set the state, and report it if it has changed. Once decided, a member stays decided."""

@@ -1,6 +1,7 @@
 """The requests of a probe, and the trouble that an error means."""
 
 import re
+from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -13,6 +14,7 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError, decode
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.resource import NODES
+from uniteddeployment.kube.transport import Answer
 from uniteddeployment.text import shortened
 
 PROBE_SECONDS = 5.0
@@ -46,10 +48,13 @@ class _NodeList(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] = []
 
 
-async def identify(client: Client, uid: str) -> None:
-    """Raise ReplacedError if another cluster than that with this uid answers, and KubeError if none answers."""
+async def identify(client: Client, uid: str, answered: Callable[[Answer], None]) -> None:
+    """Raise ReplacedError if another cluster than that with this uid answers, and KubeError if none answers.
+
+    ``answered`` is called with its answer.
+    """
     try:
-        answering = await cluster_uid(client, timeout=PROBE_SECONDS)
+        answering = await cluster_uid(client, timeout=PROBE_SECONDS, answered=answered)
     except MissingRightError:
         return  # it accepts the credentials, and it was identified when it was connected
     if uid and answering != uid:

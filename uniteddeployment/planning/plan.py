@@ -221,8 +221,9 @@ def _requeue_after(inputs: PlanContext, results: tuple[SubsetResult, ...], curre
         return 0.0
     members, now = inputs.observed.members, inputs.observed.now
     starting = [result for result in results if not result.settled and result.reach is Reach.READY]
-    tallies = [members[result.cluster].pods.get(result.name, NO_PODS) for result in starting]
-    times = [inputs.divided.requeue_after, *(next_due(tally.unready, now) for tally in tallies)]
+    views = [(members[result.cluster], result.name) for result in starting]
+    slow = [next_due(view.pods.get(name, NO_PODS).unready, view.clock(now)) for view, name in views]
+    times = [inputs.divided.requeue_after, *slow]
     return min((time for time in times if time is not None), default=None)
 
 

@@ -129,7 +129,7 @@ def _context(inputs: PlanContext, subset: Subset) -> SubsetContext:
         reserved=divided.reserved.get(subset.name, 0),
         covered=divided.covered.get(subset.name, 0),
         schedulable=divided.conditions.get(subset.name),
-        now=observed.now,
+        clock=view.clock(observed.now),
         last_drift=_last_drift(inputs, subset.name),
         lost=revisions.lost,
         shift=_shift(inputs, subset.name, replicas),

@@ -95,8 +95,8 @@ class SubsetContext:
     """Number of the replicas that wait for a node and are meant to have stand-ins in other subsets."""
     covered: int = 0
     """Number of those that have stand-ins, so that they need not run."""
-    now: str = ""
-    """The time of the snapshot."""
+    clock: str = ""
+    """What the clock of the cluster showed at the time of the snapshot."""
     schedulable: StoredCondition | None = None
     """The condition that says whether the subset takes pods, with the strategy Adaptive."""
     last_drift: StoredDrift | None = None
@@ -209,7 +209,7 @@ class SubsetContext:
     @property
     def why_not_ready(self) -> str:
         """The reasons why pods are not ready or cannot be created, in brackets; empty if none is known."""
-        parts = [summary(self.pods.unready, self.now)]
+        parts = [summary(self.pods.unready, self.clock)]
         parts += [workload.status.failure for workload in self.mine]
         if self.app.workload_kind.template in ORDINAL_TEMPLATES:
             parts += [_not_created(workload) for workload in self.mine]

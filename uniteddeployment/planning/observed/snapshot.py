@@ -8,6 +8,7 @@ from typing import Any
 
 from uniteddeployment.planning.observed.clusters import NO_FACTS, NO_FLEET, ClusterFacts, FleetFacts
 from uniteddeployment.planning.observed.pods import Pod, Unready
+from uniteddeployment.planning.observed.values import later
 from uniteddeployment.planning.observed.workloads import Workload
 
 HOST = ""
@@ -136,6 +137,12 @@ class MemberView:
     """The Cluster that is used in its place, since both name one cluster (``""`` for the host)."""
     undecided: bool = False
     """Whether it is too early to know if it can be reached: this process has just started, and nothing has failed."""
+    clock_ahead: int = 0
+    """By how many seconds its clock is ahead of ours; negative if it is behind."""
+
+    def clock(self, now: str) -> str:
+        """What its clock shows at a time of ours. The times of its objects are compared with that."""
+        return later(now, self.clock_ahead) if self.clock_ahead else now
 
     def ref(self, workload: Workload) -> WorkloadRef:
         """The reference to a workload that this cluster shows."""

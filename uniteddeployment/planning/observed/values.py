@@ -70,6 +70,33 @@ def since(text: str | None, now: str) -> int:
     return 0 if begun is None or present is None else max(0, present - begun)
 
 
+@lru_cache(1024)
+def later(text: str, by: int) -> str:
+    """Return the time that is some seconds later, or earlier if they are negative; what is not a time stays.
+
+    >>> later("2026-01-01T00:00:00Z", 90)
+    '2026-01-01T00:01:30Z'
+    >>> later("soon", 90)
+    'soon'
+    """
+    begun = seconds(text)
+    if begun is None:
+        return text
+    days, rest = divmod(begun + by, 86400)
+    hours, rest = divmod(rest, 3600)
+    return f"{_date(days)}T{hours:02}:{rest // 60:02}:{rest % 60:02}Z"
+
+
+def _date(days: int) -> str:
+    """The date so many days after 1970-01-01: the inverse of :func:`_days`."""
+    eras, in_era = divmod(days + 719468, 146097)
+    in_eras = (in_era - in_era // 1460 + in_era // 36524 - in_era // 146096) // 365
+    in_year = in_era - (365 * in_eras + in_eras // 4 - in_eras // 100)
+    month = (5 * in_year + 2) // 153
+    day = in_year - (153 * month + 2) // 5 + 1
+    return f"{400 * eras + in_eras + (month >= 10):04}-{(month + 2) % 12 + 1:02}-{day:02}"
+
+
 def _days(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01, counted in years that begin in March, so that the leap day is the last."""
     year -= month <= 2

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import NO_PODS, MemberView, Observed, PodTally, Reach, cluster_label
-from uniteddeployment.planning.observed.values import since
+from uniteddeployment.planning.observed.values import later, since
 from uniteddeployment.planning.stored import NO_SUBSET, StoredCondition, StoredSubset
 from uniteddeployment_api import AdaptiveStrategy
 from uniteddeployment_api.v1alpha1.template import ORDINAL_TEMPLATES
@@ -94,6 +94,8 @@ def standings(
             place=cluster_label(view.name).removeprefix(f"{app.namespace}/"),
             rules=strategy.adaptive,
             now=observed.now,
+            clock=view.clock(observed.now),
+            ahead=view.clock_ahead,
             given=given.get(name, 0),
             pods=view.pods.get(name, NO_PODS),
             order=_order(app, view, name),
@@ -120,6 +122,10 @@ class _Scheduling:
     """The cluster, in messages."""
     rules: AdaptiveStrategy
     now: str
+    clock: str
+    """What the clock of the cluster shows now. The times of its pods are compared with that."""
+    ahead: int
+    """By how many seconds that clock is ahead of ours."""
     given: int
     pods: PodTally
     order: OrdinalOrder | None
@@ -192,12 +198,14 @@ class _Scheduling:
         )
 
     def _unscheduled(self, critical: int) -> Unscheduled:
-        return unscheduled(self.pods, self.given, self.order, critical=critical, now=self.now)
+        return unscheduled(self.pods, self.given, self.order, critical=critical, now=self.clock)
 
     def _message(self, count: int) -> str:
         critical = self.rules.reschedule_critical_seconds
-        begun = min(begun for _, begun in self.pods.unscheduled if since(begun, self.now) >= critical)
-        return f"{count} of {self.given} could not be scheduled in {self.place} since {begun[11:16]}"
+        begun = min(begun for _, begun in self.pods.unscheduled if since(begun, self.clock) >= critical)
+        return (
+            f"{count} of {self.given} could not be scheduled in {self.place} since {later(begun, -self.ahead)[11:16]}"
+        )
 
     def _reserved_before(self) -> int:
         return self.stored.reserved_replicas if self.rules.reserve_unschedulable_pods else 0
@@ -210,7 +218,9 @@ class _Scheduling:
         """
         if not self.rules.reserve_unschedulable_pods:
             return 0
-        proven = sum(1 for begun in self._ready_since() if since(begun, self.now) >= self.rules.unschedulable_duration)
+        proven = sum(
+            1 for begun in self._ready_since() if since(begun, self.clock) >= self.rules.unschedulable_duration
+        )
         return min(self.given, max(stuck, min(self._reserved_before(), self.given - proven)))
 
     def _ready_since(self) -> list[str | None]:
@@ -219,12 +229,12 @@ class _Scheduling:
     def _next_critical(self) -> int | None:
         """Seconds until the next pod has been without a node for too long."""
         critical = self.rules.reschedule_critical_seconds
-        left = [critical - since(begun, self.now) for _, begun in self.pods.unscheduled]
+        left = [critical - since(begun, self.clock) for _, begun in self.pods.unscheduled]
         return min((time for time in left if time > 0), default=None)
 
     def _next_proven(self) -> int | None:
         """Seconds until the next pod has been ready for long enough."""
-        left = [self.rules.unschedulable_duration - since(begun, self.now) for begun in self._ready_since()]
+        left = [self.rules.unschedulable_duration - since(begun, self.clock) for begun in self._ready_since()]
         return min((time for time in left if time > 0), default=None)
 
 

@@ -1,5 +1,6 @@
 """A short notation for subsets whose pods wait for a node, as a subject and a snapshot."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,10 +36,14 @@ class Seen:
     """Whether status has never heard of it."""
     first: str = "ready"
     """Which pods have the lowest ordinals."""
+    ahead: int = 0
+    """By how many seconds the clock of its cluster is ahead, and with it the times of its pods."""
 
     def pods(self, app: Application, name: str) -> list[Pod]:
-        waiting = [condition("PodScheduled", "False", age, "Unschedulable", "0/3 nodes") for age in self.waiting]
-        running = [condition("Ready", "True", age) for age in self.ready]
+        waiting = [
+            condition("PodScheduled", "False", age - self.ahead, "Unschedulable", "0/3 nodes") for age in self.waiting
+        ]
+        running = [condition("Ready", "True", age - self.ahead) for age in self.ready]
         running += [condition("Ready", "False", 5) for _ in range(self.starting)]
         order = [*running, *waiting] if self.first == "ready" else [*waiting, *running]
         return [pod(app, name, ordinal, one) for ordinal, one in enumerate(order)]
@@ -97,6 +102,9 @@ def adaptive(
 
 
 def snapshot(app: Application, seen: Mapping[str, Seen]) -> tuple[Subject, Observed]:
-    views = {name: view(name, pods=one.pods(app, name), reach=one.reach) for name, one in seen.items()}
+    views = {
+        name: dataclasses.replace(view(name, pods=one.pods(app, name), reach=one.reach), clock_ahead=one.ahead)
+        for name, one in seen.items()
+    }
     entries = [one.entry(name) for name, one in seen.items() if not one.new]
     return subject(app, status={"subsetStatuses": entries}), observed(views, members=())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.planning import NOW, application, manifest, status_of
 from tests.unit.planning.replicas.adaptive_state import Seen, adaptive, ago, condition, pod, snapshot
 from uniteddeployment.planning.observed import Reach, tally
-from uniteddeployment.planning.observed.values import seconds, since
+from uniteddeployment.planning.observed.values import later, seconds, since
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.replicas.divide import divide as divide_replicas
 from uniteddeployment.planning.stored import StoredCondition, StoredStatus
@@ -39,9 +39,30 @@ def test_times_are_read_as_the_calendar_has_them(expected, offset):
     assert seconds(f"{moment.isoformat()}{sign}{size // 60:02}:{size % 60:02}") == expected - offset * 60
 
 
+@given(st.integers(0, 2**33), st.integers(-(2**30), 2**30))
+def test_times_are_shifted_as_the_calendar_has_them(begun, by):
+    text = f"{datetime.fromtimestamp(begun, UTC).replace(tzinfo=None).isoformat()}Z"
+    assert seconds(later(text, by)) == begun + by
+    assert later(later(text, by), -by) == text
+
+
 def test_what_is_no_time_has_just_begun_and_so_has_the_future():
     assert since("yesterday", NOW) == since(None, NOW) == since(ago(-3600), NOW) == 0
     assert since(ago(3600), NOW) == 3600
+
+
+@pytest.mark.parametrize("ahead", [-3600, 0, 3600])
+@pytest.mark.parametrize("reserve", [False, True])
+def test_the_clock_of_a_cluster_changes_nothing(ahead: int, reserve: bool):
+    """Times of pods are those of the clock of their cluster, and messages have ours."""
+    app = adaptive(8, {"a": {"maxReplicas": 4}, "b": {}}, reserve=reserve)
+
+    def found(age: float, ahead: int):
+        return divide(app, a=Seen(4, waiting=[age, age], ready=[age, age], ahead=ahead), b=Seen(4, ready=[99] * 4))
+
+    for age in (0, 29, 30, 400):
+        assert found(age, ahead) == found(age, 0)
+    assert found(29, ahead).replicas != found(30, ahead).replicas
 
 
 def test_only_a_pod_that_the_scheduler_found_no_node_for_is_unscheduled():
