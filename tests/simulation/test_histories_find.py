@@ -133,7 +133,7 @@ DEFECTS = {
     "every pass writes every workload": Defect(SubsetContext, "drifted", _always_drifted, 0, "I8"),
     "a failover ignores the budget": Defect(divide, "floor", _no_pod_has_to_stay, 148, "I7", faults=True),
     "pods of a lost member count as ready": Defect(divide, "serving", _lost_pods_are_ready, 148, "I7", faults=True),
-    "nothing brakes when most of the fleet is lost": Defect(limits, "brake", _no_brake, 148, "brake", faults=True),
+    "nothing brakes when most of the fleet is lost": Defect(limits, "brake", _no_brake, 146, "brake", faults=True),
     "another cluster at the address of a member is written to": Defect(
         member, "identify", _any_cluster_will_do, 144, "I14", faults=True
     ),
