@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 Path = tuple[str | int, ...]
 _KEYS = ("name", "containerPort", "mountPath", "devicePath", "topologyKey", "ip")
 """The keys by which items of lists are matched; other lists are compared as a whole."""
@@ -106,11 +108,19 @@ def _owns(fields: Mapping[str, Any], live: Any, path: Path) -> bool:
         names = [name for name in fields if name.startswith("k:")]
         if not names:
             return "." in fields or not fields
-        key = next((f'"{key}":"{inner[key]}"' for key in _KEYS if isinstance(inner, Mapping) and key in inner), None)
-        chosen = next((name for name in names if key and key in name), None)
+        chosen = next((name for name in names if _names_item(name, inner)), None)
     else:
         chosen = f"f:{head}" if f"f:{head}" in fields else None
         inner = live.get(head) if isinstance(live, Mapping) else None
     if chosen is None:
         return False
     return not fields[chosen] or _owns(fields[chosen], inner, rest)
+
+
+def _names_item(name: str, item: Any) -> bool:
+    """Whether an entry of a FieldsV1 tree, such as ``k:{"containerPort":80,"protocol":"TCP"}``, names an item."""
+    try:
+        keys = msgspec.json.decode(name.removeprefix("k:"), type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return isinstance(item, Mapping) and all(item.get(key) == value for key, value in keys.items())

@@ -94,12 +94,17 @@ def trouble_of(error: Exception) -> Trouble:
         case UnidentifiedError():
             return Trouble(NOT_READABLE, str(error))
         case errors.Unauthorized() | errors.Forbidden():
-            return Trouble(UNAUTHORIZED, f"it answers {error.status} {error.reason}")
+            return Trouble(UNAUTHORIZED, _refusal(error))
         case errors.ServerError() | errors.TooManyRequests():
-            return Trouble(NOT_HEALTHY, f"it answers {error.status} {error.reason}")
+            return Trouble(NOT_HEALTHY, _refusal(error))
         case errors.ApiError():
-            return Trouble(NOT_READABLE, f"it answers {error.status} {error.reason}")
+            return Trouble(NOT_READABLE, _refusal(error))
         case errors.KubeError() | DecodingError():
             return Trouble(NOT_READABLE, f"it does not answer like a Kubernetes API server: {error}")
         case _:
             return Trouble(NOT_READABLE, type(error).__name__)
+
+
+def _refusal(error: errors.ApiError) -> str:
+    """An answer that is an error. A proxy gives no reason."""
+    return f"it answers {error.status} {error.reason}".rstrip()

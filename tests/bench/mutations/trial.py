@@ -95,14 +95,17 @@ def _result(fork: tuple[int, Path]) -> str:
     pid, answer = fork
     _, status = os.waitpid(pid, 0)
     if status:
-        raise RuntimeError(f"the tests fail without any mutation, or the process ended: {answer.read_text()}")
+        raise RuntimeError("the tests cannot be run without any mutation")
     text = answer.read_text()
     answer.unlink()
     return text
 
 
 def _learn(session: pytest.Session, places: Iterable[int]) -> str:
-    """JSON: mangled name of a function -> [place, CPU seconds] of each of some tests that reaches it."""
+    """JSON: mangled name of a function -> [place, CPU seconds] of each of some tests that reaches it.
+
+    A test that fails without any mutation, for example because it reads the code, proves nothing and is left out.
+    """
     os.environ[_VARIABLE] = "stats"
     reaching: dict[str, list[tuple[int, float]]] = {}
     for place in places:
@@ -110,7 +113,8 @@ def _learn(session: pytest.Session, places: Iterable[int]) -> str:
         state()._stats.clear()
         start = time.process_time()
         if _fails(session, item, None):
-            raise RuntimeError(f"{item.nodeid} fails without any mutation")
+            print(f"fails without any mutation: {item.nodeid}", file=sys.stderr, flush=True)
+            continue
         seconds = time.process_time() - start
         for name in state()._stats:
             reaching.setdefault(name, []).append((place, seconds))

@@ -4,7 +4,7 @@ import pytest
 
 from uniteddeployment.fleet import health
 from uniteddeployment.fleet.identity import MissingRightError, RefusedError, UnidentifiedError
-from uniteddeployment.fleet.probe import failing_checks, trouble_of
+from uniteddeployment.fleet.probe import MOST_NODES, ReplacedError, facts, failing_checks, identify, trouble_of
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError
@@ -64,3 +64,78 @@ class Sick:
 )
 async def test_the_failing_checks_of_a_sick_server_are_named_within_limits(body: bytes | None, named: str) -> None:
     assert await failing_checks(Client(Sick(body), "m")) == named  # type: ignore[arg-type]  # a stand-in
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (errors.Unreachable("m", "no answer within 5 s"), "no answer within 5 s"),
+        (RefusedError("it refuses our credentials"), "it refuses our credentials"),
+        (UnidentifiedError("it has no namespace"), "it has no namespace"),
+        (errors.from_status(403, "Forbidden"), "it answers 403 Forbidden"),
+        (errors.from_status(503, "ServiceUnavailable"), "it answers 503 ServiceUnavailable"),
+        (errors.from_status(404, "NotFound"), "it answers 404 NotFound"),
+        (errors.from_status(502), "it answers 502"),
+        (DecodingError("no JSON"), "it does not answer like a Kubernetes API server: no JSON"),
+        (ZeroDivisionError("secret"), "ZeroDivisionError"),
+    ],
+)
+def test_trouble_is_told_in_words(error: Exception, detail: str) -> None:
+    assert trouble_of(error).detail == detail
+
+
+class Answering:
+    """An API server with fixed answers by path, 403 for others."""
+
+    def __init__(self, **answers: bytes) -> None:
+        self.answers = {"version": b'{"gitVersion": "v1.36.2"}', **answers}
+        self.asked: list[tuple[str, tuple[tuple[str, str], ...], float]] = []
+
+    async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # the protocol's
+        assert request.verb == "probe"
+        self.asked.append((request.path, tuple(request.query), timeout))
+        body = self.answers.get(request.path.rpartition("/")[2].replace("-", "_"))
+        return Answer(403, {}, b"{}") if body is None else Answer(200, {}, body)
+
+    @property
+    def client(self) -> Client:
+        return Client(self, "m")  # type: ignore[arg-type]  # a stand-in
+
+
+@pytest.mark.parametrize(
+    ("nodes", "count"),
+    [
+        (None, None),
+        (b'{"items": []}', 0),
+        (b'{"items": [{}]}', 1),
+        (b'{"items": [{}], "metadata": {"remainingItemCount": 41}}', 42),
+        (b'{"items": [{}], "metadata": {"remainingItemCount": 1000000}}', MOST_NODES + 1),
+    ],
+)
+async def test_the_version_and_the_number_of_nodes_are_asked_for_in_two_cheap_requests(
+    nodes: bytes | None, count: int | None
+) -> None:
+    server = Answering(**({} if nodes is None else {"nodes": nodes}))
+    found = await facts(server.client)
+    assert (found.version, found.nodes) == ("v1.36.2", count)
+    assert server.asked == [("/version", (), 5.0), ("/api/v1/nodes", (("limit", "1"),), 5.0)]
+
+
+async def test_a_long_version_is_cut_and_impossible_numbers_are_refused() -> None:
+    long = Answering(version=b'{"gitVersion": "%s"}' % (b"v" * 100))
+    assert len((await facts(long.client)).version) == 64
+    for count in (b"-1", b"1000001"):
+        odd = Answering(nodes=b'{"items": [], "metadata": {"remainingItemCount": %s}}' % count)
+        with pytest.raises(DecodingError):
+            await facts(odd.client)
+
+
+async def test_a_cluster_is_the_same_if_its_uid_is_or_if_it_may_not_be_read() -> None:
+    """I14"""
+    server = Answering(kube_system=b'{"metadata": {"uid": "u"}}')
+    await identify(server.client, "u")
+    await identify(server.client, "")
+    with pytest.raises(ReplacedError, match=r"^another cluster answers at its address$"):
+        await identify(server.client, "v")
+    assert server.asked[0] == ("/api/v1/namespaces/kube-system", (), 5.0)
+    await identify(Answering().client, "u")
