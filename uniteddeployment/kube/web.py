@@ -6,10 +6,11 @@ Users choose the addresses, so the answers are not trusted, and no answer is quo
 import asyncio
 import base64
 import binascii
+import contextlib
 import ipaddress
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 MAX_ANSWER_BYTES = 1 << 20
 """The largest answer that is read."""
+NOT_ALLOWED = "link-local addresses are not allowed"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -62,23 +64,68 @@ class Web:
         seconds: float,
     ) -> Answer:
         """Send a POST request, and return its answer. Raises RequestFailed, which names only the origin of the URL."""
-        where = "{}://{}:{}".format(*origin(url))
-        refuse_link_local(urlsplit(url).hostname or "", where)
         context = tls_context(ca_bundle)
+        async with self._answered(url, headers, body, seconds, context) as response:
+            content = bytearray()
+            async for chunk in response.content.iter_chunked(1 << 16):
+                content += chunk
+                if len(content) > MAX_ANSWER_BYTES:
+                    response.close()
+                    raise RequestFailed(f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
+            return Answer(response.status, bytes(content))
+
+    async def send(self, url: str, *, headers: Mapping[str, str], body: bytes, seconds: float) -> int:
+        """Send a POST request, and return the status of its answer, of which nothing else is read.
+
+        Raises RequestFailed, which names no part of the URL: all of it may be secret.
+        """
+        async with self._answered(url, headers, body, seconds, secret=True) as response:
+            response.close()
+            return response.status
+
+    @contextlib.asynccontextmanager
+    async def _answered(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        seconds: float,
+        context: ssl.SSLContext | None = None,
+        *,
+        secret: bool = False,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer to a request. Messages contain nothing of a URL that is ``secret``."""
         try:
-            async with asyncio.timeout(seconds):
-                return await self._post(url, headers, body, context)
+            where = "{}://{}:{}".format(*origin(url))
+        except ValueError:
+            raise RequestFailed("the URL is invalid", permanent=True) from None
+        if secret:
+            where = "the server"
+        refuse_link_local(urlsplit(url).hostname or "", where)
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._opened().post(
+                    url, data=body, headers=dict(headers), ssl=context or True, allow_redirects=False
+                ) as response,
+            ):
+                yield response
         except TimeoutError:
             raise RequestFailed(f"{where} did not answer within {seconds:g} seconds") from None
+        except aiohttp.InvalidURL:
+            raise RequestFailed("the URL is invalid", permanent=True) from None
         except aiohttp.ClientConnectorCertificateError:
-            raise RequestFailed(f"the certificate of {where} is not trusted; set caBundle") from None
+            hint = "" if secret else "; set caBundle"
+            raise RequestFailed(f"the certificate of {where} is not trusted{hint}") from None
         except aiohttp.ClientConnectorError as error:
-            reason = error.os_error.strerror or type(error.os_error).__name__
-            raise RequestFailed(f"{where} cannot be reached: {reason}") from None
+            # The texts of the system may contain the address.
+            system = type(error.os_error).__name__ if secret else error.os_error.strerror
+            reason = NOT_ALLOWED if isinstance(error.os_error, _RefusedAddressError) else system
+            raise RequestFailed(f"{where} cannot be reached: {reason or type(error.os_error).__name__}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise RequestFailed(f"the request to {where} failed: {type(error).__name__}") from None
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: bytes, context: ssl.SSLContext | None) -> Answer:
+    def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(resolver=_Resolver(), limit=0, limit_per_host=32),
@@ -89,16 +136,11 @@ class Web:
                 timeout=aiohttp.ClientTimeout(total=None),
                 trust_env=False,
             )
-        async with self._session.post(
-            url, data=body, headers=dict(headers), ssl=context or True, allow_redirects=False
-        ) as response:
-            content = bytearray()
-            async for chunk in response.content.iter_chunked(1 << 16):
-                content += chunk
-                if len(content) > MAX_ANSWER_BYTES:
-                    response.close()
-                    raise RequestFailed(f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
-            return Answer(response.status, bytes(content))
+        return self._session
+
+
+class _RefusedAddressError(OSError):
+    """The addresses of a name may not be used."""
 
 
 class _Resolver(AbstractResolver):
@@ -114,7 +156,7 @@ class _Resolver(AbstractResolver):
         found = await self._names.resolve(host, port, family)
         allowed = [address for address in found if not _link_local(address["host"])]
         if not allowed:
-            raise OSError(None, "link-local addresses are not allowed")
+            raise _RefusedAddressError(None, NOT_ALLOWED)
         return allowed
 
     async def close(self) -> None:

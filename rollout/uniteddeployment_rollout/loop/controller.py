@@ -56,8 +56,8 @@ class Controller:
         self.host = Host(client, self.queue.add, self._deleted, namespace)
         self.synced = asyncio.Event()
         self._recorder = recorder
-        self._sender = Sender(client, self.queue.add, metrics)
         self._web = Web()
+        self._sender = Sender(self._web, client, self.queue.add, metrics)
         self._measurer = Measurer(
             {
                 "prometheus": Prometheus(client, self._web),

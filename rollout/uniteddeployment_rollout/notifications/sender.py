@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from weakref import WeakValueDictionary
 
-import aiohttp
 import structlog
 from msgspec import Struct
 
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Forbidden, KubeError, NotFound
 from uniteddeployment.kube.resource import SECRETS
+from uniteddeployment.kube.web import RequestFailed, Web
 from uniteddeployment_api import notification_texts
 from uniteddeployment_api.v1alpha1.notifications import (
     HTTP_URL_PATTERN,
@@ -53,7 +53,10 @@ class _Secret(Struct, frozen=True):
 class Sender:
     """Sends the notifications that are due, each at most once at a time. ``done(key)`` is called after each attempt."""
 
-    def __init__(self, client: Client, done: Callable[[Key], None], metrics: RolloutMetrics | None = None) -> None:
+    def __init__(
+        self, web: Web, client: Client, done: Callable[[Key], None], metrics: RolloutMetrics | None = None
+    ) -> None:
+        self._web = web
         self._client = client
         self._done = done
         self._metrics = metrics
@@ -146,7 +149,7 @@ class Sender:
             "User-Agent": "uniteddeployment-rollout",
             "Idempotency-Key": f"{rollout.metadata.uid}-{entry.id}",
         }
-        return await post(url, content, headers)
+        return await post(self._web, url, content, headers)
 
     async def _secret_url(self, namespace: str, reference: SecretKeyRef) -> str | Outcome:
         """The URL in a Secret, or why there is none."""
@@ -170,24 +173,12 @@ class Sender:
         return url
 
 
-async def post(url: str, content: bytes, headers: Mapping[str, str], seconds: float = SECONDS) -> Outcome:
-    """Send a request. The body of the answer is not read, and redirects are not followed."""
-    session = aiohttp.ClientSession(
-        timeout=aiohttp.ClientTimeout(total=seconds), cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
-    )
+async def post(web: Web, url: str, content: bytes, headers: Mapping[str, str], seconds: float = SECONDS) -> Outcome:
+    """Send a request. The answer decides whether another attempt makes sense."""
     try:
-        async with session, session.post(url, data=content, headers=headers, allow_redirects=False) as response:
-            status = response.status
-    except TimeoutError:
-        return Outcome(f"no answer within {seconds:g} s")
-    except aiohttp.InvalidURL:
-        return Outcome("the URL is invalid", permanent=True)
-    except aiohttp.ClientConnectorCertificateError:
-        return Outcome("the certificate of the server is not trusted")
-    except aiohttp.ClientConnectorError:
-        return Outcome("the server cannot be reached")
-    except (aiohttp.ClientError, OSError, ValueError):
-        return Outcome("the request failed")
+        status = await web.send(url, headers=headers, body=content, seconds=seconds)
+    except RequestFailed as error:
+        return Outcome(str(error), permanent=error.permanent)
     if 200 <= status < 300:
         return Outcome()
     if 300 <= status < 400:

@@ -24,7 +24,7 @@ class Receiver:
         self.open = asyncio.Event()
         self.open.set()
 
-    async def post(self, url: str, content: bytes, headers: dict[str, str]) -> Outcome:
+    async def post(self, _web: object, url: str, content: bytes, headers: dict[str, str]) -> Outcome:
         assert url == URL
         self.sent.append((json.loads(content)["event"], headers["Idempotency-Key"].rpartition("-")[2]))
         await self.open.wait()

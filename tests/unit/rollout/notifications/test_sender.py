@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 import yaml
 from aiohttp import web
 from structlog.testing import capture_logs
 
 from tests.unit.rollout.notifications.test_outbox import CHAT, made
 from uniteddeployment.kube.errors import Forbidden, NotFound, Unreachable
+from uniteddeployment.kube.web import Web
 from uniteddeployment_api import notification_texts
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 from uniteddeployment_rollout.loop.objects import RolloutMetadata, StoredRollout
@@ -58,6 +60,13 @@ async def receiving():
         await runner.cleanup()
 
 
+@pytest_asyncio.fixture
+async def http():
+    web = Web()
+    yield web
+    await web.close()
+
+
 class Secrets:
     """A client that knows Secrets."""
 
@@ -89,12 +98,12 @@ async def outcome(sender, controller, rollout):
     return found
 
 
-async def test_a_notification_is_a_request_with_the_filled_template():
+async def test_a_notification_is_a_request_with_the_filled_template(http):
     async with receiving() as receiver:
         template = '{"text": "${namespace}/${name}: ${event}", "step": ${step}, "said": "${message}"}'
         controller, rollout = waiting(url=f"{receiver.url}/hook", template=template)
         done = []
-        sender = Sender(Secrets(), done.append)
+        sender = Sender(http, Secrets(), done.append)
         assert await outcome(sender, controller, rollout) == Outcome()
         ((path, headers, body),) = receiver.requests
         assert (path, headers["Content-Type"], headers["Idempotency-Key"]) == ("/hook", "application/json", "u1-1")
@@ -106,30 +115,30 @@ async def test_a_notification_is_a_request_with_the_filled_template():
         assert done == [KEY]
 
 
-async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_process_and_is_by_the_next():
+async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_process_and_is_by_the_next(http):
     """At least once: after a crash before the result is stored, and never while it is known."""
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
-        sender = Sender(Secrets(), lambda _: None)
+        sender = Sender(http, Secrets(), lambda _: None)
         await outcome(sender, controller, rollout)
         sender.send(rollout, controller.rollout, controller.status, controller.now)
         assert (len(receiver.requests), sender._running) == (1, {})
-        await outcome(Sender(Secrets(), lambda _: None), controller, rollout)
+        await outcome(Sender(http, Secrets(), lambda _: None), controller, rollout)
         assert len(receiver.requests) == 2
         controller.outcomes = sender.outcomes(KEY, "u1")
         controller.settle()
         sender.recorded(KEY, "u1", {1: Outcome()})
-        restarted = Sender(Secrets(), lambda _: None)
+        restarted = Sender(http, Secrets(), lambda _: None)
         for process in (sender, restarted):
             process.send(rollout, controller.rollout, controller.status, controller.now)
             assert process._running == {}
 
 
-async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded():
+async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded(http):
     async with receiving() as receiver:
         receiver.gate.clear()
         controller, rollout = waiting(url=receiver.url)
-        sender = Sender(Secrets(), lambda _: None)
+        sender = Sender(http, Secrets(), lambda _: None)
         sender.send(rollout, controller.rollout, controller.status, controller.now)
         (sending,) = sender._running.values()
         settling = asyncio.create_task(sender.settle())
@@ -143,19 +152,19 @@ async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded():
         assert len(receiver.requests) == 1, "nothing starts any more"
 
 
-async def test_slow_receivers_of_one_namespace_delay_no_other(monkeypatch):
+async def test_slow_receivers_of_one_namespace_delay_no_other(http, monkeypatch):
     """I10, I16"""
     open_ = asyncio.Event()
     sent = []
 
-    async def post(url, _content, _headers):
+    async def post(_web, url, _content, _headers):
         sent.append(url)
         if "slow" in url:
             await open_.wait()
         return Outcome()
 
     monkeypatch.setattr("uniteddeployment_rollout.notifications.sender.post", post)
-    sender = Sender(Secrets(), lambda _: None)
+    sender = Sender(http, Secrets(), lambda _: None)
     controller, rollout = waiting(url="http://slow")
     for number in range(100):
         metadata = RolloutMetadata(f"web-{number}", "crowded", uid=str(number))
@@ -170,10 +179,10 @@ async def test_slow_receivers_of_one_namespace_delay_no_other(monkeypatch):
     assert dict(sender._of_namespace) == {}
 
 
-async def test_outcomes_of_a_deleted_rollout_are_forgotten():
+async def test_outcomes_of_a_deleted_rollout_are_forgotten(http):
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
-        sender = Sender(Secrets(), lambda _: None)
+        sender = Sender(http, Secrets(), lambda _: None)
         await outcome(sender, controller, rollout)
         assert sender.outcomes(KEY, "u2") == {}
         sender.recorded(KEY, "u2", {})
@@ -190,32 +199,42 @@ async def test_outcomes_of_a_deleted_rollout_are_forgotten():
         (503, Outcome("HTTP 503")),
     ],
 )
-async def test_the_answer_decides_whether_another_attempt_makes_sense(status, expected):
+async def test_the_answer_decides_whether_another_attempt_makes_sense(http, status, expected):
     async with receiving() as receiver:
         receiver.status = status
-        assert await post(f"{receiver.url}/{SECRET}", b"{}", {}) == expected
+        assert await post(http, f"{receiver.url}/{SECRET}", b"{}", {}) == expected
         assert len(receiver.requests) == 1
 
 
-async def test_a_server_that_does_not_answer_ends_in_words_without_its_url():
+async def test_a_server_that_does_not_answer_ends_in_words_without_its_url(http):
     async with receiving() as receiver:
         receiver.gate.clear()
-        assert await post(f"{receiver.url}/{SECRET}", b"{}", {}, 0.05) == Outcome("no answer within 0.05 s")
+        assert await post(http, f"{receiver.url}/{SECRET}", b"{}", {}, 0.05) == Outcome(
+            "the server did not answer within 0.05 seconds"
+        )
         closed = receiver.url
-    assert await post(f"{closed}/{SECRET}", b"{}", {}) == Outcome("the server cannot be reached")
-    assert (await post(f"http://[{SECRET}/", b"{}", {})).permanent
+    unreachable = Outcome("the server cannot be reached: ConnectionRefusedError")
+    assert await post(http, f"{closed}/{SECRET}", b"{}", {}) == unreachable
+    invalid = await post(http, f"http://[{SECRET}/", b"{}", {})
+    assert invalid == Outcome("the URL is invalid", permanent=True)
 
 
-async def test_the_url_of_a_secret_is_used_and_never_shown():
+async def test_notifications_reach_no_link_local_address(http):
+    """Cloud providers serve the credentials of nodes there."""
+    refused = Outcome("the server is a link-local address, which is not allowed", permanent=True)
+    assert await post(http, f"http://169.254.169.254/{SECRET}", b"{}", {}) == refused
+
+
+async def test_the_url_of_a_secret_is_used_and_never_shown(http):
     async with receiving() as receiver:
         source = {"url": None, "urlFrom": {"secretKeyRef": {"name": "chat"}}}
         controller, rollout = waiting(**source)
         url = f"{receiver.url}/services/{SECRET}\n".encode()
-        assert await outcome(Sender(Secrets(chat=url), lambda _: None), controller, rollout) == Outcome()
+        assert await outcome(Sender(http, Secrets(chat=url), lambda _: None), controller, rollout) == Outcome()
         assert receiver.requests[0][0] == f"/services/{SECRET}"
         receiver.status = 500
         with capture_logs() as logs:
-            failed = await outcome(Sender(Secrets(chat=url), lambda _: None), controller, rollout)
+            failed = await outcome(Sender(http, Secrets(chat=url), lambda _: None), controller, rollout)
         controller.outcomes = {1: Outcome(failed.problem, permanent=True)}
         controller.settle()
         texts = f"{failed} {logs} {dumped(controller.status)} {controller.events}"
@@ -235,27 +254,27 @@ async def test_the_url_of_a_secret_is_used_and_never_shown():
         ({"chat": "=?"}, "key url of Secret chat is not an HTTP URL"),
     ],
 )
-async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(secrets, problem):
+async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(http, secrets, problem):
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat"}})
-    failed = await outcome(Sender(Secrets(**secrets), lambda _: None), controller, rollout)
+    failed = await outcome(Sender(http, Secrets(**secrets), lambda _: None), controller, rollout)
     assert failed.problem.startswith(problem)
     assert not failed.permanent
     assert SECRET not in failed.problem
 
 
-async def test_a_key_that_a_secret_does_not_have_is_named():
+async def test_a_key_that_a_secret_does_not_have_is_named(http):
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat", "key": "other"}})
-    failed = await outcome(Sender(Secrets(chat=b"http://x"), lambda _: None), controller, rollout)
+    failed = await outcome(Sender(http, Secrets(chat=b"http://x"), lambda _: None), controller, rollout)
     assert failed.problem == "Secret chat has no key other"
 
 
-async def test_an_unexpected_error_ends_one_attempt_and_nothing_else():
+async def test_an_unexpected_error_ends_one_attempt_and_nothing_else(http):
     class Broken:
         async def get(self, *_, **__):
             raise RuntimeError(SECRET)
 
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat"}})
-    assert await outcome(Sender(Broken(), lambda _: None), controller, rollout) == Outcome(
+    assert await outcome(Sender(http, Broken(), lambda _: None), controller, rollout) == Outcome(
         "unexpected RuntimeError", permanent=True
     )
 
