@@ -11,7 +11,7 @@ from uniteddeployment.controller.objects import (
     UNITED_DEPLOYMENTS,
     Stored,
     StoredRevision,
-    revision_content,
+    written_content,
 )
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.client import Client
@@ -128,7 +128,7 @@ class HostWriter:
                 },
                 "ownerReferences": [_owner(subject)],
             },
-            "data": revision_content(step.data),
+            "data": written_content(step.data),
             "revision": step.number,
         }
         try:

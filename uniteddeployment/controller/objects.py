@@ -111,6 +111,19 @@ def revision_content(data: RevisionData) -> dict[str, Any]:
     return content | {name: part for name in ("patches", "overrides") if (part := getattr(data, name))}
 
 
+def written_content(data: RevisionData) -> Raw:
+    """The same in the bytes that API servers themselves write: sorted keys, and letters of HTML as escapes.
+
+    An API server compares the bytes of ``data`` when somebody patches a ControllerRevision, and encodes them anew
+    before. Other bytes would count as a change of an immutable field, so nobody could change its labels or owners; the
+    garbage collector could not even orphan it.
+    """
+    written = msgspec.json.encode(revision_content(data), order="sorted")
+    for letter in "<>&\u2028\u2029":
+        written = written.replace(letter.encode(), f"\\u{ord(letter):04x}".encode())
+    return Raw(written)
+
+
 class Parser:
     """Parses specs, and keeps the last ``size`` results by uid and generation.
 

@@ -162,6 +162,7 @@ async def test_a_revision_has_the_template_its_hashes_and_its_owner() -> None:
     ((verb, name, body),) = server.sent
     assert (verb, name) == ("create", APP.revision_name)
     notes = body["metadata"].pop("annotations")
+    body["data"] = msgspec.json.decode(body["data"])
     assert msgspec.json.decode(notes.pop(names.ANNOTATION_SUBSET_REVISIONS)) == {"a": "hash"}
     assert notes == {names.ANNOTATION_TEMPLATE_REVISION: APP.template_hash, names.ANNOTATION_CHANGE_CAUSE: "why"}
     assert body == {

@@ -168,3 +168,17 @@ def test_the_content_of_a_revision_has_no_empty_parts(data: RevisionData, conten
     assert objects.revision_content(data) == content
     full = objects.FullRevision(Raw(msgspec.json.encode(content)))
     assert full.content() == data
+
+
+def test_the_content_of_a_revision_is_written_as_an_api_server_would_write_it_again() -> None:
+    """Otherwise it refuses each later patch of the object, that of the garbage collector included (I9)."""
+    data = RevisionData(
+        {"spec": {"é": "a<b>&\u2028c"}, "metadata": {}}, {"s": {"b": 1, "a": "\u0001"}}, {}, frozenset("s")
+    )
+    assert (
+        bytes(objects.written_content(data))
+        == (
+            '{"patches":{"s":{"a":"\\u0001","b":1}},"subsets":["s"],'
+            '"template":{"metadata":{},"spec":{"é":"a\\u003cb\\u003e\\u0026\\u2028c"}}}'
+        ).encode()
+    )
