@@ -55,7 +55,7 @@ _KEPT_KEYWORDS: Final = (
 _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
     UNITED_DEPLOYMENT_KIND: {
         # Rules rely on these defaults. A default must satisfy the rules without the defaults of the fields inside it.
-        "spec.topology": {"default": {"subsets": []}},
+        "spec.topology": {"default": {"subsets": [], "ordinals": "Shared"}},
         "spec.topology.subsets": {
             "default": [],
             "x-kubernetes-list-type": "map",
@@ -66,13 +66,9 @@ _OVERLAYS: Final[Mapping[str, Mapping[str, Schema]]] = {
         "spec.updateStrategy": {"default": {}},
         "spec.topology.clusterRegistry.namespaces": {"x-kubernetes-list-type": "set"},
         "spec.selector": {"x-kubernetes-map-type": "atomic"},
-        "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-        "status.subsetStatuses": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-        "status.subsetStatuses[].conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-        "status.subsetStatuses[].revisions": {
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["revision"],
-        },
+        # One writer replaces the status as a whole. Owners of its single fields would be stored, and read and compared
+        # on every write of an application.
+        "status": {"x-kubernetes-map-type": "atomic"},
     },
     CLUSTER_KIND: {
         "spec.taints": {"x-kubernetes-list-type": "atomic"},

@@ -27,29 +27,28 @@ KEPT: Final = "oldSelf.hasValue() && oldSelf.value().topology == self.topology"
 """The topology is unchanged, relative to the spec."""
 
 
+SHARES: Final = f"{SUBSETS}.filter(s, has(s.replicas)).map(s, s.replicas)"
+"""The fixed shares of the subsets, relative to the spec. Read once: each access to a field of a subset is dear."""
+
+
 def hundredths(share: str) -> str:
-    """Exact fixed share in hundredths of a pod; 0 without a share."""
-    return f"(has({share}) ? (type({share}) == int ? int({share}) * 100 : {percent(share)} * self.replicas) : 0)"
+    """A fixed share in hundredths of a pod."""
+    return f"(type({share}) == int ? int({share}) * 100 : {percent(share)} * self.replicas)"
 
 
 def rounded(share: str) -> str:
-    """Share in pods, with percentages rounded half up; 0 without a share."""
-    return f"(has({share}) ? (type({share}) == int ? int({share}) : ({percent(share)} * self.replicas + 50) / 100) : 0)"
+    """A fixed share in pods, with percentages rounded half up."""
+    return f"(type({share}) == int ? int({share}) : ({percent(share)} * self.replicas + 50) / 100)"
 
 
 def total(of: str) -> str:
-    """Sum of an expression over the subsets. The expression refers to a subset as ``s``."""
-    return f"{SUBSETS}.map(s, {of}).sum()"
+    """Sum of an expression over the list ``shares``. The expression refers to an item as ``share``."""
+    return f"shares.map(share, {of}).sum()"
 
 
 def number(field: str, absent: int) -> str:
     """Value of a field that is a whole number; ``absent`` if the field is a percentage or not set."""
     return f"(has({field}) && type({field}) == int ? int({field}) : {absent})"
-
-
-def immutable(field: str) -> str:
-    """The field is unchanged, or was and is not set."""
-    return f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
 
 
 def percent(text: str) -> str:

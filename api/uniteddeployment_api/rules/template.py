@@ -14,7 +14,7 @@ _PARTITIONS: Final = dict.fromkeys(ORDINAL_TEMPLATES, ".updateStrategy.rollingUp
 def _labels() -> str:
     """CEL: the pod labels of the template that is set. Without a template, labels that match the selector."""
     cases = (f"has(self.template.{name}) ? self.template.{name}.spec.template.metadata.labels : " for name in TEMPLATES)
-    return "".join(cases) + "self.selector.matchLabels"
+    return "".join(cases) + "wanted"
 
 
 def _by_template() -> Iterator[Rule]:
@@ -90,8 +90,8 @@ TEMPLATE_RULES: Final[tuple[Rule, ...]] = (
         name="selector-matches-labels",
         at="spec",
         cel=(
-            f"!has(self.selector.matchLabels) || [{_labels()}].all(labels, "
-            "self.selector.matchLabels.all(k, k in labels && labels[k] == self.selector.matchLabels[k]))"
+            f"!has(self.selector.matchLabels) || [self.selector.matchLabels].all(wanted, [{_labels()}].all(labels, "
+            "wanted.all(k, k in labels && labels[k] == wanted[k])))"
         ),
         field_path=".template",
         message="the labels of the pod template must include all of spec.selector.matchLabels",

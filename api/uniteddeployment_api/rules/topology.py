@@ -5,10 +5,7 @@ from typing import Final
 
 from uniteddeployment_api.names import API_VERSION, CLUSTER_KIND, CLUSTER_PROFILE_API_VERSION, CLUSTER_PROFILE_KIND
 from uniteddeployment_api.rules.base import Rule
-from uniteddeployment_api.rules.cel import KEPT, SUBSETS, hundredths, number, rounded, total
-
-_ADAPTIVE = "has(self.scheduleStrategy.type) && self.scheduleStrategy.type == 'Adaptive'"
-
+from uniteddeployment_api.rules.cel import KEPT, SHARES, SUBSETS, hundredths, number, rounded, total
 
 _MANUAL, _OLD_MANUAL = "self.updateStrategy.manualUpdate", "oldSelf.updateStrategy.manualUpdate"
 _UNUSED = f"!has({_MANUAL}) || !has({_MANUAL}.partitions)"
@@ -36,10 +33,6 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="shares-not-mixed",
         at="spec.topology",
-        cel=(
-            "!(self.subsets.exists(s, has(s.replicas)) && "
-            "self.subsets.exists(s, has(s.minReplicas) || has(s.maxReplicas) || has(s.weight)))"
-        ),
         field_path=".subsets",
         message=(
             "use either replicas, or minReplicas, maxReplicas and weight; they cannot be mixed in one UnitedDeployment"
@@ -55,8 +48,8 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
         name="some-subset-unbounded",
         at="spec.topology",
         cel=(
-            "self.subsets.size() == 0 || self.subsets.exists(s, has(s.weight)) || "
-            "self.subsets.exists(s, !has(s.maxReplicas))"
+            "self.subsets.exists(s, !has(s.maxReplicas)) || self.subsets.exists(s, has(s.weight)) || "
+            "self.subsets.size() == 0"
         ),
         field_path=".subsets",
         message="without weights, at least one subset must not have maxReplicas, so that every pod can be placed",
@@ -64,7 +57,6 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="total-needed",
         at="spec",
-        cel=f"has(self.replicas) || {SUBSETS}.all(s, has(s.replicas) && type(s.replicas) == int)",
         field_path=".topology.subsets",
         message="without spec.replicas, every subset must set replicas to a whole number",
     ),
@@ -72,8 +64,8 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
         name="shares-within-total",
         at="spec",
         cel=(
-            f"!has(self.replicas) || {total(rounded('s.replicas'))} <= self.replicas || ({KEPT}) || "
-            f"{total(hundredths('s.replicas'))} <= self.replicas * 100"
+            f"!has(self.replicas) || [{SHARES}].all(shares, {total(rounded('share'))} <= self.replicas || ({KEPT}) || "
+            f"{total(hundredths('share'))} <= self.replicas * 100)"
         ),
         field_path=".topology.subsets",
         optional_old_self=True,
@@ -130,7 +122,6 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         name="adaptive-not-fixed",
         at="spec.topology",
-        cel=f"!({_ADAPTIVE}) || !self.subsets.exists(s, has(s.replicas))",
         field_path=".scheduleStrategy.type",
         message=(
             "Adaptive moves pods between subsets, so subsets must not have fixed replicas; "
@@ -170,11 +161,10 @@ SCHEDULE_RULES: Final[tuple[Rule, ...]] = (
         name="ordinals-immutable",
         at="spec.topology",
         cel=(
-            "has(self.ordinals) || has(oldSelf.ordinals) ? has(self.ordinals) && has(oldSelf.ordinals) && "
             "self.ordinals == oldSelf.ordinals && (self.ordinals != 'Disjoint' || "
             "(!has(oldSelf.ordinalBlock) || has(self.ordinalBlock) && self.ordinalBlock == oldSelf.ordinalBlock) && "
             "oldSelf.subsets.all(o, self.subsets.all(s, s.name != o.name || "
-            f"{number('s.maxReplicas', -1)} == {number('o.maxReplicas', -1)}))) : true"
+            f"{number('s.maxReplicas', -1)} == {number('o.maxReplicas', -1)})))"
         ),
         change=True,
         message=(

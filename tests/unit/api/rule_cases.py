@@ -499,6 +499,12 @@ TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}
 
 AB, A = ({"topology": {"subsets": [{"name": name} for name in letters]}} for letters in ("ab", "a"))
 """Two subsets, and the first of them."""
+# Changes that break a rule in a part that CEL does not check: rule, old object, new object
+CHANGES_BEYOND_CEL: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("nodes-immutable", subsets({"nodeSelectorTerm": TERM}), subsets({})),
+    ("nodes-immutable", subsets({}), subsets({"nodeSelectorTerm": TERM})),
+    ("nodes-immutable", subsets({"tolerations": [{"operator": "Exists"}]}), subsets({})),
+]
 # rule, old object, new object
 FORBIDDEN_CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
@@ -506,7 +512,13 @@ FORBIDDEN_CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         manifest(),
         manifest(selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}),
     ),
-    ("nodes-immutable", subsets({"nodeSelectorTerm": TERM}), subsets({})),
+    *CHANGES_BEYOND_CEL,
+    (
+        "nodes-immutable",
+        subsets({"nodeSelectorTerm": TERM}),
+        subsets({"nodeSelectorTerm": {"matchExpressions": [{"key": "other", "operator": "Exists"}]}}),
+    ),
+    ("nodes-immutable", *(subsets({"tolerations": [{"key": key, "operator": "Exists"}]}) for key in "ab")),
     *(
         (
             rule_name,
@@ -519,8 +531,6 @@ FORBIDDEN_CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             ("revert-names-subsets", "revert", ["b"], ["b", "c"]),
         )
     ),
-    ("nodes-immutable", subsets({}), subsets({"nodeSelectorTerm": TERM})),
-    ("nodes-immutable", subsets({"tolerations": [{"operator": "Exists"}]}), subsets({})),
     ("shares-within-total", subsets({}, {}), subsets({"replicas": 11}, {})),
     ("workload-immutable", manifest(), changed(manifest(), f"{ROOT}.serviceName", "web")),
     ("workload-immutable", manifest(), changed(manifest(), f"{ROOT}.podManagementPolicy", "Parallel")),
