@@ -9,8 +9,10 @@ import pytest
 
 from tests.integration.cli.cli_kit import site
 from tests.support.planning import manifest
-from uniteddeployment.cli.clusters import listing
+from uniteddeployment.cli.clusters.listing import MEMBERS
 from uniteddeployment.cli.connect import target
+from uniteddeployment.cli.listing import Query, follow
+from uniteddeployment.cli.output import watching
 from uniteddeployment.cli.output.terminal import Lines, Screen
 from uniteddeployment_api import names
 
@@ -69,9 +71,9 @@ async def test_a_watched_table_follows_each_change(tmp_path: Path, monkeypatch: 
         def show(self, lines: Lines) -> None:
             shown.put_nowait("\n".join(line.plain for line in lines))
 
-    monkeypatch.setattr(listing, "Screen", Recording)
+    monkeypatch.setattr(watching, "Screen", Recording)
     async with site(tmp_path, members=1) as here:
-        watching = asyncio.create_task(listing._watch(target(here.fleet.kubeconfig, None, ""), "", wide=False))
+        following = asyncio.create_task(follow(MEMBERS, Query(target(here.fleet.kubeconfig, None, "")), wide=False))
         try:
             async with asyncio.timeout(30):
                 while "Running" not in await shown.get():
@@ -80,7 +82,7 @@ async def test_a_watched_table_follows_each_change(tmp_path: Path, monkeypatch: 
                 while "no: Cordoned" not in await shown.get():
                     pass
         finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
         refused = await here.ud("clusters", "list", "-w", "-o", "json")
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)

@@ -19,8 +19,10 @@ from tests.integration.cli.cli_kit import NAMESPACE, Site, site
 from tests.integration.cli.test_permissions import user
 from tests.support.applications import application
 from uniteddeployment.cli import completion, connect
+from uniteddeployment.cli.listing import Query, follow
 from uniteddeployment.cli.main import app
-from uniteddeployment.cli.rollout import listing, verbs
+from uniteddeployment.cli.rollout import verbs
+from uniteddeployment.cli.rollout.listing import TABLE
 from uniteddeployment.kube.client import Client
 from uniteddeployment_rollout.loop.objects import UNITED_DEPLOYMENTS, UNITED_ROLLOUTS
 
@@ -143,7 +145,7 @@ async def test_a_run_is_followed_and_controlled_from_the_command_line(
 async def watched(here: Site, capsys: pytest.CaptureFixture[str]) -> None:
     """Scenario 50: into a pipe, and on a terminal, where lines are replaced; NO_COLOR keeps colors off."""
     target = connect.target(here.fleet.kubeconfig, None, "")
-    piping = asyncio.create_task(listing._watch(listing.Query(target), wide=False))
+    piping = asyncio.create_task(follow(TABLE, Query(target), wide=False))
     text = ""
     while "Paused" not in text:
         await asyncio.sleep(0.01)

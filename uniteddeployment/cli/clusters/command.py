@@ -154,11 +154,12 @@ def list_(
       ud clusters list -A -o wide      # with addresses, labels and taints
       ud clusters list -l region=eu -w
     """
-    from uniteddeployment.cli.clusters import listing  # noqa: PLC0415
+    from uniteddeployment.cli.clusters.listing import MEMBERS  # noqa: PLC0415
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
+    from uniteddeployment.cli.listing import Query, main  # noqa: PLC0415
 
     to = target(kubeconfig, context, namespace, all_namespaces=all_namespaces)
-    listing.main(to, selector, output, watch=watch)
+    main(MEMBERS, Query(to, selector=selector), watch=watch, output=output)
 
 
 @app.command()

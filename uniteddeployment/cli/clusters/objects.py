@@ -7,6 +7,7 @@ from typing import Any
 from uniteddeployment.cli.clusters import inputs
 from uniteddeployment.cli.connect import Target
 from uniteddeployment.cli.errors import CommandError
+from uniteddeployment.cli.output.documents import complete
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.served import check_served
 from uniteddeployment.fleet.clusters import CLUSTERS
@@ -21,19 +22,14 @@ Document = dict[str, Any]
 async def read_cluster(client: Client, namespace: str, name: str) -> Document:
     """Get a Cluster. Raises CommandError with similar names if there is none."""
     try:
-        return complete(await client.get(CLUSTERS, name, dict[str, Any], namespace=namespace))
+        found = await client.get(CLUSTERS, name, dict[str, Any], namespace=namespace)
+        return complete(found, names.CLUSTER_KIND)
     except NotFound as error:
         if "name" not in error.details:  # it is not the object that is missing
             await check_served(client, namespace)
         known = [found["metadata"]["name"] for found in await client.list_all(CLUSTERS, Document, namespace=namespace)]
         hint = inputs.nearest(name, known) or "; ud clusters list -A shows all"
         raise CommandError(f"{error.message} (namespace {namespace}){hint}") from None
-
-
-def complete(document: Mapping[str, Any]) -> Document:
-    """The object without managedFields, and with its kind, which items of a list lack."""
-    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
-    return {"apiVersion": names.API_VERSION, "kind": names.CLUSTER_KIND, **document, "metadata": metadata}
 
 
 def key(cluster: Mapping[str, Any]) -> str:

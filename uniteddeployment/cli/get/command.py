@@ -38,7 +38,8 @@ def get(
     """
     from uniteddeployment.cli.arguments import application_names  # noqa: PLC0415
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
-    from uniteddeployment.cli.get import listing  # noqa: PLC0415
+    from uniteddeployment.cli.get.listing import APPLICATIONS  # noqa: PLC0415
+    from uniteddeployment.cli.listing import Query, main  # noqa: PLC0415
 
     to = target(kubeconfig, context, namespace, all_namespaces=all_namespaces)
-    listing.main(listing.Query(to, application_names(name or ()), selector), watch=watch, output=output)
+    main(APPLICATIONS, Query(to, application_names(name or ()), selector), watch=watch, output=output)

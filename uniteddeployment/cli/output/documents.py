@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from uniteddeployment.cli.errors import USAGE, CommandError
 from uniteddeployment.cli.output.terminal import program
+from uniteddeployment_api import names
 
 
 def check_output(output: str, allowed: tuple[str, ...]) -> None:
@@ -33,6 +35,12 @@ def dump_all(documents: list[Any], output: str) -> None:
         dump(documents[0] if len(documents) == 1 else as_list(documents), output)
     else:
         program("---\n".join(to_yaml(document) for document in documents))
+
+
+def complete(document: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """An object of this project without managedFields, and with its kind, which items of a list lack."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+    return {"apiVersion": names.API_VERSION, "kind": kind, **document, "metadata": metadata}
 
 
 def as_list(items: list[Any]) -> dict[str, Any]:

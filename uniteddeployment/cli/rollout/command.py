@@ -30,7 +30,7 @@ from uniteddeployment.cli.options import (
 
 if TYPE_CHECKING:
     from uniteddeployment.cli.connect import Target
-    from uniteddeployment.cli.rollout.listing import Query
+    from uniteddeployment.cli.listing import Query
     from uniteddeployment.cli.rollout.verbs import Order
 
 app = typer.Typer(help="Show and control rollouts.", no_args_is_help=True, rich_markup_mode=None)
@@ -92,10 +92,11 @@ def get(
       ud rollout get web -w         # keep showing changes
       ud rollout get web -o json
     """
-    from uniteddeployment.cli.rollout import listing  # noqa: PLC0415
+    from uniteddeployment.cli.listing import main  # noqa: PLC0415
+    from uniteddeployment.cli.rollout.listing import TREES  # noqa: PLC0415
 
-    query = _query(name, namespace, selector, kubeconfig, context, all_namespaces=all_namespaces, tree=True)
-    listing.main(query, watch=watch, output=output)
+    query = _query(name, namespace, selector, kubeconfig, context, all_namespaces=all_namespaces)
+    main(TREES, query, watch=watch, output=output)
 
 
 @app.command("list")
@@ -118,10 +119,11 @@ def list_(
       ud rollout list -A -o wide      # all namespaces, with runs and messages
       ud rollout list -l team=web -w
     """
-    from uniteddeployment.cli.rollout import listing  # noqa: PLC0415
+    from uniteddeployment.cli.listing import main  # noqa: PLC0415
+    from uniteddeployment.cli.rollout.listing import TABLE  # noqa: PLC0415
 
-    query = _query(name, namespace, selector, kubeconfig, context, all_namespaces=all_namespaces, tree=False)
-    listing.main(query, watch=watch, output=output)
+    query = _query(name, namespace, selector, kubeconfig, context, all_namespaces=all_namespaces)
+    main(TABLE, query, watch=watch, output=output)
 
 
 def _query(
@@ -132,14 +134,13 @@ def _query(
     context: str | None,
     *,
     all_namespaces: bool,
-    tree: bool,
 ) -> "Query":
     from uniteddeployment.cli.arguments import rollout_names  # noqa: PLC0415
     from uniteddeployment.cli.connect import target  # noqa: PLC0415
-    from uniteddeployment.cli.rollout.listing import Query  # noqa: PLC0415
+    from uniteddeployment.cli.listing import Query  # noqa: PLC0415
 
     to = target(kubeconfig, context, namespace, all_namespaces=all_namespaces)
-    return Query(to, rollout_names(name or ()), selector, tree)
+    return Query(to, rollout_names(name or ()), selector)
 
 
 @app.command()

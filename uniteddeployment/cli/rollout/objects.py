@@ -8,7 +8,6 @@ from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.controller.served import check_served
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import NotFound
-from uniteddeployment_api import names
 from uniteddeployment_rollout.loop.objects import UNITED_ROLLOUTS, StoredRollout
 
 
@@ -20,13 +19,6 @@ async def read(client: Client, namespace: str, name: str) -> StoredRollout:
         if "name" not in error.details:  # it is not the object that is missing
             await check_served(client, namespace)
         raise CommandError(f"{error.message} (namespace {namespace}); ud rollout list -A shows all of them") from None
-
-
-def complete(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The object without managedFields, and with its kind, which items of a list lack."""
-    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
-    kind = {"apiVersion": names.API_VERSION, "kind": names.UNITED_ROLLOUT_KIND}
-    return {**kind, **document, "metadata": metadata}
 
 
 def title(name: str) -> str:
