@@ -82,7 +82,8 @@ class Stage:
     def supersede(self, _subject: Subject) -> None:
         self.log.append("supersede")
 
-    def of(self, _key: tuple[str, str]) -> Mapping[str, Any]:
+    def of(self, key: tuple[str, str]) -> Mapping[str, Any]:
+        assert key == KEY
         return self.in_flight
 
     # the reporter

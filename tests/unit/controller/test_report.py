@@ -8,14 +8,15 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.controller.flights import Outcome
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored
 from uniteddeployment.controller.report import ANSWER_SECONDS, SHORTEST_PAUSE, STATUS_SECONDS, Reporter
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.meta import ObjectReference
-from uniteddeployment.planning.observed import Metadata
-from uniteddeployment.planning.plan import plan
-from uniteddeployment.planning.steps import Event
+from uniteddeployment.planning.observed import Metadata, WorkloadRef
+from uniteddeployment.planning.plan import Plan, plan
+from uniteddeployment.planning.steps import Delete, Event
 from uniteddeployment.planning.stored import StoredStatus
 from uniteddeployment_api import names
 
@@ -160,3 +161,32 @@ def test_events_are_about_the_application() -> None:
     reporter.record_events(subject, [Event("Normal", "Created", "created it")])
     reference = ObjectReference(names.API_VERSION, "UnitedDeployment", "default", "web", "uid-web")
     assert recorder.given == [(reference, "Normal", "Created", "created it")]
+
+
+class Counting:
+    """Metrics that note what they are given."""
+
+    queue = None
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda value: self.given.append((name, value))
+
+
+def test_an_outcome_is_counted_and_told() -> None:
+    metrics, recorder, subject = Counting(), Recording(), make.subject(APP)
+    reporter = Reporter(None, None, recorder, metrics)  # type: ignore[arg-type]  # stand-ins
+    done = [Delete(WorkloadRef("default/m", "a", "StatefulSet", f"web-{name}"), "uid", "why") for name in "abc"]
+    outcome = Outcome(done=done[:2], unmentioned=done[:1], broken=done[2:], events=[Event("Warning", "Failed", "x")])
+    reporter.record_outcome(subject, outcome)
+    assert metrics.given == [("steps", done[:2]), ("steps_failed", done[2:])]
+    assert [event[1:] for event in recorder.given] == [
+        ("Normal", "Reconciled", "default/m: StatefulSet web-a: why"),
+        ("Warning", "Failed", "x"),
+    ]
+    reporter.record_plan(subject, Plan(moved={"default/m": 2}, events=(Event("Normal", "Moving", "y"),)))
+    assert metrics.given[2:] == [("moved", {"default/m": 2})]
+    assert [event[1:] for event in recorder.given[2:]] == [("Normal", "Moving", "y")]
+    Reporter(None, None).record_outcome(subject, outcome)  # type: ignore[arg-type]  # without a recorder

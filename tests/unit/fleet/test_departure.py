@@ -12,10 +12,12 @@ from uniteddeployment.fleet.departure import (
     ABANDON,
     FIRST_WAIT,
     LONGEST_WAIT,
+    MOST_NAMED,
     UNKNOWN,
     Decision,
     Departures,
     Left,
+    _named,
     decide,
 )
 from uniteddeployment.fleet.entry import DUPLICATE, IS_HOST, REPLACED, Entry, Problem
@@ -229,3 +231,11 @@ def test_a_cluster_is_seen_if_every_kind_could_be_read(reach: Reach, member: Any
     stage.entry.reach, stage.entry.member = reach, member
     stage.departures._left(stage.entry)
     assert stage.asked == [(stage.entry.key, seen)]
+
+
+@pytest.mark.parametrize(
+    ("count", "more"), [(1, ""), (MOST_NAMED, ""), (MOST_NAMED + 1, " and 1 more"), (MOST_NAMED + 3, " and 3 more")]
+)
+def test_a_list_of_titles_is_cut_only_if_it_is_too_long(count: int, more: str) -> None:
+    titles = [f"t{number}" for number in range(count)]
+    assert _named(titles) == ", ".join(titles[:MOST_NAMED]) + more

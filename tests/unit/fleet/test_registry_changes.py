@@ -1,0 +1,90 @@
+"""What a fleet does with changes of others: of a status, of the host's own workloads, and of what may be counted."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+
+from tests.unit.fleet.test_registry import APPLICATION, ONE, TWO, Stage
+from tests.unit.kube.fakes import until
+from uniteddeployment.planning.observed import HOST, FleetFacts, Reach
+
+pytestmark = pytest.mark.looptime
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with structlog.testing.capture_logs():
+        yield
+
+
+async def test_another_process_may_have_decided_for_which_cluster_an_object_is_used() -> None:
+    """I14: a new leader reads that from the status, and uses no other one."""
+    async with Stage().runs("one") as stage:
+        stage.host.objects["one"]["status"] = {**stage.host.objects["one"]["status"], "clusterUID": "uid-of-another"}
+        stage.host.put("one")
+        await until(lambda: stage.reach(ONE) is not Reach.READY)
+        await until(lambda: "and was uid-of-another" in stage.detail(ONE))
+        stage.host.objects["one"]["status"] = {**stage.host.objects["one"]["status"], "clusterUID": "uid-1"}
+        stage.host.put("one")
+        await until(lambda: stage.reach(ONE) is Reach.READY)
+
+
+async def test_the_host_is_followed_again_after_an_error() -> None:
+    """I10"""
+    stage = Stage()
+    local: Any = stage.fleet._local
+    run, errors = local.run, [ZeroDivisionError("secret")]
+
+    async def flaky() -> None:
+        if errors:
+            raise errors.pop()
+        await run()
+
+    local.run = flaky
+    async with stage.runs():
+        assert stage.fleet.synced
+        assert HOST in stage.reached
+
+
+async def test_facts_are_those_of_cluster_objects() -> None:
+    async with Stage().runs("one") as stage:
+        assert stage.fleet.facts(HOST) is None
+        assert stage.fleet.facts(TWO) is None
+        await until(lambda: stage.fleet.fleet_facts() == FleetFacts(1, ()))
+        stage.host.put("one", unschedulable=True)
+        await until(lambda: stage.fleet.facts(ONE).taints)  # type: ignore[union-attr]
+        assert [taint.effect for taint in stage.fleet.facts(ONE).taints] == ["NoSchedule"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("read_only", "counts"), [(False, True), (True, False)])
+async def test_capacity_is_counted_unless_it_is_disabled_or_the_fleet_only_reads(read_only: bool, counts: bool) -> None:
+    async with Stage(read_only=read_only).runs("one") as stage:
+        member = stage.fleet.member(ONE)
+        assert member is not None
+        asked: list[bool] = []
+        member.capacity = SimpleNamespace(enable=asked.append, current=False, retry_now=lambda: None)  # type: ignore[assignment]
+        stage.host.put("one", capacity="Disabled")
+        await until(lambda: stage.fleet.cluster(ONE).spec.capacity == "Disabled")  # type: ignore[union-attr]
+        assert asked == ([False] if counts else [])
+        assert stage.fleet.member(ONE) is member, "the connection stays"
+
+
+async def test_a_cluster_that_is_about_to_leave_shows_nothing_any_more() -> None:
+    async with Stage().runs("one") as stage:
+        stage.fleet._entries[ONE].closing = True
+        view = stage.fleet.view(ONE, APPLICATION)
+        assert (view.reach, view.detail) == (Reach.UNKNOWN, "the Cluster is being deleted")
+
+
+async def test_only_the_members_of_present_connections_are_listened_to() -> None:
+    async with Stage().runs("one") as stage:
+        fleet: Any = stage.fleet
+        former: Any = SimpleNamespace(name=ONE, reach=Reach.OFFLINE, detail="x", undecided=False)
+        stage.reached.clear()
+        fleet._member_reach_changed(former)
+        fleet._capacity_changed(former)
+        fleet._probed(former, None, None)
+        assert stage.reached == []
+        assert stage.reach(ONE) is Reach.READY
