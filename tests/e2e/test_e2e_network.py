@@ -49,24 +49,3 @@ def test_a_member_that_is_cut_off_delays_no_other_and_follows_when_it_is_back(si
         site.wait_phase("Running", "udc", "member-3")
         site.wait_settled()
         assert site.images("member-3") == {"app:1": 1, "app:2": 1}
-
-
-def test_a_member_that_swallows_everything_delays_no_other(site: Site) -> None:
-    """A frozen member holds nobody up, status says so, and it has what it should when it goes on (I8, I10)."""
-    site.fleet.needs_pods()
-    site.fleet.needs_processes()
-    silent = site.fleet.members["member-3"]
-    with site.controller("--no-leader-elect"):
-        site.apply(application())
-        site.wait_settled()
-        silent.stop_answering()
-        try:
-            site.apply(application(image="app:2"))
-            full = {"member-1": {"app:2": 4}, "member-2": {"app:2": 2}}
-            site.until(lambda: {member: site.images(member) for member in OTHERS} == full, "the others are done")
-            site.wait_phase("Offline", "udc", "member-3")
-        finally:
-            silent.answer_again()
-        site.wait_settled()
-        site.wait_phase("Running", "udc", "member-3")
-        assert site.images("member-3") == {"app:2": 2}

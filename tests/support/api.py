@@ -64,7 +64,7 @@ class Api:
     def request(self, method: str, path: str, document: Any = None, content: str = "application/json") -> Any:
         """The document that it answers with. Raises ApiError."""
         body = None if document is None else json.dumps(document)
-        answer = self._answer(method, path, body, {"Content-Type": content, **self._authorization})
+        answer = self._answer(method, path, body, {"Content-Type": content, **self.authorization})
         text = answer.read()
         if answer.status >= 300:
             raise ApiError(answer.status, text.decode())
@@ -114,7 +114,7 @@ class Api:
     def _ask(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> HTTPResponse:
         there = urlsplit(self._cluster["server"])
         if self._open is None:
-            self._open = HTTPSConnection(str(there.hostname), there.port, timeout=SECONDS, context=self._tls)
+            self._open = HTTPSConnection(str(there.hostname), there.port, timeout=SECONDS, context=self.tls)
         try:
             self._open.request(method, there.path + path, body, headers)
             return self._open.getresponse()
@@ -123,12 +123,14 @@ class Api:
             raise
 
     @property
-    def _authorization(self) -> dict[str, str]:
+    def authorization(self) -> dict[str, str]:
+        """The header with the token."""
         token = self._user.get("token")
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     @cached_property
-    def _tls(self) -> ssl.SSLContext:
+    def tls(self) -> ssl.SSLContext:
+        """Trusts the authority of the server, and has the certificate of the user."""
         authority = self._cluster.get("certificate-authority-data")
         made = ssl.create_default_context(cadata=base64.b64decode(authority).decode() if authority else None)
         if "client-certificate-data" in self._user:

@@ -9,17 +9,18 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import yaml
 
 from tests.support import audit
-from tests.support.api import Api
+from tests.support.api import MERGE, Api
 from tests.support.audit import Asked
 from tests.support.kubectl import kubectl
 from tests.support.processes import Process, ud
@@ -53,6 +54,17 @@ class ControlPlane:
     @property
     def server(self) -> str:
         return str(self.config["clusters"][0]["cluster"]["server"])
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        there = urlsplit(self.server)
+        return str(there.hostname), there.port or 443
+
+    def ask(self, method: str, path: str, document: Any = None) -> Any:
+        """The same as ``api.request`` over a connection of its own, for tests in several threads."""
+        with closing(Api(self.config)) as api:
+            return api.request(method, path, document, MERGE if method == "PATCH" else "application/json")
 
     @cached_property
     def api(self) -> Api:
@@ -125,25 +137,33 @@ def write(path: Path, document: dict[str, Any]) -> None:
 def all_embedded(names: list[str], folder: Path) -> Iterator[list[ControlPlane]]:
     """Clusters of ours, each in a process of its own, started side by side."""
     with ExitStack() as stack:
-        processes = {}
-        for name in names:
-            options = ["--kubeconfig", str(_file(folder, name)), "--ready-after", str(READY_AFTER)]
-            options += ["--audit-log", str(_audit_log(folder, name))]
-            processes[name] = stack.enter_context(ud("embedded", *options, log=folder / f"{name}.log"))
-            # A stopped process would not hear that it is to end.
-            stack.callback(_continue, processes[name])
-        for process in processes.values():
-            process.wait_for("export KUBECONFIG")
-        planes = [
-            ControlPlane(
-                name,
-                yaml.safe_load(_file(folder, name).read_text()),
-                process,
-                audit_log=_audit_log(folder, name),
-            )
-            for name, process in processes.items()
-        ]
-        yield [stack.enter_context(plane) for plane in planes]
+        processes = {name: stack.enter_context(_started(name, folder)) for name in names}
+        yield [stack.enter_context(_ready(name, folder, process)) for name, process in processes.items()]
+
+
+@contextmanager
+def embedded(name: str, folder: Path, *options: str, **environment: str) -> Iterator[ControlPlane]:
+    """One of them, with further options of ``ud embedded`` and variables of its environment."""
+    with _started(name, folder, *options, **environment) as process, _ready(name, folder, process) as plane:
+        yield plane
+
+
+@contextmanager
+def _started(name: str, folder: Path, *further: str, **environment: str) -> Iterator[Process]:
+    options = ["--kubeconfig", str(_file(folder, name)), "--ready-after", str(READY_AFTER)]
+    options += ["--audit-log", str(_audit_log(folder, name)), *further]
+    with ud("embedded", *options, log=folder / f"{name}.log", env={**os.environ, **environment}) as process:
+        try:
+            yield process
+        finally:
+            _continue(process)  # a stopped process would not hear that it is to end
+
+
+def _ready(name: str, folder: Path, process: Process) -> ControlPlane:
+    """Wait until it serves."""
+    process.wait_for("export KUBECONFIG")
+    config = yaml.safe_load(_file(folder, name).read_text())
+    return ControlPlane(name, config, process, audit_log=_audit_log(folder, name))
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -104,6 +104,19 @@ def fleet(folder: Path, members: Sequence[str] = MEMBERS, *, bare: bool = False)
         yield found
 
 
+@contextmanager
+def members(folder: Path) -> Iterator[dict[str, ControlPlane]]:
+    """Members without a host. Skips the test if they are not ours to disturb."""
+    asked = kind(os.environ)
+    if asked == "existing":
+        pytest.skip("clusters of somebody else are not disturbed")
+    with ExitStack() as stack:
+        planes = _planes(asked, folder, list(MEMBERS), stack)
+        if not all(plane.runs_pods for plane in planes):
+            pytest.skip("without kube-controller-manager no workload gets pods")
+        yield dict(zip(MEMBERS, planes, strict=True))
+
+
 def _planes(asked: str, folder: Path, names: list[str], stack: ExitStack) -> list[ControlPlane]:
     if asked == "envtest":
         return stack.enter_context(envtest.control_planes(names, folder, envtest.find()))
