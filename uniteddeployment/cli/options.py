@@ -70,6 +70,14 @@ Selector = Annotated[
     ),
 ]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing changes until Ctrl-C.")]
+TextOrJson = Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")]
+YamlOrJson = Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")]
+TableOutput = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="FORMAT", help="wide, json, yaml or name. Default: a table.", show_default=False
+    ),
+]
 Files = Annotated[
     list[str],
     typer.Option(

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Kubeconfig, Namespace
+from uniteddeployment.cli.options import Context, Kubeconfig, Namespace, YamlOrJson
 
 _Workload = Annotated[
     str,
@@ -51,7 +51,6 @@ _Files = Annotated[
         show_default=False,
     ),
 ]
-_Output = Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")]
 _Apply = Annotated[bool, typer.Option("--apply", help="Create or change the UnitedDeployment instead of printing it.")]
 
 
@@ -65,7 +64,7 @@ def adopt(
     owner_lost: _OwnerLost = False,
     owner_uid: _OwnerUid = "",
     file: _Files = None,
-    output: _Output = "yaml",
+    output: YamlOrJson = "yaml",
     apply: _Apply = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,

@@ -7,7 +7,16 @@ import typer
 
 from uniteddeployment.cli import completion
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Kubeconfig, Namespace
+from uniteddeployment.cli.options import (
+    AllNamespaces,
+    Context,
+    Kubeconfig,
+    Namespace,
+    Selector,
+    TableOutput,
+    TextOrJson,
+    Watch,
+)
 
 app = typer.Typer(help="Register, show and remove members.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -70,7 +79,6 @@ _OwnerLost = Annotated[bool, typer.Option("--owner-lost", help="Take over a memb
 _ControllerAccount = Annotated[
     str, typer.Option(metavar="NAMESPACE/NAME", help="ServiceAccount of the controller on the host.")
 ]
-_TextOrJson = Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")]
 _HostKubeconfig = Annotated[
     Path | None,
     typer.Option(
@@ -95,7 +103,7 @@ def register(
     server: _Server = "",
     owner_lost: _OwnerLost = False,
     controller_account: _ControllerAccount = "uniteddeployment-system/uniteddeployment",
-    output: _TextOrJson = "text",
+    output: TextOrJson = "text",
     host_kubeconfig: _HostKubeconfig = None,
     host_context: _HostContext = None,
 ) -> None:
@@ -131,18 +139,10 @@ def register(
 @reports_errors
 def list_(
     namespace: Namespace = "",
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="List all namespaces.")] = False,
-    selector: Annotated[
-        str,
-        typer.Option("--selector", "-l", metavar="SELECTOR", help="Label selector, such as a=b.", show_default=False),
-    ] = "",
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing changes until Ctrl-C.")] = False,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FORMAT", help="wide, json, yaml or name. Default: a table.", show_default=False
-        ),
-    ] = "",
+    all_namespaces: AllNamespaces = False,
+    selector: Selector = "",
+    watch: Watch = False,
+    output: TableOutput = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -223,7 +223,7 @@ def drain(
     name: Name,
     namespace: Namespace = "",
     timeout: _Timeout = "30m",
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
+    output: TextOrJson = "text",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:

@@ -1,18 +1,14 @@
 """The command ``ud convert``."""
 
-from typing import Annotated
-
-import typer
-
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Files, Recursive
+from uniteddeployment.cli.options import Files, Recursive, YamlOrJson
 
 
 @reports_errors
 def convert(
     file: Files,
     recursive: Recursive = False,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
+    output: YamlOrJson = "yaml",
 ) -> None:
     """Convert UnitedDeployments of OpenKruise.
 

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
+from uniteddeployment.cli.options import TextOrJson
 
 
 @reports_errors
 def demo(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
+    output: TextOrJson = "text",
     keep: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Directory for the kubeconfig. Default: a temporary one.", show_default=False),
@@ -39,7 +40,7 @@ def playground(
             "--dir", metavar="DIR", help="Directory for the kubeconfig. Default: a temporary one.", show_default=False
         ),
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
+    output: TextOrJson = "text",
 ) -> None:
     """Run a host and member clusters to try things out.
 
@@ -86,7 +87,7 @@ def embedded(
         Path | None,
         typer.Option(metavar="FILE", help="Append an audit event for each request to this file.", show_default=False),
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
+    output: TextOrJson = "text",
 ) -> None:
     """Run one embedded cluster for tests.
 

@@ -1,11 +1,16 @@
 """The command ``ud get``."""
 
-from typing import Annotated
-
-import typer
-
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import AllNamespaces, Context, Kubeconfig, Names, Namespace, Selector, Watch
+from uniteddeployment.cli.options import (
+    AllNamespaces,
+    Context,
+    Kubeconfig,
+    Names,
+    Namespace,
+    Selector,
+    TableOutput,
+    Watch,
+)
 
 
 @reports_errors
@@ -15,12 +20,7 @@ def get(
     all_namespaces: AllNamespaces = False,
     selector: Selector = "",
     watch: Watch = False,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FORMAT", help="wide, json, yaml or name. Default: a table.", show_default=False
-        ),
-    ] = "",
+    output: TableOutput = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:

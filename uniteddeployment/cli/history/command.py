@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Kubeconfig, Name, Namespace
+from uniteddeployment.cli.options import Context, Kubeconfig, Name, Namespace, TextOrJson
 
 
 @reports_errors
@@ -48,7 +48,7 @@ def undo(
         int, typer.Option(min=0, metavar="N", help="Revision to return to; 0 is the previous one.")
     ] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the patch and change nothing.")] = False,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
+    output: TextOrJson = "text",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:

@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
+from uniteddeployment.cli.options import YamlOrJson
 
 
 @reports_errors
 def crds(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
+    output: YamlOrJson = "yaml",
 ) -> None:
     """Print the CustomResourceDefinitions.
 
@@ -28,7 +29,7 @@ def rbac(
     impersonate: Annotated[
         str | None, typer.Option(metavar="NAME", help="ServiceAccount of spec.impersonate of a Cluster.")
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="yaml or json.")] = "yaml",
+    output: YamlOrJson = "yaml",
 ) -> None:
     """Print the roles that the controller needs.
 

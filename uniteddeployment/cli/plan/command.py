@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Kubeconfig, Names, OptionalFiles, Recursive
+from uniteddeployment.cli.options import Context, Kubeconfig, Names, OptionalFiles, Recursive, TextOrJson
 
 _Without = Annotated[
     list[str] | None,
@@ -26,7 +26,6 @@ _Namespace = Annotated[
         show_default=False,
     ),
 ]
-_Output = Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")]
 _Offline = Annotated[bool, typer.Option("--offline", help="Contact no cluster: plan as if nothing existed yet.")]
 
 
@@ -37,7 +36,7 @@ def plan(
     without: _Without = None,
     recursive: Recursive = False,
     namespace: _Namespace = "",
-    output: _Output = "text",
+    output: TextOrJson = "text",
     offline: _Offline = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,

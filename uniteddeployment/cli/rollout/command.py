@@ -1,6 +1,7 @@
 """The commands ``ud rollout ...``."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,9 +30,7 @@ from uniteddeployment.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from uniteddeployment.cli.connect import Target
     from uniteddeployment.cli.listing import Query
-    from uniteddeployment.cli.rollout.verbs import Order
 
 app = typer.Typer(help="Show and control rollouts.", no_args_is_help=True, rich_markup_mode=None)
 controller = typer.Typer(help="Run the rollout controller.", no_args_is_help=True, rich_markup_mode=None)
@@ -247,11 +246,22 @@ def status(
     waiting.main(target(kubeconfig, context, namespace), rollout_names(name), until, timeout)
 
 
-def _give(target: "Target", name: list[str], order: "Order", timeout: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """The options that say where a command is given."""
+
+    kubeconfig: Path | None
+    context: str | None
+    namespace: str
+
+
+def _give(host: _Host, name: list[str], timeout: str, *, verb: str, by: str, run: str = "", step: int = 0) -> None:
     from uniteddeployment.cli.arguments import rollout_names  # noqa: PLC0415
+    from uniteddeployment.cli.connect import target  # noqa: PLC0415
     from uniteddeployment.cli.rollout import verbs  # noqa: PLC0415
 
-    verbs.main(target, rollout_names(name), order, timeout)
+    order = verbs.Order(verb, by, run, step)
+    verbs.main(target(host.kubeconfig, host.context, host.namespace), rollout_names(name), order, timeout)
 
 
 def _of_a_step(verb: str, purpose: str) -> None:
@@ -268,10 +278,7 @@ def _of_a_step(verb: str, purpose: str) -> None:
         kubeconfig: Kubeconfig = None,
         context: Context = None,
     ) -> None:
-        from uniteddeployment.cli.connect import target  # noqa: PLC0415
-        from uniteddeployment.cli.rollout.verbs import Order  # noqa: PLC0415
-
-        _give(target(kubeconfig, context, namespace), name, Order(verb, by, run, step or 0), timeout)
+        _give(_Host(kubeconfig, context, namespace), name, timeout, verb=verb, by=by, run=run, step=step or 0)
 
     _register(verb, purpose, give)
 
@@ -289,10 +296,7 @@ def _of_a_run(verb: str, purpose: str) -> None:
         kubeconfig: Kubeconfig = None,
         context: Context = None,
     ) -> None:
-        from uniteddeployment.cli.connect import target  # noqa: PLC0415
-        from uniteddeployment.cli.rollout.verbs import Order  # noqa: PLC0415
-
-        _give(target(kubeconfig, context, namespace), name, Order(verb, by, run), timeout)
+        _give(_Host(kubeconfig, context, namespace), name, timeout, verb=verb, by=by, run=run)
 
     _register(verb, purpose, give)
 
@@ -309,10 +313,7 @@ def _of_a_rollout(verb: str, purpose: str) -> None:
         kubeconfig: Kubeconfig = None,
         context: Context = None,
     ) -> None:
-        from uniteddeployment.cli.connect import target  # noqa: PLC0415
-        from uniteddeployment.cli.rollout.verbs import Order  # noqa: PLC0415
-
-        _give(target(kubeconfig, context, namespace), name, Order(verb, by), timeout)
+        _give(_Host(kubeconfig, context, namespace), name, timeout, verb=verb, by=by)
 
     _register(verb, purpose, give)
 

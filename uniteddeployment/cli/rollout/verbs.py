@@ -11,7 +11,7 @@ from uniteddeployment.cli.connect import Target, connected
 from uniteddeployment.cli.errors import FAILED, TIMEOUT, CommandError, fail_with
 from uniteddeployment.cli.output.terminal import say
 from uniteddeployment.cli.rollout.objects import read, title
-from uniteddeployment.cli.rollout.waiting import watched
+from uniteddeployment.cli.rollout.waiting import problems, watched
 from uniteddeployment.cli.wait.waiter import seconds
 from uniteddeployment.controller import logs
 from uniteddeployment.kube.client import Client
@@ -45,24 +45,15 @@ def main(target: Target, names: Sequence[str], order: Order, timeout: str) -> No
     """Give a command to each rollout. Raises CommandError if one is refused or not answered in time."""
     limit = seconds(timeout)
     logs.configure("console", "error")
-    problems = asyncio.run(_give_all(target, names, order, limit))
-    if problems:
-        fail_with([str(problem) for problem in problems], max(problem.code for problem in problems))
+    found = asyncio.run(_give_all(target, names, order, limit))
+    if found:
+        fail_with([str(problem) for problem in found], max(problem.code for problem in found))
 
 
 async def _give_all(target: Target, names: Sequence[str], order: Order, limit: float) -> list[CommandError]:
     """Give the command to all rollouts at once. One that cannot have it does not keep it from the others."""
     async with connected(target) as client:
-        answers = await asyncio.gather(
-            *(_give_one(client, target.namespace, name, order, limit) for name in names), return_exceptions=True
-        )
-    problems = []
-    for answer in answers:
-        if isinstance(answer, CommandError):
-            problems.append(answer)
-        elif isinstance(answer, BaseException):
-            raise answer
-    return problems
+        return await problems(_give_one(client, target.namespace, name, order, limit) for name in names)
 
 
 async def _give_one(client: Client, namespace: str, name: str, order: Order, limit: float) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 
 from uniteddeployment.cli.connect import Target, connected
 from uniteddeployment.cli.errors import BLOCKED, FAILED, TIMEOUT, USAGE, CommandError, fail_with
@@ -37,9 +37,9 @@ def main(target: Target, names: Sequence[str], until: str, timeout: str) -> None
         raise CommandError(f"--until must be healthy or paused, not {until!r}", USAGE)
     limit = seconds(timeout)
     logs.configure("console", "error")
-    problems = asyncio.run(_wait_all(target, names, until, limit, timeout))
-    if problems:
-        fail_with([str(problem) for problem in problems], min(problem.code for problem in problems))
+    found = asyncio.run(_wait_all(target, names, until, limit, timeout))
+    if found:
+        fail_with([str(problem) for problem in found], min(problem.code for problem in found))
 
 
 async def watched(client: Client, namespace: str, name: str) -> AsyncIterator[StoredRollout]:
@@ -66,6 +66,18 @@ async def watched(client: Client, namespace: str, name: str) -> AsyncIterator[St
         await asyncio.gather(watching, return_exceptions=True)
 
 
+async def problems(calls: Iterable[Awaitable[None]]) -> list[CommandError]:
+    """Make all calls at once, and return the errors of those that fail. One that fails does not stop the others."""
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    found = []
+    for outcome in outcomes:
+        if isinstance(outcome, CommandError):
+            found.append(outcome)
+        elif isinstance(outcome, BaseException):
+            raise outcome
+    return found
+
+
 async def _wait_all(
     target: Target,
     names: Sequence[str],
@@ -75,16 +87,7 @@ async def _wait_all(
 ) -> list[CommandError]:
     async with connected(target) as client:
         waiters = [Waiter(name, until) for name in names]
-        results = await asyncio.gather(
-            *(waiter.wait(client, target.namespace, limit, timeout) for waiter in waiters), return_exceptions=True
-        )
-    problems = []
-    for result in results:
-        if isinstance(result, CommandError):
-            problems.append(result)
-        elif isinstance(result, BaseException):
-            raise result
-    return problems
+        return await problems(waiter.wait(client, target.namespace, limit, timeout) for waiter in waiters)
 
 
 class Waiter:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from uniteddeployment.cli.errors import reports_errors
-from uniteddeployment.cli.options import Context, Kubeconfig, Names, Namespace
+from uniteddeployment.cli.options import Context, Kubeconfig, Names, Namespace, TextOrJson
 
 
 @reports_errors
@@ -22,7 +22,7 @@ def wait(
         ),
     ] = None,
     timeout: Annotated[str, typer.Option(metavar="DURATION", help="How long to wait: 90s, 10m or 1h.")] = "10m",
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FORMAT", help="text or json.")] = "text",
+    output: TextOrJson = "text",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
