@@ -30,7 +30,7 @@ def build_events(
     """Events for what the stored status does not say yet.
 
     These are subsets that need a user to act, subsets that take no more pods or do again, replicas that move or do not
-    because too many clusters are lost, replicas without a place, and the end of a rollout.
+    because too many clusters are lost, replicas without a place, and the end of a rollout. A creation is no rollout.
     """
     events = [*_stalled(subject, results), *_schedulable(subject, results), *_moves(subject, divided)]
     stored = subject.status
@@ -39,7 +39,7 @@ def build_events(
     known = stalled is not None and stalled.status == "True" and stored.unplaced_replicas == unplaced
     if why_unplaced and not known:
         events.append(Event("Warning", "Blocked", status.misplaced(results, unplaced, why_unplaced)))
-    if current and current != stored.current_revision:
+    if current and stored.current_revision not in (None, "", current):
         events.append(Event("Normal", "RolloutCompleted", f"every pod is ready at {current}"))
     return tuple(events)
 

@@ -7,6 +7,7 @@ finalizers. Each field access copies the list of sibling fields, so a rule costs
   controller check the other rules.
 * A rule is attached close to the fields that it reads, and starts with a cheap test that most objects pass.
 * One rule covers the four templates.
+* A field that is read more than once is bound to a name: ``[self.field].all(name, ...)``.
 
 Other constraints:
 
@@ -28,17 +29,17 @@ KEPT: Final = "oldSelf.hasValue() && oldSelf.value().topology == self.topology"
 
 
 SHARES: Final = f"{SUBSETS}.filter(s, has(s.replicas)).map(s, s.replicas)"
-"""The fixed shares of the subsets, relative to the spec. Read once: each access to a field of a subset is dear."""
+"""The fixed shares of the subsets, relative to the spec."""
 
 
 def hundredths(share: str) -> str:
-    """A fixed share in hundredths of a pod."""
-    return f"(type({share}) == int ? int({share}) * 100 : {percent(share)} * self.replicas)"
+    """A fixed share in hundredths of a pod; ``all`` is the total."""
+    return f"(type({share}) == int ? int({share}) * 100 : {percent(share)} * all)"
 
 
 def rounded(share: str) -> str:
-    """A fixed share in pods, with percentages rounded half up."""
-    return f"(type({share}) == int ? int({share}) : ({percent(share)} * self.replicas + 50) / 100)"
+    """A fixed share in pods, with percentages rounded half up; ``all`` is the total."""
+    return f"(type({share}) == int ? int({share}) : ({percent(share)} * all + 50) / 100)"
 
 
 def total(of: str) -> str:

@@ -64,8 +64,8 @@ SHARE_RULES: Final[tuple[Rule, ...]] = (
         name="shares-within-total",
         at="spec",
         cel=(
-            f"!has(self.replicas) || [{SHARES}].all(shares, {total(rounded('share'))} <= self.replicas || ({KEPT}) || "
-            f"{total(hundredths('share'))} <= self.replicas * 100)"
+            f"!has(self.replicas) || [self.replicas].all(all, [{SHARES}].all(shares, "
+            f"{total(rounded('share'))} <= all || ({KEPT}) || {total(hundredths('share'))} <= all * 100))"
         ),
         field_path=".topology.subsets",
         optional_old_self=True,

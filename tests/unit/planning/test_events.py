@@ -102,6 +102,13 @@ def test_replicas_without_a_place_are_told_unless_the_status_says_so() -> None:
 
 
 def test_the_end_of_a_rollout_is_told_once() -> None:
-    assert events(current="web-1") == [Event("Normal", "RolloutCompleted", "every pod is ready at web-1")]
-    assert events(current="web-1", status={"currentRevision": "web-1"}) == []
-    assert events(current="") == []
+    told = [Event("Normal", "RolloutCompleted", "every pod is ready at web-2")]
+    assert events(current="web-2", status={"currentRevision": "web-1"}) == told
+    assert events(current="web-2", status={"currentRevision": "web-2"}) == []
+    assert events(current="", status={"currentRevision": "web-1"}) == []
+
+
+def test_a_creation_costs_no_event_of_a_rollout() -> None:
+    """The Event about the created workloads, and the condition Ready, tell it."""
+    assert events(current="web-1") == []
+    assert events(current="web-1", status={"currentRevision": ""}) == []
