@@ -24,6 +24,16 @@ SIMPLEST: dict[str, tuple[object, ...]] = {
     "reached": (True,),
 }
 """Field -> values that are simpler than others, the simplest first."""
+PLAIN = {
+    "begun": SETTLED,
+    "ordered": False,
+    "slow_pods": False,
+    "history": 10,
+    "orphan": False,
+    "capacity": False,
+    "disjoint": False,
+}
+"""Options of stories that are left out if the story breaks the same without them."""
 
 
 def shrunk(story: Story, fails: Fails, *, seconds: float) -> Story:
@@ -61,8 +71,8 @@ def _shorter(story: Story) -> Iterator[Story]:
 
 def _plainer(story: Story) -> Iterator[Story]:
     """With one value in it that is simpler."""
-    for options in ({"begun": SETTLED}, {"ordered": False}, {"slow_pods": False}, {"history": 10}, {"orphan": False}):
-        yield replace(story, **options)  # type: ignore[arg-type]
+    for name, value in PLAIN.items():
+        yield replace(story, **{name: value})  # type: ignore[arg-type]
     for index, step in enumerate(story.steps):
         for simpler in _simpler(step):
             yield _with(story, index, simpler)
