@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tests.simulation.scene import Scene
+from tests.support.cluster_images import Documents
 from tests.support.inprocess import InProcessTransport
 from tests.support.life import Life
 from tests.support.world import World, running_world
@@ -32,6 +33,23 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 STEPS: list[dict[str, Any]] = [{"replicas": 1, "pause": {}}, {"replicas": "50%", "pause": {}}, {"replicas": "100%"}]
 
 
+@cache
+def shipped() -> Documents:
+    """The account of the rollout controller, its roles and its bindings, as they are shipped."""
+    accounts = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+    made = [("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}), (accounts, {"metadata": {"name": ACCOUNT}})]
+    for role in yaml.safe_load_all(ROLES.read_text()):
+        place = f"/namespaces/{NAMESPACE}" if role["kind"] == "Role" else ""
+        binding = {
+            "metadata": role["metadata"],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": ACCOUNT},
+            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+        }
+        path = f"{RBAC}{place}/{role['kind'].lower()}"
+        made += [(f"{path}s", role), (f"{path}bindings", binding)]
+    return made
+
+
 class Rollouts:
     """The rollout of one application, and the process that advances it."""
 
@@ -47,21 +65,6 @@ class Rollouts:
         self.most_down = 0
         for member in w.members.values():
             member.access.subscribe("pods", lambda _: self._count())
-
-    def install(self) -> None:
-        """The account, its roles and its bindings, as they are shipped."""
-        w = self.world
-        w.request(w.host, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        w.request(w.host, "POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": ACCOUNT}})
-        for role in yaml.safe_load_all(ROLES.read_text()):
-            place = f"/namespaces/{NAMESPACE}" if role["kind"] == "Role" else ""
-            w.request(w.host, "POST", f"{RBAC}{place}/{role['kind'].lower()}s", role)
-            binding = {
-                "metadata": role["metadata"],
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": ACCOUNT},
-                "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
-            }
-            w.request(w.host, "POST", f"{RBAC}{place}/{role['kind'].lower()}bindings", binding)
         w.host.audit.append(self._note)
 
     def _note(self, event: Any) -> None:
@@ -192,13 +195,12 @@ async def rollouts(
 
     ``workload`` are fields of the workloads. ``prepare`` is called before the application is created.
     """
-    async with running_world(members=3) as w:
+    async with running_world(members=3, installed={"host": shipped}) as w:
         prepare(w)
         scene = Scene(w, kind, subsets or {"a": 4, "b": 2, "c": 2}, replicas=None)
         scene.workload = {"podManagementPolicy": "Parallel"} if kind == "statefulSetTemplate" else {}
         scene.workload |= workload or {}
         kit = Rollouts(w, scene)
-        kit.install()
         scene.ask()
         await scene.settles()
         kit.start()
