@@ -60,7 +60,7 @@ def test_sigterm_waits_for_the_write_that_is_under_way(site: Site) -> None:
 
 def test_one_of_two_works_and_the_other_takes_over_when_it_is_killed(site: Site) -> None:
     """One process at a time (I1)."""
-    with site.controller("--lease-seconds", "3") as first, site.controller("--lease-seconds", "3") as second:
+    with site.controller("--lease-seconds", "5") as first, site.controller("--lease-seconds", "5") as second:
         assert site.holder() == first.identity
         assert second.get("/readyz") == (200, "ok\n"), "standing by is being ready"
         assert second.requests()["host", "list", "uniteddeployments"] <= 1, "who stands by looks at nothing"

@@ -85,7 +85,7 @@ def at_rest(site: Site, first: Controller) -> dict[str, str]:
 def test_a_leader_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on(site: Site) -> None:
     """What it was about to write belongs to an old version by now (I1)."""
     site.fleet.needs_pods()
-    with site.controller("--lease-seconds", "3") as first, site.controller("--lease-seconds", "3") as second:
+    with site.controller("--lease-seconds", "5") as first, site.controller("--lease-seconds", "5") as second:
         site.kubectl("apply", "-f", "-", stdin=manifests("app:1"))
         wait_settled(site, 1)
         stop_in_the_middle(site, first.process.popen, "app:2")
