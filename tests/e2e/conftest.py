@@ -26,11 +26,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests that share the fleet in one process, and those that bring their own clusters in one other."""
-    here = f"{HERE}{os.sep}"
+    """Run the tests that share clusters in one process, and those that bring their own in one other.
+
+    Both wait most of the time, so there are no more than two such processes, which take about as long as each other.
+    """
+    here, faults = f"{HERE}{os.sep}", f"{HERE / 'faults'}{os.sep}"
     for item in items:
-        if str(item.path).startswith(here):
-            shares = "fleet" in getattr(item, "fixturenames", ())
+        path = str(item.path)
+        if path.startswith(here):
+            shares = "fleet" in getattr(item, "fixturenames", ()) or path.startswith(faults)
             item.add_marker(pytest.mark.e2e)
             item.add_marker(pytest.mark.xdist_group("fleet" if shares else "programs"))
 
