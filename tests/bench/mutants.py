@@ -8,6 +8,7 @@ Survivors are listed with the command to show them. Statements that log are not 
 import argparse
 import json
 import math
+import os
 import random
 import subprocess
 import sys
@@ -18,7 +19,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MUTANTS = ROOT / "mutants"
 ROOMS = ("planning", "controller", "fleet")
-UNIT_TESTS = (*(f"tests/unit/{room}" for room in ROOMS), "tests/unit/test_docstring_examples.py")
+UNIT_TESTS = (
+    *(f"tests/unit/{room}" for room in ROOMS),
+    "tests/unit/rollout/gates/test_admission.py",  # queries, which are the controller's
+    "tests/unit/test_docstring_examples.py",
+)
 SIMULATIONS = tuple(
     f"tests/simulation/test_{name}.py"
     for name in (
@@ -53,8 +58,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(command: list[str], directory: Path) -> None:
-    if code := subprocess.run(command, cwd=directory, check=False).returncode:
+def _run(command: list[str], directory: Path, **environment: str) -> None:
+    if code := subprocess.run(command, cwd=directory, env=os.environ | environment, check=False).returncode:
         sys.exit(f"{' '.join(command)} ended with {code}")
 
 
@@ -69,14 +74,14 @@ def _draw(names: Iterable[str], count: int, seed: int) -> list[str]:
 
 
 def _killed(mutants: Collection[str], tests: Iterable[str], workers: int) -> set[str]:
-    """The mutants that tests notice. The tests run with mutmut's copy of the code."""
+    """The mutants that tests notice. The tests run with mutmut's copy of the code, and of the packages beside it."""
     if not mutants:
         return set()
     with tempfile.TemporaryDirectory() as directory:
         task, verdicts = Path(directory, "task"), Path(directory, "verdicts")
         task.write_text(json.dumps(list(mutants)))
         command = [sys.executable, "-m", "tests.bench.mutations.trial", str(task), str(verdicts), str(workers), *tests]
-        _run(command, MUTANTS)
+        _run(command, MUTANTS, PYTHONPATH=os.pathsep.join(str(MUTANTS / part) for part in ("", "api", "rollout")))
         noticed: dict[str, str] = json.loads(verdicts.read_text())
         return {name for name, by in noticed.items() if by}
 

@@ -160,7 +160,7 @@ def main() -> None:
     task, verdicts, workers, *tests = sys.argv[1:]
     _find_examples_of_mutated_functions()
     trials = Trials(json.loads(Path(task).read_text()), int(workers))
-    code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=60", *tests], [trials])
+    code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=300", *tests], [trials])
     if code:
         sys.exit(int(code))
     Path(verdicts).write_text(json.dumps(trials.noticed))

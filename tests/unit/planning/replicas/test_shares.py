@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from uniteddeployment.planning.replicas import FREE, AllocationRequest, Mode, SubsetRequest, allocate
+from uniteddeployment.planning.replicas.shares import resolve_shares
 from uniteddeployment_api.int_or_percent import scaled
 
 percentages = st.integers(0, 100).map("{}%".format)
@@ -59,3 +61,20 @@ def test_two_percentages_that_grow_together_take_a_pod_from_the_rest() -> None:
     """It cannot be otherwise: of two pods, 25% are half a pod, which counts as one, twice."""
     assert allocate(three(share="25%")).replicas == {"a": 0, "b": 0, "rest": 1}
     assert allocate(replace(three(share="25%"), total=2)).replicas == {"a": 1, "b": 1, "rest": 0}
+
+
+@pytest.mark.parametrize(
+    ("total", "shares", "numbers", "problem"),
+    [
+        (4, [0, 3], [0, 3], "3 of 4 replicas: no subset takes the rest"),
+        (3, [0, 3], [0, 3], ""),
+        (2, [0, 3], [0, 2], "3 of 2 replicas: each is cut in proportion"),
+        (4, [0, None], [0, None], ""),
+        (4, [], [], ""),
+    ],
+)
+def test_a_share_of_none_counts_as_nothing(
+    total: int, shares: list[int | None], numbers: list[int | None], problem: str
+) -> None:
+    begin = "spec.topology.subsets: fixed shares add up to "
+    assert resolve_shares(total, shares, [0] * len(shares)) == (numbers, f"{begin}{problem}" if problem else "")
