@@ -29,6 +29,8 @@ CONNECT_SECONDS = 5.0
 _USER_AGENT = "uniteddeployment"
 _READ_BUFFER = 1 << 18
 _KEEPALIVE_SECONDS = 30.0
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
+"""What OpenSSL calls an answer without TLS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,8 @@ def _why(error: aiohttp.ClientError | OSError) -> str:
 def _tls_reason(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return error.verify_message
+    if isinstance(error, ssl.SSLError) and error.reason in _NOT_TLS:
+        return "the server does not speak TLS, as if it were a server for http://"
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
     return "the handshake failed"
