@@ -154,9 +154,15 @@ class Drill:
 
     def planned(self, name: str = "") -> dict[str, int]:
         """The replicas of each subset in a fresh plan, which must have nothing to do."""
-        done = self.scene.site.ud("plan", name or self.name, "-o", "json")
-        assert done.returncode == 0, done.stderr
-        (plan,) = json.loads(done.stdout)
+        shown: list[str] = []
+
+        def answered() -> bool:
+            done = self.scene.site.ud("plan", name or self.name, "-o", "json")
+            shown[:] = [done.stdout, done.stderr]
+            return done.returncode == 0
+
+        until(answered, f"ud plan reaches all clusters of {name or self.name}")
+        (plan,) = json.loads(shown[0])
         assert not plan["steps"], plan["steps"]
         return {subset["name"]: subset["desiredReplicas"] for subset in plan["subsets"]}
 

@@ -236,4 +236,5 @@ def test_the_clock_of_a_member_decides_nothing(stage: Stage) -> None:
             topology["scheduleStrategy"]["adaptive"] = {"rescheduleCriticalSeconds": seconds}
             each.apply(document)
         drill.until_ready({"member-1": 4}, "the pods of the member that is ahead run elsewhere")
+        patient.until_ready({"member-1": 2}, "the others run")
         assert patient.numbers("replicas") == {"member-1": 2, "behind": 2}
