@@ -10,7 +10,7 @@ import http.client
 import io
 import json
 import os
-import sys
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -46,6 +46,14 @@ def run(app: typer.Typer) -> None:
     command(prog_name="ud", complete_var=_VARIABLE)
 
 
+def answer(app: typer.Typer, words: Sequence[str]) -> None:
+    """Print the candidates for a command line as kubectl expects them; the last word may be incomplete."""
+    os.environ |= {_VARIABLE: "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    with contextlib.suppress(SystemExit):
+        run(app)
+    typer.echo(_NO_FILES)
+
+
 def script(app: typer.Typer, shell: str) -> None:
     """Print the completion script of a shell. Raises CommandError for an unknown shell."""
     if shell not in SHELLS:
@@ -56,17 +64,6 @@ def script(app: typer.Typer, shell: str) -> None:
 
 def shells(incomplete: str) -> list[str]:
     return [shell for shell in SHELLS if shell.startswith(incomplete)]
-
-
-def for_kubectl() -> None:
-    """``kubectl_complete-ud``: kubectl calls it with the words after ``kubectl ud``; the last may be incomplete."""
-    from uniteddeployment.cli.main import app  # noqa: PLC0415  # it imports this module
-
-    words = ["ud", *sys.argv[1:]]
-    os.environ |= {_VARIABLE: "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    with contextlib.suppress(SystemExit):
-        run(app)
-    typer.echo(_NO_FILES)
 
 
 def applications(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -76,3 +76,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 must not fail
     completion.run(app)
+
+
+def complete_for_kubectl() -> None:
+    """The entry point ``kubectl_complete-ud``: kubectl calls it with the words after ``kubectl ud``."""
+    completion.answer(app, ["ud", *sys.argv[1:]])
