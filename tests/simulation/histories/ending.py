@@ -19,6 +19,8 @@ from uniteddeployment_api import names
 
 QUIET_SECONDS = 130.0
 """A failed write is tried again within 60 s, so a controller that does not write for this long has finished."""
+MARKED_SECONDS = 310.0
+"""A subset that had no room for a pod takes pods again after five minutes, and its status says so then."""
 PATIENCE_SECONDS = 1800.0
 """Everything has come to rest by then."""
 PATH = f"{names.API_PATH}/namespaces/default/{names.UNITED_DEPLOYMENT_PLURAL}/web"
@@ -89,14 +91,15 @@ class Ending:
     async def _wait_for_quiet(self, rule: str) -> None:
         """Wait until the controller writes nothing any more."""
         deadline = self._world.loop.time() + PATIENCE_SECONDS
+        seconds = MARKED_SECONDS if self._story.capacity else QUIET_SECONDS
         while not self._breaches.first:
             before = self._writes()
-            await asyncio.sleep(QUIET_SECONDS)
+            await asyncio.sleep(seconds)
             more = self._writes() - before
             if not more:
                 return
             if self._world.loop.time() > deadline:
-                why = f"writes go on, {more} in {QUIET_SECONDS:.0f} s: {self._ledger.reasons()}"
+                why = f"writes go on, {more} in {seconds:.0f} s: {self._ledger.reasons()}"
                 self._breaches.report(rule, why)
 
     def _writes(self) -> int:
