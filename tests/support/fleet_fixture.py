@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import control_planes, envtest
-from tests.support.api import Api
+from tests.support.api import Api, ApiError
 from tests.support.control_planes import ControlPlane
 from tests.support.waiting import until
 from uniteddeployment_api.crd import custom_resource_definitions
@@ -135,9 +135,22 @@ def _install(found: Fleet) -> None:
         api.apply(definition)
     for definition in definitions:
         name = definition["metadata"]["name"]
-        until(partial(_is_established, api, name), f"{name} is served")
+        until(partial(_is_established, api, name), f"{name} is established")
+    for name in ("ud", "udc", "uro"):
+        until(partial(_is_served, api, name), f"{name} is served")
+
+
+def _is_served(api: Api, name: str) -> bool:
+    """A real server starts the storage of a new kind after it is established; until then, it answers 404 or 429."""
+    try:
+        api.get(name)
+    except ApiError as error:
+        if error.code not in (404, 429):
+            raise
+        return False
+    return True
 
 
 def _is_established(api: Api, name: str) -> bool:
-    conditions = api.get("crd", one=name).get("status", {}).get("conditions", ())
+    conditions = api.get("crd", one=name).get("status", {}).get("conditions") or ()  # real servers store null first
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
