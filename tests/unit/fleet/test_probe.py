@@ -133,9 +133,11 @@ async def test_a_long_version_is_cut_and_impossible_numbers_are_refused() -> Non
 async def test_a_cluster_is_the_same_if_its_uid_is_or_if_it_may_not_be_read() -> None:
     """I14"""
     server = Answering(kube_system=b'{"metadata": {"uid": "u"}}')
-    await identify(server.client, "u")
-    await identify(server.client, "")
+    answers: list[Answer] = []
+    await identify(server.client, "u", answers.append)
+    await identify(server.client, "", answers.append)
     with pytest.raises(ReplacedError, match=r"^another cluster answers at its address$"):
-        await identify(server.client, "v")
+        await identify(server.client, "v", answers.append)
     assert server.asked[0] == ("/api/v1/namespaces/kube-system", (), 5.0)
-    await identify(Answering().client, "u")
+    assert len(answers) == 3
+    await identify(Answering().client, "u", answers.append)
