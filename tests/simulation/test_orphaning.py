@@ -137,6 +137,25 @@ async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes
 
 
 @pytest.mark.fleet(members=2)
+async def test_workloads_stay_when_the_revisions_that_show_it_are_lost_after_it_was_seen(world):
+    """The application itself says so from the first write on: a deletion can wait for days for a member (I7, I9)."""
+    await done(world, document())
+    before = uids(world, "member-2")
+    world.members["member-2"].faults.set(cut_off=True)
+    orphan(world)
+    await world.until(lambda: not marks(world, "member-1"), what="the release of the member that answers")
+    await world.stop_controller()
+    for one in list(world.host.access.list(REVISIONS, "default")):
+        world.host.access.delete(REVISIONS, "default", one["metadata"]["name"])
+    world.members["member-2"].faults.clear()
+    world.start_controller()
+    await world.until(lambda: world.ud() is None, what="the deletion")
+    await asyncio.sleep(60)
+    assert uids(world, "member-2") == before
+    assert marks(world, "member-2") == []
+
+
+@pytest.mark.fleet(members=2)
 async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world):
     """One member is not reached by then; the second deletion says that its workloads stay (I7)."""
     await done(world, document())
