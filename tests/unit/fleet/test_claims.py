@@ -48,3 +48,7 @@ def test_the_one_that_is_used_already_then_the_oldest_then_the_first_by_name(cla
 def test_a_new_cluster_waits_for_the_older_ones_that_may_be_the_same(other, expected):
     """I14: otherwise the first to answer would be used."""
     assert decided(UID, "ns/b", [Claim("ns/b", NEW, answering_uid=UID), other]) is expected
+
+
+def test_a_cluster_does_not_wait_for_itself():
+    assert decided(UID, "ns/a", [Claim("ns/a", OLD, connecting=True, answering_uid=UID)])

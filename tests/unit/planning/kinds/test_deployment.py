@@ -201,6 +201,13 @@ def test_updated_pods_that_are_not_ready_are_waited_for():
     assert row.message == "until its controller has seen the change"
 
 
+def test_while_something_is_written_the_message_says_what():
+    row, steps = Subset().has("app:1", 4).planned()
+    assert len(steps) == 2
+    assert row.message == ", ".join(step.why for step in steps)
+    assert not row.settled
+
+
 def test_a_deployment_that_was_there_before_is_known_by_its_label():
     """Its name is its own."""
     row, steps = Subset(held=0).has("app:2", 4, name="old-web").planned()
