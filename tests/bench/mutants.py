@@ -27,10 +27,11 @@ UNIT_TESTS = (
 SIMULATIONS = tuple(
     f"tests/simulation/test_{name}.py"
     for name in (
-        "main_job", "trouble", "partitions", "removing", "reachability", "restarts", "recreating", "taking_over"
+        "main_job", "trouble", "partitions", "removing", "reachability", "restarts", "recreating", "taking_over",
+        "member_health", "failover", "cluster_status", "leaving", "permission", "room", "tokens",
     )
 )  # fmt: skip
-"""Those that notice most, which together take about two minutes."""
+"""Those that notice most: stories of applications, and stories of the fleet."""
 
 
 def main() -> None:
