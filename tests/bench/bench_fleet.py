@@ -212,7 +212,7 @@ class Watcher:
     def __init__(self, servers: Servers) -> None:
         self.seen: dict[tuple[str, str], Workload] = {}
         self.updated: set[tuple[str, str]] = set()
-        self.stirred = asyncio.Event()
+        self.changed = asyncio.Event()
         self.tasks = []
         for name, client in servers.members.items():
 
@@ -225,15 +225,15 @@ class Watcher:
                     self.seen[name, one.metadata.name] = new
                     if new.metadata.generation > 1:
                         self.updated.add((name, one.metadata.name))
-                self.stirred.set()
+                self.changed.set()
 
             self.tasks.append(asyncio.create_task(Reflector(client, STATEFULSETS, Workload, Cache(note)).run()))
 
     async def until(self, condition: Any, seconds: float = 120.0) -> None:
         async with asyncio.timeout(seconds):
             while not condition():
-                self.stirred.clear()
-                await self.stirred.wait()
+                self.changed.clear()
+                await self.changed.wait()
 
 
 async def _controller(servers: Servers, process: Process, bare: float, host: Process) -> list[tuple[str, str]]:

@@ -175,7 +175,7 @@ async def test_a_workload_that_lost_our_labels_gets_them_back(world):
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
 @pytest.mark.fleet(members=1)
 async def test_a_field_that_leaves_the_template_leaves_the_workload_too(world, kind):
-    """We own what we apply from the first write on, under one entry: no field stays behind for ever."""
+    """We own what we apply from the first write on, under one entry: no field stays behind forever."""
     doc = document(kind=kind)
     template(doc)["spec"]["revisionHistoryLimit"] = 3
     template(doc)["metadata"] = {"labels": {"team": "shop"}, "annotations": {"example.com/a": "b"}}

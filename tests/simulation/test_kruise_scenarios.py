@@ -36,7 +36,7 @@ async def test_a_subset_that_is_removed_leaves_nothing_behind(world, kind):
     await scene.comes_to(4)
     await world.until(lambda: not workloads(world, scene.home("a")), what="the removal")
     assert scene.lowest >= 3, "maxUnavailable is 25 %"
-    assert [one["name"] for one in scene.status()["subsetStatuses"]] == ["b"], "OpenKruise keeps it for ever"
+    assert [one["name"] for one in scene.status()["subsetStatuses"]] == ["b"], "OpenKruise keeps it forever"
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)

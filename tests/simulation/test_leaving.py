@@ -1,4 +1,4 @@
-"""A Cluster that is deleted leaves when nothing of this host is left in it, and never waits for a dead one for ever."""
+"""A Cluster that is deleted leaves when nothing of this host is left in it, and never waits for a dead one forever."""
 
 import asyncio
 from typing import Any

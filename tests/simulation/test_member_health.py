@@ -77,7 +77,7 @@ FAULTS = {
     "killed": (faults(cut_off=True), heal, "Unknown", "Unreachable", "unreachable:NoSchedule"),
     "frozen": (faults(black_hole=True), heal, "Unknown", "Unreachable", "unreachable:NoSchedule"),
     "slow beyond the time-out": (faults(latency=6.0), heal, "Unknown", "Unreachable", "unreachable:NoSchedule"),
-    "sick": (faults(error_rate=1.0, error_codes=(503,)), heal, "False", "NotHealthy", "not-ready:NoSchedule"),
+    "unhealthy": (faults(error_rate=1.0, error_codes=(503,)), heal, "False", "NotHealthy", "not-ready:NoSchedule"),
     "refusing": (revoke, admit, "Unknown", "Unauthorized", "unreachable:NoSchedule"),
 }
 
@@ -124,7 +124,7 @@ async def test_a_member_that_fails_is_offline_in_time_and_comes_back_in_time(
     if not restarts:
         assert writes(world) - before <= 5, "failing, Offline, its watches are reopened, Recovering, Running"
         asked = [one for one in world.transports[NAME].sent if one.path == "/readyz"]
-        assert len(asked) == (fault == "sick"), "a sick server is asked once for its failing checks"
+        assert len(asked) == (fault == "unhealthy"), "an unhealthy server is asked once for its failing checks"
     await asyncio.sleep(5)
     assert events(world) == [("Normal", "Connected"), ("Warning", reason), ("Normal", "Recovered")]
 

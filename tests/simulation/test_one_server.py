@@ -104,7 +104,7 @@ class Pods:
 )
 @pytest.mark.fleet(members=2)
 async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(world, kind, name, namespace):
-    """Nothing is deleted and created for ever; what the first one runs is left alone (I7, I14)."""
+    """Nothing is deleted and created forever; what the first one runs is left alone (I7, I14)."""
     await done(world, document(kind))
     assert cluster(world, "member-1")["status"]["clusterUID"] == server_uid(world.members["member-1"])
     pods = Pods(world)

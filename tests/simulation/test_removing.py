@@ -89,7 +89,7 @@ async def test_a_deletion_waits_for_what_is_left_over(world):
 
 @pytest.mark.fleet(members=2)
 async def test_abandoning_a_lost_cluster_gives_up_what_may_run_there(world):
-    """As it does for an application that is deleted: otherwise a lost cluster would be waited for for ever."""
+    """As it does for an application that is deleted: otherwise a lost cluster would be waited for forever."""
     await removed_while_away(world, "statefulSetTemplate")
     path = f"{names.API_PATH}/namespaces/default/clusters/member-2"
     world.request(world.host, "DELETE", path)

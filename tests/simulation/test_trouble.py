@@ -342,7 +342,7 @@ async def test_raising_a_partition_is_no_rollback_and_status_says_so(world):
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world, policy):
-    """The StatefulSet controller waits for ever for the broken pod to get ready."""
+    """The StatefulSet controller waits forever for the broken pod to get ready."""
     good, bad = manifest(), manifest(image="fail:2", partitions=HALF)
     for document in (good, bad):
         document["spec"]["template"]["statefulSetTemplate"]["spec"]["podManagementPolicy"] = policy

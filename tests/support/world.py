@@ -85,7 +85,7 @@ class World:
             )
 
         self.made = made
-        """Makes a cluster with a name, and with other uids than another of this name if it is told to."""
+        """Makes a cluster with this name. ``uids`` is the seed of its uids."""
         self.other_uids = count(uids + 1)
         self.host = made("host")
         self.members = {f"member-{i + 1}": made(f"member-{i + 1}") for i in range(members)}

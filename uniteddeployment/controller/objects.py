@@ -114,7 +114,7 @@ def revision_content(data: RevisionData) -> dict[str, Any]:
 def written_content(data: RevisionData) -> Raw:
     """The same in the bytes that API servers themselves write: sorted keys, and letters of HTML as escapes.
 
-    An API server compares the bytes of ``data`` when somebody patches a ControllerRevision, and encodes them anew
+    An API server compares the bytes of ``data`` when somebody patches a ControllerRevision, and encodes them again
     before. Other bytes would count as a change of an immutable field, so nobody could change its labels or owners; the
     garbage collector could not even orphan it.
     """

@@ -84,7 +84,7 @@ async def serve(connection: Connection, settings: Settings, stop: asyncio.Event)
 
 
 def _tune_collector() -> None:
-    """Collect garbage rarely: imported modules stay for ever, and most decoded objects have no cycles."""
+    """Collect garbage rarely: imported modules stay forever, and most decoded objects have no cycles."""
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD, 50, 100)
 

@@ -43,7 +43,7 @@ async def adopt(client: Client, resource: Resource, subject: Subject, step: Appl
         live = await client.get(resource, step.name, dict[str, Any], namespace=subject.namespace)
     except errors.NotFound:
         raise NotAdoptable("there is none to adopt; remove adopt, and it is created") from None
-    problem = adoption.stranger(subject.owner, live)
+    problem = adoption.foreign(subject.owner, live)
     if problem:
         raise NotAdoptable(f"it is left alone: {problem}")
     # The uid makes the write fail if another object has the name by now.

@@ -1,7 +1,7 @@
 """Lets a Cluster that is being deleted leave the fleet once no workload of this host is left in it.
 
 Until then our finalizer keeps the object, and with it the access to the member. A cluster that cannot be seen keeps it
-for ever, unless somebody abandons it with an annotation.
+forever, unless somebody abandons it with an annotation.
 """
 
 import asyncio

@@ -12,13 +12,13 @@ from enum import StrEnum
 from typing import Final
 
 UNREACHABLE: Final = "Unreachable"
-"""Silence: it does not answer."""
+"""It does not answer."""
 UNAUTHORIZED: Final = "Unauthorized"
-"""Refusal: it answers 401 or 403."""
+"""It answers 401 or 403."""
 NOT_HEALTHY: Final = "NotHealthy"
-"""Sickness: it answers with errors of its own."""
+"""It answers with errors of its own."""
 NO_READY_NODES: Final = "NoReadyNodes"
-"""Emptiness: it answers, and has no schedulable node that is ready."""
+"""It answers, and has no schedulable node that is ready."""
 NOT_READABLE: Final = "NotReadable"
 """Its answers, or the events of its watches, cannot be understood."""
 INVALID_CREDENTIALS: Final = "InvalidCredentials"

@@ -19,8 +19,8 @@ SHORTEST_WAIT = 0.05
 class Tracker:
     """Keeps the record and the taints of each entry up to date. ``changed`` is called when one of them changes.
 
-    ``fit_changed`` is called when the phase or the taints change, or a member that is Offline begins or ceases to
-    recover. These decide what may run there.
+    ``fit_changed`` is called when the phase or the taints change, or a member that is Offline begins to
+    recover, or no longer does. These decide what may run there.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Prometheus metrics of work queues and clients, under the names that client-go uses.
 
 Labelled children are looked up once and kept, since a lookup takes four times as long as counting. The series of a
-cluster are removed together with it, so that a changing fleet does not grow the registry for ever.
+cluster are removed together with it, so that a changing fleet does not grow the registry forever.
 """
 
 from http import HTTPStatus
@@ -14,7 +14,7 @@ _REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 
 _CODES = frozenset({0, *HTTPStatus})
-"""Codes that get a series of their own. A server may answer with any number, and each series stays for ever."""
+"""Codes that get a series of their own. A server may answer with any number, and each series stays forever."""
 
 
 class Measurable(Protocol):

@@ -241,10 +241,10 @@ def test_the_room_of_preempted_pods_is_reserved() -> None:
     assert high["status"]["nominatedNodeName"] == "n1"
     assert condition_of(low["status"], "DisruptionTarget")["reason"] == "PreemptionByScheduler"
     assert low["metadata"]["deletionTimestamp"]
-    assert site.place("cheeky", cpu="1") == ""
+    assert site.place("another", cpu="1") == ""
     site.run(20)
     assert site.node_of("high") == "n1"
-    assert site.node_of("cheeky") == ""
+    assert site.node_of("another") == ""
 
 
 def test_pods_of_other_schedulers_and_gated_pods_are_left_alone() -> None:

@@ -51,7 +51,7 @@ def test_a_streaming_list_says_where_it_ends() -> None:
 
 
 def test_objects_come_and_go_as_they_begin_and_cease_to_match() -> None:
-    """An object that ceases to match is shown as it was, with the version of the change."""
+    """An object that no longer matches is shown as it was, with the version of the change."""
     api = Api()
     api.configmap("a")
     events = api.watch(f"{CONFIGMAPS}?labelSelector=on=yes")

@@ -147,7 +147,7 @@ async def lone_host(folder: Path) -> AsyncIterator[Site]:
 def _unclosed_connections() -> Iterator[None]:
     """Allow them, of the commands that run during the block.
 
-    A command ends with its process: it does not wait until servers have said goodbye to its TLS connections.
+    A command ends with its process: it does not wait until servers have closed its TLS connections.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "unclosed", ResourceWarning)

@@ -216,7 +216,7 @@ async def test_what_is_no_review_is_refused_and_the_next_one_is_answered(body):
 
 
 def test_kopf_learns_no_uids():
-    """It keeps something for each of them, for ever."""
+    """It keeps something for each of them, forever."""
     review = asked(large(1), large(1))
     webhook_server._remove_uids(review)
     assert "uid" not in review["request"]["object"]["metadata"]

@@ -28,7 +28,7 @@ class Breach:
 
 @dataclass
 class Circumstances:
-    """The faults that the story has put into the fleet, and the edits of strangers."""
+    """The faults that the story has put into the fleet, and what others edit."""
 
     by_user: bool = False
     """Whether the story itself makes the present commits."""
@@ -38,7 +38,7 @@ class Circumstances:
     dark: dict[str, float] = field(default_factory=dict)
     """Members that do not answer -> since when."""
     slow: set[str] = field(default_factory=set)
-    sick: set[str] = field(default_factory=set)
+    unhealthy: set[str] = field(default_factory=set)
     """Members without a ready node."""
     full: set[str] = field(default_factory=set)
     """Members that take no more pods."""
@@ -48,7 +48,7 @@ class Circumstances:
     def in_trouble(self, now: float) -> set[str]:
         """The members that cannot be expected to follow."""
         just_back = {member for member, since in self.back.items() if now - since < FOLLOW_SECONDS}
-        return self.dark.keys() | self.slow | self.sick | self.full | just_back
+        return self.dark.keys() | self.slow | self.unhealthy | self.full | just_back
 
     def unseen(self, now: float) -> set[str]:
         """The members of which a controller knows that it cannot see them."""
@@ -57,7 +57,7 @@ class Circumstances:
     def clear_faults(self) -> None:
         self.dark.clear()
         self.slow.clear()
-        self.sick.clear()
+        self.unhealthy.clear()
         self.full.clear()
 
 

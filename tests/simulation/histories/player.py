@@ -27,10 +27,10 @@ from tests.simulation.histories.story import (
     Delete,
     Drain,
     Edit,
+    Incident,
     Kill,
     LosePod,
     LoseRevisions,
-    Mishap,
     Quota,
     Recover,
     Restart,
@@ -98,7 +98,7 @@ def desired_of(story: Story) -> Desired:
 
 def _moves(step: Step) -> bool:
     """Return True if a step changes whether a cluster is fit to hold replicas."""
-    return isinstance(step.action, Mishap | Taint | Cordon | Drain)
+    return isinstance(step.action, Incident | Taint | Cordon | Drain)
 
 
 class _Player:

@@ -233,7 +233,7 @@ class Drain:
     on: bool
 
 
-Mishap = Fault | LoseOthers | Flap | Replace | SetClock
+Incident = Fault | LoseOthers | Flap | Replace | SetClock
 """What happens to members."""
 Action = (
     Edit
@@ -241,7 +241,7 @@ Action = (
     | Delete
     | Kill
     | Restart
-    | Mishap
+    | Incident
     | Recover
     | Tamper
     | LosePod

@@ -1,4 +1,4 @@
-"""What strangers do to workloads and revisions in a cluster."""
+"""What others do to workloads and revisions in a cluster."""
 
 from typing import Any
 

@@ -6,9 +6,9 @@ from typing import Any
 from tests.simulation.histories.breach import Circumstances
 from tests.simulation.histories.ledger import Ledger
 from tests.simulation.histories.losses import Losses
-from tests.simulation.histories.story import Fault, Flap, LoseOthers, Mishap, Replace, SetClock
+from tests.simulation.histories.story import Fault, Flap, Incident, LoseOthers, Replace, SetClock
 from tests.simulation.histories.tampering import change_cluster
-from tests.support import kruise, mishaps
+from tests.support import incidents, kruise
 from tests.support.world import CLUSTERS, World
 from uniteddeployment.cli.clusters import changes
 from uniteddeployment.embedded.cluster import Cluster
@@ -61,9 +61,9 @@ class Troubles:
         for cluster in self._world.clusters.values():
             cluster.faults.set(**NETWORK)
 
-    def happen(self, mishap: Mishap) -> None:
+    def happen(self, incident: Incident) -> None:
         """Something happens to a member, or to all but one."""
-        match mishap:
+        match incident:
             case Fault(member, what):
                 self._harm(self.member(member), what)
             case LoseOthers(kept, what):
@@ -75,7 +75,7 @@ class Troubles:
             case Replace(member, for_good):
                 self._replace(self.member(member), for_good=for_good)
             case SetClock(member, hours):
-                mishaps.set_clock(self._world, self.member(member), hours=hours)
+                incidents.set_clock(self._world, self.member(member), hours=hours)
 
     def recover(self, index: int | None) -> None:
         """A member has no faults any more, or none has (None)."""
@@ -94,20 +94,20 @@ class Troubles:
         self._has[member] = what
         faults = self._world.members[member].faults
         if what == "refuses":
-            mishaps.refuse(self._world, member)
+            incidents.refuse(self._world, member)
         elif what == "wrong authority":
             self._world.untrusted.add(member)
             faults.set(cut_off=True)  # the server was started again with its new certificate
             faults.set(cut_off=False)
         elif what == "no ready nodes":
-            mishaps.stop_nodes(self._world, member)
+            incidents.stop_nodes(self._world, member)
         faults.set(**FAULTS[what])
         if what == "frozen":
             self._frozen_at[member] = self._ledger.observed
         if what in DARK:
             self._darken(member)
         else:
-            (self.circumstances.sick if what == "no ready nodes" else self.circumstances.slow).add(member)
+            (self.circumstances.unhealthy if what == "no ready nodes" else self.circumstances.slow).add(member)
 
     def _darken(self, member: str) -> None:
         self.circumstances.dark[member] = self._world.loop.time()
@@ -122,16 +122,16 @@ class Troubles:
         elif member in self._ledger.foreign:
             self._register_again(member)
         if what == "refuses":
-            mishaps.renew(self._world, member)
+            incidents.renew(self._world, member)
         elif what == "no ready nodes":
-            mishaps.stop_nodes(self._world, member, stopped=False)
+            incidents.stop_nodes(self._world, member, stopped=False)
         self._world.untrusted.discard(member)
         if member in circumstances.in_trouble(self._world.loop.time()):
             circumstances.back[member] = self._world.loop.time()
         circumstances.dark.pop(member, None)
         circumstances.slow.discard(member)
-        circumstances.sick.discard(member)
-        mishaps.set_clock(self._world, member, hours=0)
+        circumstances.unhealthy.discard(member)
+        incidents.set_clock(self._world, member, hours=0)
         faults = self._world.members[member].faults
         self._ledger.resuming = self._frozen_at.pop(member, None)
         faults.clear()
@@ -161,7 +161,7 @@ class Troubles:
 
     def _replace(self, member: str, *, for_good: bool) -> None:
         self._recover(member)
-        former = mishaps.replace(self._world, member)
+        former = incidents.replace(self._world, member)
         new = self._world.members[member]
         new.faults.set(**NETWORK)
         if self._ledger.resource in (kruise.RESOURCES[kind] for kind in kruise.KRUISE_KINDS):
@@ -178,7 +178,7 @@ class Troubles:
         """The former cluster answers again."""
         new = self._world.members[member]
         self._ledger.foreign.discard(member)
-        mishaps.answer_instead(self._world, member, new, former)
+        incidents.answer_instead(self._world, member, new, former)
         new.stop()
 
     def _register_again(self, member: str) -> None:

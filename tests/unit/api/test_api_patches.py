@@ -131,7 +131,7 @@ def test_an_override_applies_its_operation_and_does_not_change_its_arguments(
         ({"op": "move", "path": "/spec/x"}, "[1].from"),
         ({"op": "move", "from": "/spec/template", "path": "/spec/template/x"}, "[1].path"),
         ({"op": "test", "path": "/metadata/labels/app", "value": 1}, "[1].value"),
-        ({"op": "mend", "path": "/spec/x"}, "[1].op"),
+        ({"op": "merge", "path": "/spec/x"}, "[1].op"),
     ],
 )
 def test_an_override_that_cannot_be_applied_is_rejected_with_its_index(operation: Any, path: str) -> None:

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.looptime
 WEB, SHOP = ("default", "web"), ("default", "shop")
 
 
-class Noting(NoMetrics):
-    """Metrics that note which clusters are forgotten."""
+class Recording(NoMetrics):
+    """Metrics that record which clusters are forgotten."""
 
     def __init__(self) -> None:
         self.forgotten: list[str] = []
@@ -35,7 +35,7 @@ class Stage:
     """A controller on a host without objects. What it hands a change to notes that."""
 
     def __init__(self, **options: Any) -> None:
-        self.metrics = Noting()
+        self.metrics = Recording()
         self.transport = Host()
         self.made = Controller(Client(self.transport, "host"), lambda _: None, metrics=self.metrics, **options)  # type: ignore[arg-type, return-value]
 

@@ -139,7 +139,7 @@ EDITS: dict[str, dict[str, object]] = {
     "deletion": {"deleting": True},
     "orphaning": {"orphan": True},
     "annotations": {"annotations": {"a": "b"}},
-    "a namesake": {"uid": "uid-next"},
+    "created again": {"uid": "uid-next"},
 }
 
 

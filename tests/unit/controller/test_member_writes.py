@@ -179,7 +179,7 @@ async def test_a_server_that_is_always_faster_is_left_to_the_next_plan() -> None
     assert member.memory.generations == {NOTED: 1}
 
 
-@pytest.mark.parametrize("between", [stored(6, generation=2), stored(6, uid="uid-2")], ids=["changed", "namesake"])
+@pytest.mark.parametrize("between", [stored(6, generation=2), stored(6, uid="uid-2")], ids=["changed", "replaced"])
 async def test_what_somebody_changed_or_replaced_in_between_is_not_scaled(between: Workload) -> None:
     """I9, I13"""
     member = Member(CONFLICT, between, known=stored(5))
@@ -317,7 +317,7 @@ async def test_an_answer_that_is_no_workload_is_an_error_of_that_member() -> Non
         await member.write(applied(drift=True))
 
 
-@pytest.mark.parametrize("refusal", [None, GONE, CONFLICT], ids=["done", "gone", "namesake"])
+@pytest.mark.parametrize("refusal", [None, GONE, CONFLICT], ids=["done", "gone", "replaced"])
 async def test_a_deletion_names_the_object_and_is_expected(refusal: Exception | None) -> None:
     """I13: an object of that name that came in between stays."""
     member = Member(refusal, known=stored(5))
@@ -376,7 +376,7 @@ async def test_a_pod_is_deleted_by_its_uid(refusal: Exception | None) -> None:
     assert member.client.asked == [("delete", ("pods", "web-0", "uid-pod", None))]
 
 
-@pytest.mark.parametrize("refusal", [None, GONE, CONFLICT], ids=["done", "gone", "namesake"])
+@pytest.mark.parametrize("refusal", [None, GONE, CONFLICT], ids=["done", "gone", "replaced"])
 async def test_a_release_takes_our_marks_off_that_very_object(refusal: Exception | None) -> None:
     """I13"""
     member = Member(refusal)
@@ -400,7 +400,7 @@ async def test_reclaiming_writes_our_uid_and_nothing_else_and_keeps_the_answer()
     assert member.shown.metadata.resource_version == "9"
 
 
-@pytest.mark.parametrize("refusal", [GONE, CONFLICT], ids=["gone", "namesake"])
+@pytest.mark.parametrize("refusal", [GONE, CONFLICT], ids=["gone", "replaced"])
 async def test_what_is_reclaimed_may_be_gone_by_then(refusal: Exception) -> None:
     member = Member(refusal, known=stored(5))
     await member.write(Reclaim(REF, "uid-1", "it was lost"))

@@ -272,7 +272,7 @@ def test_a_failed_write_is_told_only_of_the_generation_that_it_was_for() -> None
 def test_what_is_being_deleted_is_not_counted_on_and_a_cluster_that_was_written_to_is_looked_at() -> None:
     """I7: the answer of a deletion may come late; I9: a creation may, in a cluster that nothing else speaks of."""
     gone = Delete(WorkloadRef(CLUSTER, "member-1", "StatefulSet", "web-member-1"), "uid-web-member-1", "for the test")
-    other = replace(gone, uid="uid-of-a-namesake")
+    other = replace(gone, uid="uid-of-another")
     kept = Delete(WorkloadRef(CLUSTER, "member-1", "Deployment", "web-member-1"), "uid-web-member-1", "for the test")
     for steps, expected in (((gone,), "requested"), ((other, kept), None), ((), None)):
         seen = Observer(

@@ -1,4 +1,4 @@
-"""What stands on the host in a form that nobody foresaw becomes a condition of its own object (I11, I16)."""
+"""An object on the host in an unexpected form becomes a condition of its own object (I11, I16)."""
 
 from typing import Any
 

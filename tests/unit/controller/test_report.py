@@ -46,7 +46,7 @@ class Knowing:
     ("error", "uid", "written"),
     [
         (errors.Conflict(409), "uid-web", False),
-        (errors.Conflict(409), "uid-of-its-namesake", True),
+        (errors.Conflict(409), "uid-of-another", True),
         (errors.Conflict(409), None, True),
         (errors.NotFound(404), "uid-web", True),
         (errors.ServerError(500), "uid-web", False),
@@ -94,7 +94,7 @@ TURNED = msgspec.structs.replace(WANTED.status, observed_generation=0)
 
 
 async def test_a_status_is_written_with_the_uid_and_its_answer_is_kept() -> None:
-    """I13: a namesake is not written to."""
+    """I13: another application with the same name is not written to."""
     client, host = Accepting(), Keeping()
     reporter = Reporter(client, host)  # type: ignore[arg-type]  # stands for both
     assert await reporter.status(make.subject(APP), WANTED)

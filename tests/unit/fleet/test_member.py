@@ -62,7 +62,7 @@ async def _nothing() -> AsyncIterator[bytes]:
     ids=["slow", "refuses", "gone"],
 )
 async def test_a_cluster_is_undecided_until_something_fails_or_it_takes_too_long(server: Slow, after: float) -> None:
-    """I3, I8: not known yet is not trouble, and trouble does not hide behind it for ever."""
+    """I3, I8: not known yet is not trouble, and trouble does not hide behind it forever."""
     states: list[tuple[Reach, bool]] = []
     member = Member(
         "member-1",

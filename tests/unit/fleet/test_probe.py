@@ -1,4 +1,4 @@
-"""The reasons that the errors of a probe mean, and the failing checks that a sick server names."""
+"""The reasons that the errors of a probe mean, and the failing checks that an unhealthy server names."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_silence_refusal_sickness_and_nonsense_have_different_reasons(error: Exc
     assert trouble_of(error).detail
 
 
-class Sick:
+class Unhealthy:
     """An API server whose checks answer with this body, or not at all."""
 
     def __init__(self, body: bytes | None) -> None:
@@ -63,7 +63,7 @@ class Sick:
     ids=["names", "many", "garbage", "long", "silent"],
 )
 async def test_the_failing_checks_of_a_sick_server_are_named_within_limits(body: bytes | None, named: str) -> None:
-    assert await failing_checks(Client(Sick(body), "m")) == named  # type: ignore[arg-type]  # a stand-in
+    assert await failing_checks(Client(Unhealthy(body), "m")) == named  # type: ignore[arg-type]  # a stand-in
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,10 @@ async def test_the_first_takes_the_lease_and_the_second_waits_until_it_is_given_
 async def test_a_dead_leader_is_followed_after_its_lease_has_run_out() -> None:
     server, work = LeaseServer(), Work()
     server.answer(_create("dead"))
-    elector = server.elector("heir")
+    elector = server.elector("next")
     started = asyncio.get_running_loop().time()
-    async with running(elector.run(lambda: work.run("heir"))):
-        await until(lambda: work.active == {"heir"})
+    async with running(elector.run(lambda: work.run("next"))):
+        await until(lambda: work.active == {"next"})
         assert 15 <= asyncio.get_running_loop().time() - started < 19
         assert server.lease is not None
         assert server.lease["spec"]["leaseTransitions"] == 1
@@ -170,14 +170,14 @@ async def test_a_leader_that_sees_another_in_its_lease_stops_at_once() -> None:
     first = asyncio.create_task(elector.run(lambda: work.run("one")))
     await until(lambda: work.active == {"one"})
     assert server.lease is not None
-    server.lease["spec"]["holderIdentity"] = "thief"
+    server.lease["spec"]["holderIdentity"] = "somebody-else"
     server.version += 1
     server.lease["metadata"]["resourceVersion"] = str(server.version)
     started = asyncio.get_running_loop().time()
-    with pytest.raises(LostLeadership, match="thief"):
+    with pytest.raises(LostLeadership, match="somebody-else"):
         await first
     assert asyncio.get_running_loop().time() - started <= 3
-    assert server.holder == "thief"
+    assert server.holder == "somebody-else"
 
 
 async def test_a_renewal_is_one_request() -> None:
@@ -235,7 +235,7 @@ async def test_the_end_and_the_failures_of_the_work_are_the_callers() -> None:
     assert server.holder == ""
 
 
-@pytest.mark.parametrize("holder", ["one", "thief"])
+@pytest.mark.parametrize("holder", ["one", "somebody-else"])
 async def test_the_lease_is_given_back_also_when_the_last_renewal_was_cut_short(holder: str) -> None:
     """It may have arrived although its answer was not waited for. A Lease of another one is left alone."""
     server = LeaseServer()
@@ -247,7 +247,7 @@ async def test_the_lease_is_given_back_also_when_the_last_renewal_was_cut_short(
         server.lease["spec"]["holderIdentity"] = holder
 
     await server.elector("one").run(work)
-    assert server.holder == ("" if holder == "one" else "thief")
+    assert server.holder == ("" if holder == "one" else "somebody-else")
 
 
 async def test_a_lease_that_cannot_be_given_back_is_left_to_run_out() -> None:
@@ -350,7 +350,7 @@ async def test_the_same_warning_is_given_once_a_minute() -> None:
 async def test_failures_are_a_problem_when_they_outlast_a_lease() -> None:
     """An API server that restarts must not take every webhook out of service."""
     server, work = LeaseServer(), Work()
-    server.answer(_create("other"))
+    server.answer(_create("somebody-else"))
     elector = server.elector("one")
     with structlog.testing.capture_logs() as logs:
         async with running(elector.run(lambda: work.run("one"))):

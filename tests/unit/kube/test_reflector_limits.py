@@ -255,7 +255,7 @@ async def test_the_refusal_of_a_watch_is_read_up_to_a_size_and_a_time() -> None:
 
 
 async def test_an_answer_that_cannot_be_read_leaves_the_circuit_as_it_is() -> None:
-    """I10: otherwise the one request that is let through would be the last for ever."""
+    """I10: otherwise the one request that is let through would be the last forever."""
     answers = iter([TooLarge("test", "x", 1), *[json_answer({})] * 3])
 
     def answer(_: Request) -> Any:

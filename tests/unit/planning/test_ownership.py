@@ -79,10 +79,10 @@ def test_a_workload_is_reclaimed_before_anything_else_is_written_to_it():
     assert not second.create
 
 
-@pytest.mark.parametrize("hindrance", [{"reach": Reach.OFFLINE}, {"writing": frozenset({"default/member-1"})}])
-def test_nothing_is_reclaimed_where_nothing_may_be_written(hindrance):
+@pytest.mark.parametrize("obstacle", [{"reach": Reach.OFFLINE}, {"writing": frozenset({"default/member-1"})}])
+def test_nothing_is_reclaimed_where_nothing_may_be_written(obstacle):
     app = application()
-    assert not planned(app, lost_workload(app), **hindrance).members
+    assert not planned(app, lost_workload(app), **obstacle).members
 
 
 def test_a_deletion_needs_no_reclaiming():

@@ -288,9 +288,9 @@ def test_the_finalizer_comes_back_also_when_the_spec_cannot_be_read():
 
 
 def test_replicas_that_are_left_to_others_are_those_of_our_own_workload():
-    """A workload of a namesake has the same labels; its size is nobody's wish for this application (I13)."""
+    """I13: the size of a workload of another application with the same name, and so the same labels, does not count."""
     app, views, seen, status = settled()
-    foreign = make.stateful_set(replace(app, uid="uid-of-a-namesake"), "member-1", replicas=7)
+    foreign = make.stateful_set(replace(app, uid="uid-of-another"), "member-1", replicas=7)
     view = replace(views["member-1"], workloads=(foreign,))
     subject = replace(
         make.subject(app, status=status), annotations={names.ANNOTATION_IGNORE_DIFFERENCES: "spec.replicas"}

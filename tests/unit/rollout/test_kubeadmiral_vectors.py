@@ -27,7 +27,7 @@ BROKEN = {
     "TestPlanUnexceptedCases/too many unavailable": {"a": 0, "b": 0},
     "TestPlanActualCases/I0729 15:55:04.138529": {"a": 0, "b": 1, "c": 4, "e": 4, "f": 0, "h": 0},
 }
-"""More pods are unavailable than allowed: the pods that may be updated nevertheless."""
+"""More pods are unavailable than allowed: the pods that may still be updated."""
 
 
 def scales(vector: dict[str, Any]) -> bool:

@@ -101,7 +101,7 @@ def way_out(app: Mapping[str, Any], subset: str) -> str:
 
 
 def _tolerated_seconds(app: Mapping[str, Any], subset: str) -> float:
-    """For how many seconds a subset tolerates the taint of a drain: 0 if not at all, infinite if for ever."""
+    """For how many seconds a subset tolerates the taint of a drain: 0 if not at all, infinite if forever."""
     topology = (app.get("spec") or {}).get("topology") or {}
     subsets: Sequence[Mapping[str, Any]] = topology.get("subsets") or ()
     own: Mapping[str, Any] = next((entry for entry in subsets if entry.get("name") == subset), {})

@@ -188,10 +188,10 @@ class Watch:
         self.stream.put(chunk)
 
     def _seen(self, event: Event) -> tuple[EventType | None, Entry, int | None]:
-        """What this watch shows of an event: objects are added and deleted as they start and cease to match the
+        """What this watch shows of an event: objects are added and deleted as they start and stop matching the
         selector.
 
-        An object that ceases to match is shown as it was before, with the version of the change.
+        An object that no longer matches is shown as it was before, with the version of the change.
         """
         if self._selector.everything:
             return event.type, event.after, None

@@ -65,10 +65,10 @@ class Registry:
             if self._by_key.get(resource.key) is not resource:
                 continue
             del self._by_key[resource.key]
-            heirs = [other for other in self._by_path.values() if other.key == resource.key]
-            if heirs:
-                self._by_key[resource.key] = heirs[0]
-                self._tables[resource.key] = self._store.table(resource.key, reader(heirs[0]))
+            others = [other for other in self._by_path.values() if other.key == resource.key]
+            if others:
+                self._by_key[resource.key] = others[0]
+                self._tables[resource.key] = self._store.table(resource.key, reader(others[0]))
         self.generation += 1
 
     def forget(self, key: str) -> None:

@@ -35,7 +35,7 @@ def claim(subject: Subject, app: Application, subset: Subset) -> Claim:
     return NO_CLAIM
 
 
-def stranger(owner: Owner, existing: Mapping[str, Any]) -> str:
+def foreign(owner: Owner, existing: Mapping[str, Any]) -> str:
     """Why the existing workload may not be taken over by ``owner``; empty if it may."""
     metadata = existing.get("metadata") or {}
     other = owner.other(metadata.get("annotations") or {})

@@ -87,7 +87,7 @@ def _named(context: SubsetContext, name: str) -> Workload | None:
 def _created(context: SubsetContext, name: str, counts: Counts) -> SubsetPlan:
     """The plan for a subset that has no workload."""
     if context.lost and context.partition:
-        # Pods that the partition does not hold can be created nevertheless.
+        # Pods that the partition does not hold can still be created.
         allowed = context.replicas - context.partition
         steps = (_create(replace(context, replicas=allowed, partition=0)),) if allowed else ()
         message = not_creatable(context, context.partition)
@@ -142,7 +142,7 @@ def _target(context: SubsetContext, workload: Workload, place: Place | None) -> 
         partition = lowest_partition(context, workload, place)
     elif workload.revision == context.target and not workload.observed and context.pods.only(context.target):
         # Whether all pods are uniform shows when its controller has observed the last write. Another write before that
-        # would delay it, and two partitions could alternate for ever.
+        # would delay it, and two partitions could alternate forever.
         partition = workload.partition
     else:
         partition = context.partition if _uniform(context, workload) else 0

@@ -169,7 +169,7 @@ class PodCondition(Struct, rename="camel", frozen=True, gc=False):
 
 
 MOST_RESTARTS = 100
-"""The most restarts of a pod that are counted. A pod that restarts for ever must not change the status for ever."""
+"""The most restarts of a pod that are counted. A pod that restarts forever must not change the status forever."""
 _READ_CONDITIONS = ("Ready", "PodScheduled")
 _MOST_CONTAINERS = 8
 """The most containers of a pod that do not run and are kept; one of them is reported."""

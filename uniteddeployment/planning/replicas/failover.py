@@ -20,7 +20,7 @@ ALLOWED = "spec.failover.statefulSets: Allowed would start its pods elsewhere wi
 
 @lru_cache(256)
 def grace_seconds(text: str) -> int | None:
-    """The grace period; None if replicas stay for ever.
+    """The grace period; None if replicas stay forever.
 
     >>> grace_seconds("1m30s"), grace_seconds("Never")
     (90, None)

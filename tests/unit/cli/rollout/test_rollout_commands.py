@@ -271,7 +271,7 @@ TEMPLATE = {
         ({}, TEMPLATE, "spec.steps[0].gates[0]: the argument job of GateTemplate errors has no value"),
         ({"args": [{"name": "x", "value": "y"}]}, TEMPLATE, "gates[0]: GateTemplate errors has no argument x"),
         ({}, {"kind": "ConfigMap"}, ""),
-        ({}, {**TEMPLATE, "spec": {"wobble": 1}}, "GateTemplate errors: spec.wobble: unknown field"),
+        ({}, {**TEMPLATE, "spec": {"unknown": 1}}, "GateTemplate errors: spec.unknown: unknown field"),
     ],
 )
 def test_lint_checks_gates_against_the_templates_in_the_files(tmp_path, gate, template, message):

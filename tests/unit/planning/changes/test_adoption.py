@@ -57,7 +57,7 @@ def test_a_subset_that_had_a_workload_does_not_adopt_another(had, name):
 
 def test_what_is_the_same_fits():
     app = application()
-    assert adoption.stranger(app.owner, there(app)) == ""
+    assert adoption.foreign(app.owner, there(app)) == ""
     assert adoption.misfit(body(app), there(app), there(app)) == ""
 
 
@@ -79,14 +79,14 @@ def test_other_ordinals_do_not_fit():
     assert "begin at 0, and the subset's at 10" in adoption.misfit(body(app), there(app), tried)
 
 
-def test_what_is_ours_already_is_no_stranger():
+def test_what_is_ours_already_is_not_foreign():
     """I9: a crash after the write."""
     app = application()
     found = there(app)
     found["metadata"]["annotations"] = {names.ANNOTATION_OWNER_UID: app.uid}
-    assert adoption.stranger(app.owner, found) == ""
+    assert adoption.foreign(app.owner, found) == ""
     found["metadata"]["deletionTimestamp"] = make.NOW
-    assert adoption.stranger(app.owner, found) == "it is being deleted"
+    assert adoption.foreign(app.owner, found) == "it is being deleted"
 
 
 def taken(app, *, revision=None, partition=0, **status):

@@ -301,7 +301,7 @@ def test_going_back_to_the_stable_revision_reaches_all_pods_before_the_partition
 
 @pytest.mark.parametrize("partition", [0, 2])
 def test_a_partition_is_not_written_again_before_its_controller_has_observed_the_last_write(partition):
-    """Each of two partitions looked wrong after the other one was written, and they alternated for ever."""
+    """Each of two partitions looked wrong after the other one was written, and they alternated forever."""
     subset = Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4, partition=partition, observed=False)
     assert subset.planned()[1] is None
 

@@ -51,7 +51,7 @@ def reasons(*pods, now=NOW):
 
 
 def test_restarts_of_all_containers_are_counted_up_to_a_limit():
-    """A pod that restarts for ever must not change the status of its application for ever (I3)."""
+    """A pod that restarts forever must not change the status of its application forever (I3)."""
     running = pod((RUNNING, {}, 2), (waiting("CrashLoopBackOff"), {}, 3), inits=[(ended("Completed", 0), {}, 1)])
     endless = pod((RUNNING, {}, 2**31 - 1), (RUNNING, {}, 2**31 - 1))
     assert tally([running]).restarts == {"": 6}

@@ -170,9 +170,9 @@ def rolling_scale_down(deployment: Obj, new: Obj, old: Sequence[Obj]) -> list[tu
     sizes = {rs["metadata"]["name"]: replicas_of(rs) for rs in old}
     for replica_set in by_age(old):
         available = (replica_set.get("status") or {}).get("availableReplicas", 0)
-        sick = min(budget, max(0, replicas_of(replica_set) - available))
-        sizes[replica_set["metadata"]["name"]] -= sick
-        budget -= sick
+        unavailable = min(budget, max(0, replicas_of(replica_set) - available))
+        sizes[replica_set["metadata"]["name"]] -= unavailable
+        budget -= unavailable
     spare = total_status(every, "availableReplicas") - floor
     for replica_set in by_age(old):
         name = replica_set["metadata"]["name"]

@@ -19,9 +19,9 @@ from uniteddeployment.embedded.controllers.scheduler.volumes import (
     waits_for_pod,
 )
 
-ELSEWHERE: Final = Rejection(("node(s) didn't match PersistentVolume's node affinity",), hopeless=True)
-OTHER_ZONE: Final = Rejection(("node(s) had no available volume zone",), hopeless=True)
-NO_VOLUME: Final = Rejection(("node(s) didn't find available persistent volumes to bind",), hopeless=True)
+ELSEWHERE: Final = Rejection(("node(s) didn't match PersistentVolume's node affinity",), unresolvable=True)
+OTHER_ZONE: Final = Rejection(("node(s) had no available volume zone",), unresolvable=True)
+NO_VOLUME: Final = Rejection(("node(s) didn't find available persistent volumes to bind",), unresolvable=True)
 
 
 class NotYetError(Exception):

@@ -15,18 +15,18 @@ UNSCHEDULABLE_TAINT: Final = {"key": "node.kubernetes.io/unschedulable", "effect
 
 
 class Rejection(NamedTuple):
-    """The reason why a node is rejected. ``hopeless``: the node would not fit even without any other pod."""
+    """The reason why a node is rejected. ``unresolvable``: the node would not fit even without any other pod."""
 
     reasons: tuple[str, ...]
-    hopeless: bool
+    unresolvable: bool
 
 
 Check = Callable[[NodeInfo], Rejection | None]
 
-UNSCHEDULABLE: Final = Rejection(("node(s) were unschedulable",), hopeless=True)
-TAINTED: Final = Rejection(("node(s) had untolerated taint(s)",), hopeless=True)
-NOT_SELECTED: Final = Rejection(("node(s) didn't match Pod's node affinity/selector",), hopeless=True)
-PORTS_TAKEN: Final = Rejection(("node(s) didn't have free ports for the requested pod ports",), hopeless=False)
+UNSCHEDULABLE: Final = Rejection(("node(s) were unschedulable",), unresolvable=True)
+TAINTED: Final = Rejection(("node(s) had untolerated taint(s)",), unresolvable=True)
+NOT_SELECTED: Final = Rejection(("node(s) didn't match Pod's node affinity/selector",), unresolvable=True)
+PORTS_TAKEN: Final = Rejection(("node(s) didn't have free ports for the requested pod ports",), unresolvable=False)
 
 
 def node_checks(pod: PodInfo, state: ClusterState, without: Collection[PodInfo] = ()) -> Iterator[Check]:
@@ -65,16 +65,16 @@ def _ports(pod: PodInfo, node: NodeInfo, without: Collection[PodInfo]) -> Reject
 
 def _room(pod: PodInfo, node: NodeInfo, state: ClusterState, without: Collection[PodInfo]) -> Rejection | None:
     used, count = _taken(pod, node, state, without)
-    reasons, hopeless = [], False
+    reasons, unresolvable = [], False
     if count + 1 > node.allocatable.get("pods", 0):
         reasons.append("Too many pods")
-        hopeless = node.allocatable.get("pods", 0) < 1
+        unresolvable = node.allocatable.get("pods", 0) < 1
     for name in sorted(pod.requests, key=_resource_order):
         needed, allocatable = pod.requests[name], node.allocatable.get(name, 0)
         if needed > allocatable - used.get(name, 0):
             reasons.append(f"Insufficient {name}")
-            hopeless = hopeless or needed > allocatable
-    return Rejection(tuple(reasons), hopeless) if reasons else None
+            unresolvable = unresolvable or needed > allocatable
+    return Rejection(tuple(reasons), unresolvable) if reasons else None
 
 
 def _taken(pod: PodInfo, node: NodeInfo, state: ClusterState, without: Collection[PodInfo]) -> tuple[Amounts, int]:

@@ -15,7 +15,7 @@ from uniteddeployment.embedded.controllers.scheduler.state import ClusterState
 from uniteddeployment.embedded.controllers.scheduler.topology import NamespaceLabels, pod_checks
 
 NO_NODES: Final = "no nodes available to schedule pods"
-NOT_NAMED: Final = Rejection(("node(s) didn't satisfy plugin(s) [NodeAffinity]",), hopeless=True)
+NOT_NAMED: Final = Rejection(("node(s) didn't satisfy plugin(s) [NodeAffinity]",), unresolvable=True)
 CONFLICTING: Final = "pod affinity terms conflict"
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
@@ -33,9 +33,9 @@ class Placement:
     """A reason that does not depend on nodes."""
 
     @property
-    def hopeful(self) -> list[str]:
+    def resolvable(self) -> list[str]:
         """Nodes that might take the pod after a preemption."""
-        return [name for name, rejection in self.rejections.items() if not rejection.hopeless]
+        return [name for name, rejection in self.rejections.items() if not rejection.unresolvable]
 
 
 class Placer:
@@ -101,7 +101,7 @@ def explain(placement: Placement, *, preempts: bool) -> str:
     if placement.general == NO_NODES:
         return NO_NODES
     available = f"0/{placement.total} nodes are available"
-    hopeless = placement.total if placement.general else placement.total - len(placement.hopeful)
+    unresolvable = placement.total if placement.general else placement.total - len(placement.resolvable)
     if placement.general:
         reasons = placement.general
     else:
@@ -109,7 +109,9 @@ def explain(placement: Placement, *, preempts: bool) -> str:
     if not preempts:
         second = "not eligible due to preemptionPolicy=Never."
     else:
-        second = f"{available}: {_counted(Counter({NO_VICTIMS: len(placement.hopeful), NOT_HELPFUL: hopeless}))}."
+        second = (
+            f"{available}: {_counted(Counter({NO_VICTIMS: len(placement.resolvable), NOT_HELPFUL: unresolvable}))}."
+        )
     return f"{available}: {reasons}. no new claims to deallocate, preemption: {second}"
 
 

@@ -19,7 +19,7 @@ def choose_victims(pod: PodInfo, placement: Placement, placer: Placer, state: Cl
     if not pod.preempts:
         return None
     options = []
-    for name in placement.hopeful:
+    for name in placement.resolvable:
         node = state.node(name)
         pods = _victims(pod, placement, placer, node) if node is not None else ()
         if pods:

@@ -16,13 +16,13 @@ from uniteddeployment.embedded.controllers.scheduler.state import ClusterState
 NamespaceLabels = Callable[[], Mapping[str, Labels]]
 """The labels of each namespace, for terms with a namespaceSelector."""
 
-UNEVEN: Final = Rejection(("node(s) didn't match pod topology spread constraints",), hopeless=False)
+UNEVEN: Final = Rejection(("node(s) didn't match pod topology spread constraints",), unresolvable=False)
 NO_TOPOLOGY: Final = Rejection(
-    ("node(s) didn't match pod topology spread constraints (missing required label)",), hopeless=True
+    ("node(s) didn't match pod topology spread constraints (missing required label)",), unresolvable=True
 )
-NOT_NEAR: Final = Rejection(("node(s) didn't match pod affinity rules",), hopeless=True)
-TOO_NEAR: Final = Rejection(("node(s) didn't match pod anti-affinity rules",), hopeless=False)
-KEPT_AWAY: Final = Rejection(("node(s) didn't satisfy existing pods anti-affinity rules",), hopeless=False)
+NOT_NEAR: Final = Rejection(("node(s) didn't match pod affinity rules",), unresolvable=True)
+TOO_NEAR: Final = Rejection(("node(s) didn't match pod anti-affinity rules",), unresolvable=False)
+KEPT_AWAY: Final = Rejection(("node(s) didn't satisfy existing pods anti-affinity rules",), unresolvable=False)
 
 
 def pod_checks(

@@ -114,14 +114,14 @@ def _fill(view: View) -> Iterator[Step | None]:
 
 def _scale_down(view: View) -> Iterator[Step | None]:
     """Steps for surplus pods; None if an ordered set has to wait."""
-    sick = [ordinal for ordinal, pod in view.condemned if not view.healthy(pod)]
-    sick += [ordinal for ordinal, pod in view.pods.items() if not view.healthy(pod)] + view.missing(1)
-    first_sick = min(sick, default=None)
+    unhealthy = [ordinal for ordinal, pod in view.condemned if not view.healthy(pod)]
+    unhealthy += [ordinal for ordinal, pod in view.pods.items() if not view.healthy(pod)] + view.missing(1)
+    first_unhealthy = min(unhealthy, default=None)
     for ordinal, pod in view.condemned:
         if is_deleting(pod):
             if view.ordered:
                 yield None
-        elif view.ordered and not view.healthy(pod) and ordinal != first_sick:
+        elif view.ordered and not view.healthy(pod) and ordinal != first_unhealthy:
             yield None
         else:
             yield Step("scale-down", ordinal, pod)

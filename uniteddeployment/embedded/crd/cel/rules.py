@@ -54,7 +54,7 @@ def compile_rules(node: Node, *, is_root: bool = False) -> Check | None:
 def _own(node: Node, *, is_root: bool) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     """The rules of a node, and messages about those that do not compile.
 
-    Definitions with such rules are refused. If one was stored nevertheless, its objects are refused, as on the real
+    Definitions with such rules are refused. If one is stored anyway, its objects are refused, as on the real
     server.
     """
     kind = declared(node, root=is_root)
