@@ -31,15 +31,17 @@ from random import Random
 from uniteddeployment.embedded.serving import server
 from uniteddeployment.embedded.clock import LoopClock
 from uniteddeployment.embedded.cluster import Cluster
+WINDOW = 0.1  # seconds in which CPU is measured
+LITTLE = 0.005  # seconds of CPU in it, for what never ends
 async def main():
     cluster = Cluster("b", clock=LoopClock(asyncio.get_running_loop()), random=Random(1))
     cluster.start()
     running = await server.start(cluster)
     took = time.perf_counter() - began
     spent = -1.0
-    while time.process_time() - spent > 0.005:  # the controllers have begun, and have nothing more to do
+    while time.process_time() - spent > LITTLE:  # the controllers have begun, and have nothing more to do
         spent = time.process_time()
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(WINDOW)
     status = dict(line.split(":", 1) for line in open("/proc/self/status"))
     print(took, status["VmRSS"].split()[0])
     await running.close()

@@ -21,6 +21,7 @@ from typing import Any
 import aiohttp
 import yaml
 
+from tests.bench.definitions import define
 from tests.bench.idle import idle
 from tests.support import envtest
 from tests.support.planning import application, manifest
@@ -30,10 +31,9 @@ from uniteddeployment.fleet.clusters import CLUSTERS
 from uniteddeployment.kube import kubeconfig
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import NotFound, TooManyRequests
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.reflector import Reflector
-from uniteddeployment.kube.resource import CONTROLLERREVISIONS, CUSTOMRESOURCEDEFINITIONS, SECRETS, STATEFULSETS
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS, SECRETS, STATEFULSETS
 from uniteddeployment.kube.transport import AiohttpTransport
 from uniteddeployment.planning.kinds import workload
 from uniteddeployment.planning.observed import Workload
@@ -43,6 +43,8 @@ from uniteddeployment_api.crd import custom_resource_definitions
 APPLICATIONS = int(os.environ.get("UD_BENCH_APPLICATIONS", "300"))
 MEMBERS = ("member-1", "member-2", "member-3")
 SINGLE_CHANGES = 40
+PAUSE_SECONDS = 0.02
+"""Between single changes, so that the status of one is written before the next is measured."""
 CONCURRENT = 32
 QUIET_SECONDS = 15.0
 """How long a restarted controller is watched for requests that write: the measured period, with one round of probes."""
@@ -140,8 +142,7 @@ async def _writes_of(process: Process) -> str:
 
 
 async def _prepare(servers: Servers) -> None:
-    for definition in custom_resource_definitions():
-        await servers.host.create(CUSTOMRESOURCEDEFINITIONS, definition, PartialObject)
+    await define(servers.host, custom_resource_definitions(), CLUSTERS, UNITED_DEPLOYMENTS)
     for name in MEMBERS:
         user = yaml.safe_load(_config(servers.folder, name).read_text())
         secret = {
@@ -153,12 +154,7 @@ async def _prepare(servers: Servers) -> None:
         )
         spec = {"credentials": {"secretRef": {"name": name}}}
         cluster = {"apiVersion": names.API_VERSION, "kind": "Cluster", "metadata": {"name": name}, "spec": spec}
-        while True:
-            try:
-                await servers.host.create(CLUSTERS, cluster, PartialObject, namespace="default")
-                break
-            except (NotFound, TooManyRequests):
-                await asyncio.sleep(0.02)
+        await servers.host.create(CLUSTERS, cluster, PartialObject, namespace="default")
 
 
 def _named(number: int, prefix: str = "app", **changes: Any) -> dict[str, Any]:
@@ -306,7 +302,7 @@ async def _latency(servers: Servers, watcher: Watcher) -> list[tuple[str, str]]:
 
         await watcher.until(there)
         times.append((time.perf_counter() - started) * 1000)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(PAUSE_SECONDS)
     times.sort()
     p99 = times[min(len(times) - 1, int(len(times) * 0.99))]
     return [

@@ -14,15 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.bench.definitions import define
 from tests.support import envtest
 from tests.support.planning import manifest
 from tests.support.processes import Process, ud
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.kube import kubeconfig
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import NotFound, TooManyRequests
 from uniteddeployment.kube.meta import PartialObject
-from uniteddeployment.kube.resource import CONTROLLERREVISIONS, CUSTOMRESOURCEDEFINITIONS
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS
 from uniteddeployment.kube.transport import AiohttpTransport
 from uniteddeployment_api import names
 from uniteddeployment_api.crd import custom_resource_definitions
@@ -84,17 +84,11 @@ async def _measure(process: Process, config: Path, change: Callable[[Definition]
 
 
 async def _define(client: Client, change: Callable[[Definition], None]) -> None:
-    for definition in copy.deepcopy(custom_resource_definitions()):
+    definitions = copy.deepcopy(custom_resource_definitions())
+    for definition in definitions:
         change(definition)
-        await client.create(CUSTOMRESOURCEDEFINITIONS, definition, PartialObject)
-    for _ in range(1000):
-        try:
-            await client.create(UNITED_DEPLOYMENTS, _application("first"), PartialObject, namespace="default")
-        except (NotFound, TooManyRequests):
-            await asyncio.sleep(0.02)
-        else:
-            return
-    raise TimeoutError("the API server does not serve UnitedDeployments")
+    await define(client, definitions, UNITED_DEPLOYMENTS)
+    await client.create(UNITED_DEPLOYMENTS, _application("first"), PartialObject, namespace="default")
 
 
 def _application(name: str) -> dict[str, Any]:

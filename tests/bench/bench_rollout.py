@@ -18,16 +18,15 @@ from typing import Any
 import msgspec
 
 from tests.bench.bench_host import server
+from tests.bench.definitions import define
 from tests.bench.idle import idle
 from tests.support.planning import manifest
 from tests.support.processes import Process, ud
 from uniteddeployment.kube import kubeconfig
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import NotFound, TooManyRequests
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.reflector import Reflector
-from uniteddeployment.kube.resource import CUSTOMRESOURCEDEFINITIONS
 from uniteddeployment.kube.transport import AiohttpTransport
 from uniteddeployment_api import names
 from uniteddeployment_api.crd import custom_resource_definitions
@@ -46,6 +45,8 @@ MEASURED = 10
 """Rollouts that are brought through all of their steps."""
 IDLE_SECONDS = 10
 """How long the CPU of an idle controller is measured."""
+WRITES_SECONDS = 0.02
+"""How long the writes that follow a step are counted."""
 LIMIT = 100_000
 """Bytes that a status may have."""
 
@@ -114,7 +115,7 @@ async def _measure(folder: Path, config: Path) -> list[tuple[str, str]]:
     applications = [f"app-{number}" for number in range(ROLLOUTS)]
     watches: list[asyncio.Task[None]] = []
     try:
-        await _define(client)
+        await define(client, custom_resource_definitions(), UNITED_DEPLOYMENTS, UNITED_ROLLOUTS)
         watches += [asyncio.create_task(reflector.run()) for reflector in fleet.reflectors]
         for name in applications:
             await _create(client, name)
@@ -141,18 +142,6 @@ async def _measure(folder: Path, config: Path) -> list[tuple[str, str]]:
             with suppress(asyncio.CancelledError):
                 await watch
         await client.close()
-
-
-async def _define(client: Client) -> None:
-    for definition in custom_resource_definitions():
-        await client.create(CUSTOMRESOURCEDEFINITIONS, definition, PartialObject)
-    for resource in (UNITED_DEPLOYMENTS, UNITED_ROLLOUTS):
-        for _ in range(1000):
-            try:
-                await client.list_all(resource, PartialObject)
-                break
-            except (NotFound, TooManyRequests):
-                await asyncio.sleep(0.02)
 
 
 async def _create(client: Client, name: str) -> None:
@@ -207,7 +196,7 @@ async def _steps(fleet: Fleet, process: Process, port: int, applications: list[s
             ready = time.perf_counter()
             await fleet.until(lambda name=name, before=before: fleet.target(name).generation > before.generation)
             waits.append(time.perf_counter() - ready)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(WRITES_SECONDS)
             writes.append(fleet.target(name).generation - before.generation)
             found = fleet.rollouts.get(("default", name))
             sizes.append(len(msgspec.json.encode(found.status)) if found is not None else 0)
