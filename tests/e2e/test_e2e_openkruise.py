@@ -42,7 +42,7 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_every_manifest_of_the_page_is_converted():
+def test_every_manifest_of_the_page_is_converted() -> None:
     assert len(blocks("yaml")) == 2
     for manifest in blocks("yaml"):
         result = CliRunner().invoke(app, ["convert", "-f", "-"], input=manifest)
@@ -54,7 +54,7 @@ def test_every_manifest_of_the_page_is_converted():
     assert "partitions[gone]: removed" in result.stderr
 
 
-async def old_application(here):
+async def old_application(here) -> None:
     """Create an application of OpenKruise with its StatefulSet."""
     made = await here.host.create(
         OPENKRUISE,
@@ -113,7 +113,7 @@ async def test_the_commands_that_migrate_an_application_work(tmp_path: Path, for
         assert here.fleet.host.cluster.access.list("uniteddeployments.apps.kruise.io", NAMESPACE) == []
 
 
-def served(here):
+def served(here) -> bool:
     try:
         here.fleet.host.cluster.access.list("uniteddeployments.apps.kruise.io", NAMESPACE)
     except StatusError:
@@ -121,7 +121,7 @@ def served(here):
     return True
 
 
-async def sh(here, folder, script):
+async def sh(here, folder, script) -> None:
     """Run a script as a reader of the page would."""
     path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
     process = await asyncio.create_subprocess_exec(

@@ -17,7 +17,7 @@ CLUSTERS = f"{names.API_PATH}/namespaces/default/clusters"
 SECRETS = "/api/v1/namespaces/default/secrets"
 
 
-def cluster(world, name, *, server=None, data=None, **spec):
+def cluster(world, name, *, server=None, data=None, **spec) -> None:
     """A Cluster object with a Secret of its own."""
     if data is not None:
         secret = {"metadata": {"name": name}, "data": {k: base64.b64encode(v).decode() for k, v in data.items()}}
@@ -66,7 +66,7 @@ BAD_CLUSTERS = {
 }
 
 
-async def test_clusters_and_secrets_that_cannot_be_used_say_why_and_stop_nobody(world):
+async def test_clusters_and_secrets_that_cannot_be_used_say_why_and_stop_nobody(world) -> None:
     """I10, I12: each ended the controller for all. They are tried again, and one that is corrected is taken up."""
     for name, (options, _) in BAD_CLUSTERS.items():
         cluster(world, name, **options)
@@ -117,7 +117,7 @@ DEEP = b'{"a":' * 3000 + b"1" + b"}" * 3000
     ids=range(9),
 )
 @pytest.mark.fleet(controller=False)
-async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(world, poison):
+async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(world, poison) -> None:
 
     def client(where, token=None):
         made = type("Made", (Injecting,), {"objects": (poison,)}) if where is world.host else InProcessTransport
@@ -134,7 +134,7 @@ async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(worl
     await world.until(world.settled, 120, what="the new image")
 
 
-async def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on(world):
+async def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on(world) -> None:
     """An API server takes ten thousand levels (I11)."""
     document = manifest()
     document["spec"]["template"]["statefulSetTemplate"]["spec"]["x"] = nested(65)
@@ -157,7 +157,7 @@ def nested(levels):
     return value
 
 
-async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others_go_on(world, monkeypatch):
+async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others_go_on(world, monkeypatch) -> None:
     plan = planner_module.plan
     broken = {"web"}
 
@@ -183,7 +183,7 @@ async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others
     await world.until(world.settled, 120, what="the application")
 
 
-async def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused(world):
+async def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused(world) -> None:
     """24 copies of a list to its own end."""
     document = manifest()
     first = {"op": "add", "path": "/metadata/annotations/x", "value": {"l": ["x" * 100]}}

@@ -42,7 +42,7 @@ def one_workload(world, kind="statefulSetTemplate", member="member-1"):
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_foreign_workload_that_was_applied_with_our_field_manager_is_left_alone(world):
+async def test_a_foreign_workload_that_was_applied_with_our_field_manager_is_left_alone(world) -> None:
     """Another host uses the same field manager, so the API server sees no conflict (I13)."""
     theirs = foreign(
         "web-member-1",
@@ -62,7 +62,7 @@ async def test_a_foreign_workload_that_was_applied_with_our_field_manager_is_lef
 
 
 @pytest.mark.fleet(members=1, controller=False)
-async def test_a_foreign_workload_that_is_just_what_we_would_apply_is_left_alone(world):
+async def test_a_foreign_workload_that_is_just_what_we_would_apply_is_left_alone(world) -> None:
     """Where nothing differs, server-side apply sees no conflict with any manager (I13)."""
     world.start_controller()
     await done(world, document())
@@ -79,7 +79,7 @@ async def test_a_foreign_workload_that_is_just_what_we_would_apply_is_left_alone
 
 
 @pytest.mark.fleet(members=1)
-async def test_two_applications_whose_workloads_would_have_one_name_do_not_share_it(world):
+async def test_two_applications_whose_workloads_would_have_one_name_do_not_share_it(world) -> None:
     """One host, one field manager: `web` with the subset `a-b` and `web-a` with the subset `b` (I13)."""
     first, second = (
         manifest(shares={"a-b": 2}, replicas=2),
@@ -98,13 +98,13 @@ async def test_two_applications_whose_workloads_would_have_one_name_do_not_share
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_other_names_it(kind):
+async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_other_names_it(kind) -> None:
     """Neither has seen the other's when it writes (I13)."""
     async with running_world(members=1) as first, second_host(first) as second:
         first.members["member-1"].faults.set(latency=0.2)
         owners = set()
 
-        def note(change):
+        def note(change) -> None:
             if change.type != "DELETED":
                 owners.add(change.obj["metadata"]["annotations"][names.ANNOTATION_OWNER_UID])
 
@@ -131,7 +131,7 @@ async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_othe
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(world):
+async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(world) -> None:
     """The write succeeded and the answer was lost; no conflict is reported, and there is one workload (I9)."""
     await world.until(lambda: "member-1" in world.transports, what="the member")
     transport = world.transports["member-1"]
@@ -159,7 +159,7 @@ async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_workload_that_lost_our_labels_gets_them_back(world):
+async def test_a_workload_that_lost_our_labels_gets_them_back(world) -> None:
     """No watch shows it any more, and its name is taken, but its owner annotation says that it is ours (I9)."""
     await done(world, document())
     made = one_workload(world)
@@ -174,7 +174,7 @@ async def test_a_workload_that_lost_our_labels_gets_them_back(world):
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
 @pytest.mark.fleet(members=1)
-async def test_a_field_that_leaves_the_template_leaves_the_workload_too(world, kind):
+async def test_a_field_that_leaves_the_template_leaves_the_workload_too(world, kind) -> None:
     """We own what we apply from the first write on, under one entry: no field stays behind forever."""
     doc = document(kind=kind)
     template(doc)["spec"]["revisionHistoryLimit"] = 3

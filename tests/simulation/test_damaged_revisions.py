@@ -33,7 +33,7 @@ DATA = {
 }
 
 
-def damage(world, name, **changes):
+def damage(world, name, **changes) -> None:
     """Put another ControllerRevision in the place of one, as somebody who may delete and create them can."""
     access = world.host.access
     found = access.get(REVISIONS, "default", name)
@@ -42,7 +42,7 @@ def damage(world, name, **changes):
     access.create(REVISIONS, {**found, "metadata": metadata, **changes}, manager="somebody")
 
 
-async def quiet(world):
+async def quiet(world) -> None:
     """Nothing is asked of any server for ten minutes."""
     await asyncio.sleep(90)
     before = world.requests()
@@ -69,7 +69,7 @@ async def canary(world, kind):
         ],
     ),
 )
-async def test_a_stable_template_that_was_damaged_is_never_used_and_stalls_what_needs_it(world, kind, data):
+async def test_a_stable_template_that_was_damaged_is_never_used_and_stalls_what_needs_it(world, kind, data) -> None:
     """The message names the revision and the way out, and that works (I6, I16)."""
     stable = await canary(world, kind)
     damage(world, stable, data=DATA[data])
@@ -105,7 +105,7 @@ ANNOTATIONS = ["{", '["a"]', '{"member-1": 5}', "[" * 5000, '{"member-1": "garba
         [("[" * 5000, "currentRevision"), ('{"member-1": 5}', "updatedRevision")],
     ),
 )
-async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(world, annotation, of):
+async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(world, annotation, of) -> None:
     """The revision of the present template is written again; the other one is not used (I3, I16)."""
     await canary(world, "statefulSetTemplate")
     before = {pod["metadata"]["uid"] for member in world.members for pod in world.pods(member)}

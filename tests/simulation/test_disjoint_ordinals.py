@@ -13,7 +13,7 @@ def disjoint(*shares, total, block=10, **more):
 
 
 @pytest.mark.fleet(members=3)
-async def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go(world):
+async def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go(world) -> None:
     await done(world, disjoint(("member-1", 2), ("member-2", 2), total=4))
     assert [ordinals(world, one) for one in world.members] == [[0, 1], [10, 11], []]
     before = uids(world, "member-2")
@@ -34,7 +34,7 @@ async def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go(wo
 
 
 @pytest.mark.fleet(members=2)
-async def test_the_partition_counts_from_the_first_ordinal(world):
+async def test_the_partition_counts_from_the_first_ordinal(world) -> None:
     """A partition holds pods of the subset's own ordinals (I6)."""
     shares = ("member-1", 2), ("member-2", 3)
     await done(world, disjoint(*shares, total=5))
@@ -49,7 +49,7 @@ async def test_the_partition_counts_from_the_first_ordinal(world):
 
 
 @pytest.mark.fleet(members=2)
-async def test_more_pods_than_ordinals_find_no_place_and_the_reason_is_told(world):
+async def test_more_pods_than_ordinals_find_no_place_and_the_reason_is_told(world) -> None:
     """Status counts the pods that have no ordinal and gives the reason (I4)."""
     doc = disjoint(("member-1", {"weight": 1}), ("member-2", {"weight": 1}), total=4, block=2)
     await done(world, doc)

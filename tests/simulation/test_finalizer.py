@@ -14,7 +14,7 @@ def document(**more):
     return manifest(shares={"member-1": 2}, replicas=2, **more)
 
 
-def take_away(world):
+def take_away(world) -> None:
     """As somebody does who believes that it is in the way."""
     patch = {"metadata": {"finalizers": None}}
     world.request(world.host, "PATCH", f"{PATH}/web", patch, content_type="application/merge-patch+json")
@@ -26,7 +26,7 @@ def guarded(world):
 
 @pytest.mark.parametrize("paused", [False, True])
 @pytest.mark.fleet(members=1)
-async def test_a_finalizer_that_somebody_removes_is_put_back_at_once(world, paused):
+async def test_a_finalizer_that_somebody_removes_is_put_back_at_once(world, paused) -> None:
     """With the event that shows it missing, not with the next write; a pause does not concern it (I9)."""
     await done(world, document())
     if paused:
@@ -43,7 +43,7 @@ async def test_a_finalizer_that_somebody_removes_is_put_back_at_once(world, paus
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_finalizer_that_was_removed_while_the_controller_was_down_is_put_back(world):
+async def test_a_finalizer_that_was_removed_while_the_controller_was_down_is_put_back(world) -> None:
     """It is looked at with each plan, also when nothing else is to be done (I9)."""
     await done(world, document())
     await world.stop_controller()
@@ -53,7 +53,7 @@ async def test_a_finalizer_that_was_removed_while_the_controller_was_down_is_put
 
 
 @pytest.mark.fleet(members=1)
-async def test_an_application_without_workloads_needs_no_finalizer(world):
+async def test_an_application_without_workloads_needs_no_finalizer(world) -> None:
     """Nothing is written for an application that has nothing anywhere (I3)."""
     document_ = document()
     document_["spec"]["topology"]["subsets"] = []

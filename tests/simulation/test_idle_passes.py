@@ -11,7 +11,7 @@ from uniteddeployment.controller import planner as planner_module
 @pytest.mark.parametrize("cordoned", [True, False])
 @pytest.mark.parametrize("duration", [0, 10])
 @pytest.mark.parametrize("reserve", [True, False])
-async def test_durations_that_are_over_cause_no_passes(world, monkeypatch, reserve, duration, cordoned):
+async def test_durations_that_are_over_cause_no_passes(world, monkeypatch, reserve, duration, cordoned) -> None:
     """A subset without nodes waits for a watch event, not for the clock, also if a duration is 0."""
     rules = {
         "rescheduleCriticalSeconds": 10,

@@ -56,7 +56,7 @@ async def canary(world, kind):
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "deploymentTemplate"))
-async def test_a_rebuilt_host_takes_its_canary_back_without_a_restart_and_finishes_it(world, kind):
+async def test_a_rebuilt_host_takes_its_canary_back_without_a_restart_and_finishes_it(world, kind) -> None:
     """Until it is given the old uid it changes nothing, and partitions hold all the time (I6, I7, I13)."""
     document = await canary(world, kind)
     before, held = uids(world), images(world)
@@ -89,7 +89,7 @@ async def test_a_rebuilt_host_takes_its_canary_back_without_a_restart_and_finish
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
 async def test_a_held_pod_that_has_to_be_created_after_the_host_was_lost_stalls_and_is_not_created_at_the_new_revision(
     world, kind
-):
+) -> None:
     """Nobody knows the template of the stable revision any more (I6)."""
     document = await canary(world, kind)
     lost = await lose_host(world)
@@ -110,7 +110,7 @@ async def test_a_held_pod_that_has_to_be_created_after_the_host_was_lost_stalls_
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_member_that_cannot_be_seen_after_the_host_was_lost_is_not_taken_for_updated(world):
+async def test_a_member_that_cannot_be_seen_after_the_host_was_lost_is_not_taken_for_updated(world) -> None:
     """Its pods may all be at the stable revision, so nothing is created beyond a partition elsewhere (I8)."""
     shares = {"member-1": 2, "member-2": 2}
     world.apply(manifest(shares=shares, replicas=4))
@@ -138,7 +138,7 @@ def owned_in(world, member):
     return found["metadata"]["annotations"][names.ANNOTATION_OWNER_UID]
 
 
-async def test_what_is_no_longer_asked_for_is_taken_back_too_and_goes(world):
+async def test_what_is_no_longer_asked_for_is_taken_back_too_and_goes(world) -> None:
     """A subset that the manifest does not have any more is removed as if the host had not been lost (I7, I13)."""
     world.apply(manifest())
     await world.until(world.settled, what="creation")
@@ -150,7 +150,7 @@ async def test_what_is_no_longer_asked_for_is_taken_back_too_and_goes(world):
     assert owners(world, "statefulSetTemplate") == {world.ud()["metadata"]["uid"]}
 
 
-async def test_a_paused_application_takes_nothing_back(world):
+async def test_a_paused_application_takes_nothing_back(world) -> None:
     world.apply(manifest())
     await world.until(world.settled, what="creation")
     lost = await lose_host(world)
@@ -170,7 +170,7 @@ async def test_a_paused_application_takes_nothing_back(world):
     ids=["namespace", "name", "uid"],
 )
 @pytest.mark.fleet(members=1)
-async def test_what_belongs_to_somebody_else_is_not_taken_back(world, annotations):
+async def test_what_belongs_to_somebody_else_is_not_taken_back(world, annotations) -> None:
     """The uid in the spec is not enough (I13)."""
     document = manifest(shares={"member-1": 2}, replicas=2)
     world.apply(document)
@@ -197,7 +197,7 @@ async def test_what_belongs_to_somebody_else_is_not_taken_back(world, annotation
 
 @pytest.mark.parametrize("orphan", [False, True])
 @pytest.mark.fleet(members=1)
-async def test_a_deletion_before_anything_is_taken_back_works_on_the_old_workloads(world, orphan):
+async def test_a_deletion_before_anything_is_taken_back_works_on_the_old_workloads(world, orphan) -> None:
     """They are its own; with the policy Orphan they stay and belong to nobody (I13)."""
     more = {"deletionPolicy": "Orphan"} if orphan else {}
     document = manifest(shares={"member-1": 2}, replicas=2, paused=True, **more)
@@ -216,7 +216,7 @@ async def test_a_deletion_before_anything_is_taken_back_works_on_the_old_workloa
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_workload_that_was_adopted_before_the_host_was_lost_is_taken_back(world):
+async def test_a_workload_that_was_adopted_before_the_host_was_lost_is_taken_back(world) -> None:
     """Its pods carry no revision, and the partition holds all the same (I6, I13)."""
     spec = copy.deepcopy(manifest()["spec"]["template"]["statefulSetTemplate"]["spec"])
     spec |= {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}}

@@ -9,7 +9,7 @@ HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-async def test_an_application_is_rolled_out_in_two_halves(world, kind):
+async def test_an_application_is_rolled_out_in_two_halves(world, kind) -> None:
     world.apply(manifest(kind=kind))
     await world.until(world.settled, what="creation")
     assert [len(world.pods(member)) for member in world.members] == [4, 2, 2]

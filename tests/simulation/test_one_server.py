@@ -31,7 +31,7 @@ RENAMED = [
 ]
 
 
-def register(world, name, server, namespace="default"):
+def register(world, name, server, namespace="default") -> None:
     """A Cluster object with its Secret."""
     if world.host.access.get("namespaces", "", namespace) is None:
         world.request(world.host, "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
@@ -49,7 +49,7 @@ def register(world, name, server, namespace="default"):
     world.request(world.host, "POST", f"{names.API_PATH}/namespaces/{namespace}/clusters", cluster)
 
 
-def unregister(world, name, namespace="default"):
+def unregister(world, name, namespace="default") -> None:
     world.request(world.host, "DELETE", f"{names.API_PATH}/namespaces/{namespace}/clusters/{name}")
 
 
@@ -85,12 +85,12 @@ def document(kind="statefulSetTemplate", clusters=("member-1", "member-2"), **mo
 class Pods:
     """Counts the pods that were created and deleted since."""
 
-    def __init__(self, world):
+    def __init__(self, world) -> None:
         self.created = self.deleted = 0
         for member in world.clusters.values():
             member.access.subscribe("pods", self._note)
 
-    def _note(self, change):
+    def _note(self, change) -> None:
         self.created += change.type == "ADDED"
         self.deleted += "deletionTimestamp" in change.obj["metadata"] or change.type == "DELETED"
 
@@ -103,7 +103,7 @@ class Pods:
     ),
 )
 @pytest.mark.fleet(members=2)
-async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(world, kind, name, namespace):
+async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(world, kind, name, namespace) -> None:
     """Nothing is deleted and created forever; what the first one runs is left alone (I7, I14)."""
     await done(world, document(kind))
     assert cluster(world, "member-1")["status"]["clusterUID"] == server_uid(world.members["member-1"])
@@ -124,7 +124,7 @@ async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(worl
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_cluster_object_for_the_host_is_refused(world):
+async def test_a_cluster_object_for_the_host_is_refused(world) -> None:
     """The host runs subsets without a target cluster (I14)."""
     doc = document(clusters=("member-1", "member-1"))
     for subset in doc["spec"]["topology"]["subsets"]:
@@ -145,7 +145,7 @@ async def test_a_cluster_object_for_the_host_is_refused(world):
 
 @pytest.mark.parametrize(("first", "second"), [("z", "a"), ("a", "z")])
 @pytest.mark.fleet(members=1, controller=False)
-async def test_of_two_new_clusters_the_older_is_used(world, first, second):
+async def test_of_two_new_clusters_the_older_is_used(world, first, second) -> None:
     """Also when the controller was down and finds both, and when the older answers last (I14)."""
     unregister(world, "member-1")
     register(world, first, "member-1")
@@ -157,7 +157,7 @@ async def test_of_two_new_clusters_the_older_is_used(world, first, second):
 
 
 @pytest.mark.fleet(members=1, controller=False)
-async def test_of_two_clusters_that_are_as_old_the_first_by_name_is_used(world):
+async def test_of_two_clusters_that_are_as_old_the_first_by_name_is_used(world) -> None:
     """The outcome does not depend on who answers first (I2, I14)."""
     unregister(world, "member-1")
     for name in ("b", "a", "c"):
@@ -170,7 +170,7 @@ async def test_of_two_clusters_that_are_as_old_the_first_by_name_is_used(world):
 
 
 @pytest.mark.fleet(members=2)
-async def test_the_one_that_is_used_stays_so_while_its_server_does_not_answer(world):
+async def test_the_one_that_is_used_stays_so_while_its_server_does_not_answer(world) -> None:
     """Its status has the uid, so an older or reachable Cluster does not take its place (I8, I14)."""
     await done(world, document())
     world.members["member-1"].faults.set(cut_off=True)
@@ -186,7 +186,7 @@ async def test_the_one_that_is_used_stays_so_while_its_server_does_not_answer(wo
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_suspended_cluster_keeps_its_place(world):
+async def test_a_suspended_cluster_keeps_its_place(world) -> None:
     """Nothing in it is changed, through another Cluster neither (I14)."""
     await done(world, document())
     patch = {"spec": {"suspended": True}}
@@ -198,13 +198,13 @@ async def test_a_suspended_cluster_keeps_its_place(world):
 
 @pytest.mark.parametrize(("kind", "order", "renamed"), some(list(product(KINDS, ORDERS, [False, True])), RENAMED))
 @pytest.mark.fleet(members=2)
-async def test_a_renamed_cluster_takes_over_without_losing_a_pod(world, kind, order, renamed):
+async def test_a_renamed_cluster_takes_over_without_losing_a_pod(world, kind, order, renamed) -> None:
     """Without a restart of the controller; the pods of a subset that keeps its name are not touched (I7, I14)."""
     await done(world, document(kind))
     before, pods = uids(world), Pods(world)
     lowest = [4]
 
-    def look(_change):
+    def look(_change) -> None:
         living = [pod for member in world.members for pod in world.pods(member)]
         lowest[0] = min(lowest[0], sum(is_ready(pod) for pod in living))
 
@@ -243,7 +243,7 @@ def is_ready(pod):
 
 
 @pytest.mark.fleet(members=2)
-async def test_an_application_in_a_refused_cluster_is_stalled_and_can_be_deleted(world):
+async def test_an_application_in_a_refused_cluster_is_stalled_and_can_be_deleted(world) -> None:
     """What to do is said, and the deletion waits for nothing that cannot be there (I11)."""
     await world.until(lambda: ready(world, "member-1")[0] == "Running", what="the first")
     register(world, "again", "member-1")
@@ -256,7 +256,7 @@ async def test_an_application_in_a_refused_cluster_is_stalled_and_can_be_deleted
 
 
 @pytest.mark.fleet(members=2)
-async def test_the_deletion_of_an_application_in_a_refused_cluster_waits_for_the_one_that_is_used(world):
+async def test_the_deletion_of_an_application_in_a_refused_cluster_waits_for_the_one_that_is_used(world) -> None:
     """Its workloads are there, whatever the Cluster was called when they were applied (I8)."""
     await done(world, document())
     register(world, "north", "member-1")
@@ -278,7 +278,7 @@ async def test_the_deletion_of_an_application_in_a_refused_cluster_waits_for_the
 
 
 @pytest.mark.fleet(members=2, controller=False)
-async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place(world):
+async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place(world) -> None:
     """An earlier user of the same clusters is on the way out, and its Cluster objects are the last to go (I14)."""
     for name in world.members:
         unregister(world, name)
@@ -308,7 +308,7 @@ async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_cluster_that_is_being_deleted_gives_up_its_place(world):
+async def test_a_cluster_that_is_being_deleted_gives_up_its_place(world) -> None:
     """A finalizer may keep the object for long (I14)."""
     await done(world, document())
     before = uids(world)
@@ -348,7 +348,9 @@ def replace_server(world, name, seed=99):
 
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.fleet(members=2)
-async def test_another_cluster_under_the_same_address_is_not_taken_for_one_in_which_all_was_deleted(world, restart):
+async def test_another_cluster_under_the_same_address_is_not_taken_for_one_in_which_all_was_deleted(
+    world, restart
+) -> None:
     """Nothing is written to it, and what ran before is unknown and not gone (I7, I14)."""
     await done(world, document())
     if restart:
@@ -374,7 +376,7 @@ async def test_another_cluster_under_the_same_address_is_not_taken_for_one_in_wh
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_which_one_answers(world):
+async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_which_one_answers(world) -> None:
     """The lists come at once, and what identifies the cluster comes late (I14)."""
     await done(world, document())
     transport = world.transports["member-1"]
@@ -393,7 +395,7 @@ async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_whic
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world):
+async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world) -> None:
     """The way out that the condition names (I14)."""
     await done(world, document())
     replace_server(world, "member-1")
@@ -406,7 +408,7 @@ async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world):
 
 
 @pytest.mark.fleet(members=3)
-async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(world):
+async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(world) -> None:
     """An edit of the address does not move what was applied; both Clusters keep what they have (I14)."""
     await done(world, document())
     before = uids(world)
@@ -420,7 +422,7 @@ async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(wo
 
 
 @pytest.mark.fleet(members=2, controller=False)
-async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused_with_the_right(world):
+async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused_with_the_right(world) -> None:
     """The reason says what to grant; with it, the member is used without a restart (I11)."""
     member = world.members["member-2"]
     role = member.access.get(ROLES, "", rbac.MEMBER_ROLE)
@@ -436,11 +438,11 @@ async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused
 
 
 @pytest.mark.fleet(members=1, controller=False)
-async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(world):
+async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(world) -> None:
     """A process that starts after a crash decides in the same way; other news about the Cluster can wait (I9, I14)."""
     held = []
 
-    def note(change):
+    def note(change) -> None:
         if change.type == "ADDED":
             held.append(cluster(world, "member-1").get("status", {}).get("clusterUID"))
 
@@ -462,14 +464,14 @@ async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(wo
 
 @pytest.mark.parametrize("writes", range(1, 8))
 @pytest.mark.fleet(members=1, controller=False)
-async def test_a_crash_while_two_clusters_are_sorted_out_uses_only_one(world, writes):
+async def test_a_crash_while_two_clusters_are_sorted_out_uses_only_one(world, writes) -> None:
     """Which one is used is in its status before anything is applied through it (I9, I14)."""
     unregister(world, "member-1")
     register(world, "b", "member-1")
     register(world, "a", "member-1")
     used = set()
 
-    def note(change):
+    def note(change) -> None:
         if change.type != "DELETED":
             used.add(change.obj["metadata"]["annotations"][names.ANNOTATION_CLUSTER])
 

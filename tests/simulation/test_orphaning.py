@@ -26,17 +26,17 @@ def document(kind="statefulSetTemplate", **more):
     return manifest(kind=kind, shares={"member-1": 2, "member-2": 2}, replicas=4, **more)
 
 
-def orphan(world):
+def orphan(world) -> None:
     """What ``kubectl delete --cascade=orphan`` sends."""
     world.request(world.host, "DELETE", f"{PATH}/web", {"propagationPolicy": "Orphan"})
 
 
-def delete(world):
+def delete(world) -> None:
     """What ``kubectl delete`` sends."""
     world.request(world.host, "DELETE", f"{PATH}/web", {"propagationPolicy": "Background"})
 
 
-async def collected(world):
+async def collected(world) -> None:
     """Until the garbage collector has done its part."""
     await world.until(
         lambda: "orphan" not in (world.ud() or {"metadata": {}})["metadata"].get("finalizers", ()), every=0.001
@@ -53,7 +53,7 @@ def marks(world, member, kind="statefulSetTemplate"):
     ]
 
 
-async def left_alone(world, before, kind="statefulSetTemplate"):
+async def left_alone(world, before, kind="statefulSetTemplate") -> None:
     """The application goes, every pod stays, and nothing says any more that it is ours."""
     await world.until(lambda: world.ud() is None, what="the deletion")
     await asyncio.sleep(60)
@@ -68,7 +68,7 @@ async def left_alone(world, before, kind="statefulSetTemplate"):
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "advancedStatefulSetTemplate"))
 @pytest.mark.fleet(members=2)
-async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acted(world, kind):
+async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acted(world, kind) -> None:
     """Both events come in one piece, and only the last state is planned for (I7, I9)."""
     await done(world, document(kind))
     before = uids(world)
@@ -79,7 +79,7 @@ async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acte
 
 
 @pytest.mark.fleet(members=2, history=HistoryLimits(events=50))
-async def test_workloads_stay_when_a_list_shows_the_last_state_only(world):
+async def test_workloads_stay_when_a_list_shows_the_last_state_only(world) -> None:
     """The watch was broken, its place is forgotten, and the object is listed as it was left (I7, I9)."""
     await done(world, document())
     before = uids(world)
@@ -98,7 +98,7 @@ async def test_workloads_stay_when_a_list_shows_the_last_state_only(world):
 
 @pytest.mark.parametrize("limit", [0, 10])
 @pytest.mark.fleet(members=2)
-async def test_workloads_stay_when_the_controller_was_down(world, limit):
+async def test_workloads_stay_when_the_controller_was_down(world, limit) -> None:
     """The revisions on the host have lost their owner, which only ``--cascade=orphan`` does (I7, I9)."""
     await done(world, document(revisionHistoryLimit=limit))
     before = uids(world)
@@ -115,7 +115,7 @@ async def test_workloads_stay_when_the_controller_was_down(world, limit):
     some(list(product(range(1, 7), [False, True])), [(writes, writes % 2 == 0) for writes in range(1, 7)]),
 )
 @pytest.mark.fleet(members=2)
-async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes):
+async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes) -> None:
     """It dies after its n-th write since the deletion, and another one takes over (I9)."""
     doc = document()
     if policy:
@@ -137,7 +137,7 @@ async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes
 
 
 @pytest.mark.fleet(members=2)
-async def test_workloads_stay_when_the_revisions_that_show_it_are_lost_after_it_was_seen(world):
+async def test_workloads_stay_when_the_revisions_that_show_it_are_lost_after_it_was_seen(world) -> None:
     """The application itself says so from the first write on: a deletion can wait for days for a member (I7, I9)."""
     await done(world, document())
     before = uids(world, "member-2")
@@ -156,7 +156,7 @@ async def test_workloads_stay_when_the_revisions_that_show_it_are_lost_after_it_
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world):
+async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world) -> None:
     """One member is not reached by then; the second deletion says that its workloads stay (I7)."""
     await done(world, document())
     before = uids(world, "member-2")
@@ -174,7 +174,7 @@ async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world):
 
 @pytest.mark.parametrize("when", ["before", "while deleting"])
 @pytest.mark.fleet(members=2)
-async def test_the_deletion_policy_keeps_workloads_with_the_controller_down(world, when):
+async def test_the_deletion_policy_keeps_workloads_with_the_controller_down(world, when) -> None:
     """Spec.deletionPolicy is for certainty; it can still be set while a deletion waits (I7)."""
     doc = document()
     if when == "before":
@@ -192,7 +192,7 @@ async def test_the_deletion_policy_keeps_workloads_with_the_controller_down(worl
 
 @pytest.mark.parametrize("policy", [None, "Delete"])
 @pytest.mark.fleet(members=2)
-async def test_an_ordinary_deletion_deletes(world, policy):
+async def test_an_ordinary_deletion_deletes(world, policy) -> None:
     """What is not asked to stay goes, also after a restart in the middle."""
     doc = document()
     if policy:
@@ -208,7 +208,7 @@ async def test_an_ordinary_deletion_deletes(world, policy):
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_deletes(world):
+async def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_deletes(world) -> None:
     """Its missing owner would be taken for ``--cascade=orphan``; a restored backup has such revisions."""
     await done(world, document())
 
@@ -229,7 +229,7 @@ async def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_de
 
 
 @pytest.mark.fleet(members=2, controller=False)
-async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_not_get_it_back(world):
+async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_not_get_it_back(world) -> None:
     """The watch of the revisions may be ahead of that of the UnitedDeployments (I9)."""
     world.start_controller()
     gate = held_back(world.transports["host"], "uniteddeployments")
@@ -238,7 +238,7 @@ async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_
     gate.clear()
     references = []
 
-    def note(change):
+    def note(change) -> None:
         if change.obj["metadata"]["name"].startswith("web-"):
             references.append(bool(change.obj["metadata"].get("ownerReferences")))
 

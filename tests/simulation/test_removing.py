@@ -22,7 +22,7 @@ def leftovers(world):
     return {(one["cluster"], one["subset"]): one for one in world.status().get("leftovers", ())}
 
 
-async def removed_while_away(world, kind):
+async def removed_while_away(world, kind) -> None:
     """Two subsets, of which the second is removed while its cluster is cut off."""
     await done(world, document(kind))
     world.members["member-2"].faults.set(cut_off=True)
@@ -31,7 +31,7 @@ async def removed_while_away(world, kind):
     await world.until(lambda: len(world.status()["subsetStatuses"]) == 1, what="the subset is removed")
 
 
-def check_unknown(world, kind):
+def check_unknown(world, kind) -> None:
     assert world.condition("Ready") == "Unknown"
     assert "default/member-2" in message(world, "Ready")
     (entry,) = leftovers(world).values()
@@ -44,7 +44,7 @@ def check_unknown(world, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.fleet(members=2)
-async def test_what_a_member_that_does_not_answer_may_run_is_shown_until_it_answers(world, kind, restart):
+async def test_what_a_member_that_does_not_answer_may_run_is_shown_until_it_answers(world, kind, restart) -> None:
     """Nobody knows whether its pods run; also after a restart, when the cache is empty (I8)."""
     await removed_while_away(world, kind)
     check_unknown(world, kind)
@@ -61,7 +61,7 @@ async def test_what_a_member_that_does_not_answer_may_run_is_shown_until_it_answ
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=2)
-async def test_it_is_also_known_to_a_controller_that_never_saw_the_member(world, kind):
+async def test_it_is_also_known_to_a_controller_that_never_saw_the_member(world, kind) -> None:
     """It starts while the member is away, and only then the subset is removed (I8, I9)."""
     await done(world, document(kind))
     world.members["member-2"].faults.set(cut_off=True)
@@ -74,7 +74,7 @@ async def test_it_is_also_known_to_a_controller_that_never_saw_the_member(world,
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_deletion_waits_for_what_is_left_over(world):
+async def test_a_deletion_waits_for_what_is_left_over(world) -> None:
     """The finalizer stays until the member has answered (I8)."""
     await removed_while_away(world, "statefulSetTemplate")
     await world.stop_controller()
@@ -88,7 +88,7 @@ async def test_a_deletion_waits_for_what_is_left_over(world):
 
 
 @pytest.mark.fleet(members=2)
-async def test_abandoning_a_lost_cluster_gives_up_what_may_run_there(world):
+async def test_abandoning_a_lost_cluster_gives_up_what_may_run_there(world) -> None:
     """As it does for an application that is deleted: otherwise a lost cluster would be waited for forever."""
     await removed_while_away(world, "statefulSetTemplate")
     path = f"{names.API_PATH}/namespaces/default/clusters/member-2"
@@ -101,7 +101,7 @@ async def test_abandoning_a_lost_cluster_gives_up_what_may_run_there(world):
 
 
 @pytest.mark.fleet(members=3)
-async def test_a_subset_that_is_moved_away_from_a_lost_member_is_not_forgotten_there(world):
+async def test_a_subset_that_is_moved_away_from_a_lost_member_is_not_forgotten_there(world) -> None:
     """The same subset runs elsewhere, and twice as many pods as were asked for may run (I8)."""
     await done(world, document())
     world.members["member-2"].faults.set(cut_off=True)
@@ -119,7 +119,7 @@ async def test_a_subset_that_is_moved_away_from_a_lost_member_is_not_forgotten_t
 
 
 @pytest.mark.fleet(members=3)
-async def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has(world):
+async def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has(world) -> None:
     """Within the budget of maxUnavailable its pods could go, but nothing would replace them (I7)."""
     shares = {"member-1": 8, "member-2": 2}
     await done(world, document(shares=shares))
@@ -142,14 +142,14 @@ async def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has(world):
 
 @pytest.mark.parametrize("writes", range(1, 6))
 @pytest.mark.fleet(members=2)
-async def test_a_crash_between_any_two_writes_forgets_nothing(world, writes):
+async def test_a_crash_between_any_two_writes_forgets_nothing(world, writes) -> None:
     """The subset leaves the list of subsets with the same write with which it enters the other list (I8, I9)."""
     await done(world, document())
     world.members["member-2"].faults.set(cut_off=True)
     await world.until(lambda: world.condition("Ready") == "Unknown", what="the member is seen as lost")
     seen = []
 
-    def note(_change):
+    def note(_change) -> None:
         rows = {one["name"] for one in world.status().get("subsetStatuses", ())}
         seen.append("member-2" in rows or ("default/member-2", "member-2") in leftovers(world))
 
@@ -176,7 +176,7 @@ async def test_a_crash_between_any_two_writes_forgets_nothing(world, writes):
 
 
 @pytest.mark.fleet(members=2)
-async def test_an_ordinary_removal_shows_what_is_left_over_and_then_nothing(world):
+async def test_an_ordinary_removal_shows_what_is_left_over_and_then_nothing(world) -> None:
     """While the old waits for the new, status says so (I7)."""
     await applied(world, document())
     doc = document(shares={"renamed": 2, "member-1": 2})

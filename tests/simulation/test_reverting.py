@@ -16,15 +16,15 @@ SIZES = {"member-1": 4, "member-2": 2}
 class Canary:
     """One application in two members."""
 
-    def __init__(self, world, kind):
+    def __init__(self, world, kind) -> None:
         self.world, self.kind = world, kind
 
-    def write(self, image, sizes=SIZES, **manual):
+    def write(self, image, sizes=SIZES, **manual) -> None:
         document = manifest(kind=self.kind, image=image, replicas=None, shares=sizes)
         document["spec"]["updateStrategy"] = {"manualUpdate": manual}
         self.world.apply(document)
 
-    async def apply(self, image, sizes=SIZES, **manual):
+    async def apply(self, image, sizes=SIZES, **manual) -> None:
         """Write it and wait until all is as asked for."""
         self.write(image, sizes, **manual)
         await self.world.until(self.world.settled)
@@ -41,7 +41,7 @@ class Canary:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-async def test_only_the_subset_that_is_named_goes_back_and_it_is_held_until_its_partition_is_lowered(kind):
+async def test_only_the_subset_that_is_named_goes_back_and_it_is_held_until_its_partition_is_lowered(kind) -> None:
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
         await canary.apply(OLD)
@@ -69,7 +69,7 @@ async def test_only_the_subset_that_is_named_goes_back_and_it_is_held_until_its_
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_a_subset_whose_updated_pods_never_become_ready_is_reverted(kind):
+async def test_a_subset_whose_updated_pods_never_become_ready_is_reverted(kind) -> None:
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
         await canary.apply(OLD)
@@ -80,7 +80,7 @@ async def test_a_subset_whose_updated_pods_never_become_ready_is_reverted(kind):
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
-async def test_a_list_for_an_earlier_revision_does_not_concern_the_next_template(kind):
+async def test_a_list_for_an_earlier_revision_does_not_concern_the_next_template(kind) -> None:
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
         await canary.apply(OLD)
@@ -91,7 +91,7 @@ async def test_a_list_for_an_earlier_revision_does_not_concern_the_next_template
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_a_subset_that_grows_gets_no_more_updated_pods_than_its_maximum(kind):
+async def test_a_subset_that_grows_gets_no_more_updated_pods_than_its_maximum(kind) -> None:
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
         most = []

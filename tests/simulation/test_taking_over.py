@@ -19,7 +19,7 @@ APPS = "/apis/apps/v1/namespaces/default"
 PLURALS = {"statefulSetTemplate": "statefulsets", "deploymentTemplate": "deployments"}
 
 
-async def existing(world, kind, *, replicas=3, image="app:1", member="member-1", **metadata):
+async def existing(world, kind, *, replicas=3, image="app:1", member="member-1", **metadata) -> None:
     """A workload as somebody made it by hand, with its pods running."""
     spec = copy.deepcopy(manifest(kind=kind, image=image)["spec"]["template"][kind]["spec"])
     spec |= {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}}
@@ -46,7 +46,7 @@ def owned(workload):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_updated_by_a_canary(world, kind):
+async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_updated_by_a_canary(world, kind) -> None:
     """Adoption restarts no pod, and partitions hold from then on (I6, I13)."""
     await existing(world, kind)
     before, uid = uids(world), legacy(world, kind)["metadata"]["uid"]
@@ -80,7 +80,7 @@ async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_upd
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_going_back_after_a_canary_on_an_adopted_workload_reaches_every_pod(world, kind):
+async def test_going_back_after_a_canary_on_an_adopted_workload_reaches_every_pod(world, kind) -> None:
     """The template that was adopted can be restored for all pods (I6)."""
     await existing(world, kind)
     await done(world, adopting(kind))
@@ -110,7 +110,7 @@ async def test_going_back_after_a_canary_on_an_adopted_workload_reaches_every_po
     ],
 )
 @pytest.mark.fleet(members=1)
-async def test_a_workload_of_somebody_else_is_not_adopted(world, kind, metadata, told):
+async def test_a_workload_of_somebody_else_is_not_adopted(world, kind, metadata, told) -> None:
     """Adoption is refused for a workload that has another owner, with the reason (I13)."""
     world.members["member-1"].stop()
     await existing_at_rest(world, kind, **metadata)
@@ -121,7 +121,7 @@ async def test_a_workload_of_somebody_else_is_not_adopted(world, kind, metadata,
     assert legacy(world, kind) == before
 
 
-async def existing_at_rest(world, kind, **metadata):
+async def existing_at_rest(world, kind, **metadata) -> None:
     """One whose controllers are away, so that nothing happens to it but what we do."""
     spec = copy.deepcopy(manifest(kind=kind)["spec"]["template"][kind]["spec"])
     spec |= {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}}
@@ -131,7 +131,7 @@ async def existing_at_rest(world, kind, **metadata):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(world, kind):
+async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(world, kind) -> None:
     """Differences are reported (I13)."""
     await existing(world, kind, image="app:0")
     before = legacy(world, kind)
@@ -145,7 +145,7 @@ async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world, kind):
+async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world, kind) -> None:
     """A typing mistake must not make a second application (I13)."""
     world.apply(adopting(kind))
     await world.until(lambda: world.condition("Stalled") == "True")
@@ -158,7 +158,7 @@ async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world,
 
 
 @pytest.mark.fleet(members=1)
-async def test_an_adopted_stateful_set_that_somebody_deletes_comes_back_under_its_name(world):
+async def test_an_adopted_stateful_set_that_somebody_deletes_comes_back_under_its_name(world) -> None:
     await existing(world, "statefulSetTemplate")
     await done(world, adopting("statefulSetTemplate"))
     uid = legacy(world, "statefulSetTemplate")["metadata"]["uid"]
@@ -171,7 +171,7 @@ async def test_an_adopted_stateful_set_that_somebody_deletes_comes_back_under_it
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(world, kind):
+async def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(world, kind) -> None:
     """I13: the second is Stalled with the name of the owner. (A second host is played by a uid that changes.)"""
     doc = manifest(kind=kind, shares={"member-1": 2}, replicas=2)
     await done(world, doc)
@@ -191,7 +191,7 @@ async def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(w
 
 
 @pytest.mark.fleet(members=1)
-async def test_an_adopted_stateful_set_is_recreated_in_mid_canary_without_a_restart(world):
+async def test_an_adopted_stateful_set_is_recreated_in_mid_canary_without_a_restart(world) -> None:
     """Its pods have no labels of ours, and are held all the same (I6, I7)."""
     kind = "statefulSetTemplate"
     await existing(world, kind)

@@ -28,7 +28,7 @@ def images(world):
     return {member: world.images(member) for member in world.members}
 
 
-async def created(world, kind, **more):
+async def created(world, kind, **more) -> None:
     world.apply(manifest(kind=kind, **more))
     await world.until(world.settled, what="creation")
 
@@ -40,7 +40,7 @@ async def created(world, kind, **more):
         [("statefulSetTemplate", "black_hole"), ("deploymentTemplate", "cut_off")],
     ),
 )
-async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_back(world, kind, fault):
+async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_back(world, kind, fault) -> None:
     """The others go on, status says what is unknown, and the lost member follows within its partition (I6, I8, I10)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -61,7 +61,7 @@ async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_i
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
 @pytest.mark.fleet(seed=7)
-async def test_slow_and_failing_servers_only_take_longer(world, kind):
+async def test_slow_and_failing_servers_only_take_longer(world, kind) -> None:
     for cluster in world.members.values():
         cluster.faults.set(latency=0.2, jitter=0.5, error_rate=0.2)
     world.host.faults.set(latency=0.05, error_rate=0.1)
@@ -74,7 +74,9 @@ async def test_slow_and_failing_servers_only_take_longer(world, kind):
 
 
 @pytest.mark.parametrize(("kind", "minutes"), [("statefulSetTemplate", 60), ("deploymentTemplate", 10)])
-async def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_15_seconds(world, kind, minutes):
+async def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_15_seconds(
+    world, kind, minutes
+) -> None:
     """Up to an hour of it, also while a canary is held (I3)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -88,7 +90,7 @@ async def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_a_restart_writes_nothing(world, kind):
+async def test_a_restart_writes_nothing(world, kind) -> None:
     """What was applied, and at which generation, is found again by the state (I3)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -104,7 +106,7 @@ async def test_a_restart_writes_nothing(world, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(controllers=(LifecycleController,))
-async def test_creation_and_a_later_step_cost_what_they_have_to(world, kind):
+async def test_creation_and_a_later_step_cost_what_they_have_to(world, kind) -> None:
     """One write per subset and four on the host; then one per changed subset and two on the host."""
     for document, on_host in (
         (manifest(kind=kind), 4),
@@ -120,7 +122,7 @@ async def test_creation_and_a_later_step_cost_what_they_have_to(world, kind):
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "deploymentTemplate"))
-async def test_a_template_taken_back_in_mid_canary_is_undone(world, kind):
+async def test_a_template_taken_back_in_mid_canary_is_undone(world, kind) -> None:
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
     await world.until(world.settled, what="the canary")
@@ -130,7 +132,7 @@ async def test_a_template_taken_back_in_mid_canary_is_undone(world, kind):
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(world, kind):
+async def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(world, kind) -> None:
     await created(world, kind)
     stable = world.status()["currentRevision"]
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -143,7 +145,7 @@ async def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(world,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_scaling_in_mid_canary_keeps_to_the_partition(world, kind):
+async def test_scaling_in_mid_canary_keeps_to_the_partition(world, kind) -> None:
     """Scaling up and down during a canary updates no pod beyond the partition (I6)."""
     dog = Watchdog(world)
     await created(world, kind)
@@ -166,7 +168,7 @@ async def test_scaling_in_mid_canary_keeps_to_the_partition(world, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revision(world, kind):
+async def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revision(world, kind) -> None:
     """The StatefulSet controller forgets it (I6)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -182,7 +184,7 @@ async def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revis
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(world, kind):
+async def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(world, kind) -> None:
     """A new subset is created at the stable revision and then follows its partition (I6)."""
     shares = {"member-1": "50%", "member-2": "25%"}
     dog = Watchdog(world)
@@ -198,7 +200,7 @@ async def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(wo
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
-async def test_what_somebody_edits_or_deletes_in_a_member_comes_back(world, kind):
+async def test_what_somebody_edits_or_deletes_in_a_member_comes_back(world, kind) -> None:
     await created(world, kind)
     (name,) = workloads(world, "member-1")
     path = f"{PATHS[kind]}/{name}"
@@ -214,7 +216,7 @@ async def test_what_somebody_edits_or_deletes_in_a_member_comes_back(world, kind
 
 
 @pytest.mark.fleet(controller=False)
-async def test_a_foreign_workload_of_the_same_name_is_left_alone_and_said_so(world):
+async def test_a_foreign_workload_of_the_same_name_is_left_alone_and_said_so(world) -> None:
     """A workload of somebody else is not changed, and the subset says why it has none (I13)."""
     member = world.members["member-1"]
     foreign = {
@@ -257,7 +259,7 @@ async def history():
     return written
 
 
-def test_one_seed_gives_one_history():
+def test_one_seed_gives_one_history() -> None:
     """Two runs write the same, byte for byte (I2)."""
     first = simulate(history)
     assert len(first) > 50
@@ -265,7 +267,7 @@ def test_one_seed_gives_one_history():
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_its_writer(world, kind):
+async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_its_writer(world, kind) -> None:
     await created(world, kind)
     (name,) = workloads(world, "member-1")
     path = f"{PATHS[kind]}/{name}?fieldManager=somebody"
@@ -287,7 +289,7 @@ async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_what_is_left_to_others_is_left_alone(world, kind):
+async def test_what_is_left_to_others_is_left_alone(world, kind) -> None:
     """An HPA in a member scales as it likes."""
     document = manifest(kind=kind)
     document["metadata"]["annotations"] = {"uniteddeployment.io/ignore-differences": "spec.replicas"}
@@ -311,7 +313,7 @@ async def test_what_is_left_to_others_is_left_alone(world, kind):
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "cloneSetTemplate"))
-async def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(world, kind):
+async def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(world, kind) -> None:
     await created(world, kind)
     before = {pod["metadata"]["uid"] for pod in world.pods("member-1")}
     path = f"{names.API_PATH}/namespaces/default/uniteddeployments/web"
@@ -328,7 +330,7 @@ async def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off
     ]
 
 
-async def test_raising_a_partition_is_no_rollback_and_status_says_so(world):
+async def test_raising_a_partition_is_no_rollback_and_status_says_so(world) -> None:
     await created(world, "statefulSetTemplate")
     world.apply(manifest(image="app:2", partitions=HALF))
     await world.until(world.settled, what="the canary")
@@ -341,7 +343,7 @@ async def test_raising_a_partition_is_no_rollback_and_status_says_so(world):
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world, policy):
+async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world, policy) -> None:
     """The StatefulSet controller waits forever for the broken pod to get ready."""
     good, bad = manifest(), manifest(image="fail:2", partitions=HALF)
     for document in (good, bad):
@@ -360,13 +362,13 @@ async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world, polic
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_a_subset_that_moves_or_is_renamed_keeps_the_ready_total(world, kind):
+async def test_a_subset_that_moves_or_is_renamed_keeps_the_ready_total(world, kind) -> None:
     """The new is ready before the old goes (I7)."""
     shares = {"member-1": 4, "member-2": 4}
     await created(world, kind, shares=shares)
     lowest = [8]
 
-    def look(_change):
+    def look(_change) -> None:
         lowest[0] = min(lowest[0], sum(ready(world, member) for member in world.members))
 
     for cluster in world.members.values():
@@ -397,7 +399,7 @@ def ready(world, member):
     )
 
 
-async def test_credentials_that_were_replaced_are_taken_up_without_a_restart(world):
+async def test_credentials_that_were_replaced_are_taken_up_without_a_restart(world) -> None:
     """A member whose token was changed is reached again when its Secret has the new one."""
     await created(world, "statefulSetTemplate")
     member = world.members["member-2"]

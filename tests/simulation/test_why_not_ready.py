@@ -27,7 +27,7 @@ async def says(world: World, text: str, subset: str = "member-1") -> None:
         ("fail:2", "CrashLoopBackOff: container app ended with Error, exit code 1, 3 restarts"),
     ],
 )
-async def test_a_broken_image_is_named_in_the_subsets_that_run_it(world, kind, image, text):
+async def test_a_broken_image_is_named_in_the_subsets_that_run_it(world, kind, image, text) -> None:
     """Also in the message of the condition Ready (I11)."""
     world.apply(manifest(kind=kind))
     await world.until(world.settled, what="creation")
@@ -45,7 +45,7 @@ async def test_a_broken_image_is_named_in_the_subsets_that_run_it(world, kind, i
         ("statefulSetTemplate", "1 not created: see the Events of StatefulSet web-member-1"),
     ],
 )
-async def test_pods_that_a_quota_refuses_are_told(world, kind, text):
+async def test_pods_that_a_quota_refuses_are_told(world, kind, text) -> None:
     quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "3"}}}
     world.request(world.members["member-1"], "POST", "/api/v1/namespaces/default/resourcequotas", quota)
     world.apply(manifest(kind=kind))
@@ -53,7 +53,7 @@ async def test_pods_that_a_quota_refuses_are_told(world, kind, text):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_pods_that_find_no_node_are_told(world, kind):
+async def test_pods_that_find_no_node_are_told(world, kind) -> None:
     access = world.members["member-1"].access
     for node in access.list("nodes"):
         access.update("nodes", {**node, "spec": {**node["spec"], "unschedulable": True}}, manager="test")
@@ -62,7 +62,7 @@ async def test_pods_that_find_no_node_are_told(world, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_pods_that_stay_unready_are_told_and_those_that_only_start_are_not(kind):
+async def test_pods_that_stay_unready_are_told_and_those_that_only_start_are_not(kind) -> None:
     """What every pod goes through is not written (I3)."""
     async with running_world(ready_after=5.0) as world:
         told: list[str] = []

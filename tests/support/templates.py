@@ -50,19 +50,19 @@ def message(w, type_):
     return next(one["message"] for one in w.status()["conditions"] if one["type"] == type_)
 
 
-async def applied(w, doc):
+async def applied(w, doc) -> None:
     """Apply a manifest and wait until everything is as asked for."""
     w.apply(doc)
     await w.until(w.settled, what="settling")
 
 
-async def done(w, doc):
+async def done(w, doc) -> None:
     """The same, until every pod is at the new template."""
     w.apply(doc)
     await w.until(lambda: w.settled() and w.status()["currentRevision"] == w.status()["updatedRevision"])
 
 
-def annotate(w, **annotations):
+def annotate(w, **annotations) -> None:
     """Set the annotations of the UnitedDeployment."""
     found = w.host.access.get(UDS, "default", "web")
     metadata = {**found["metadata"], "annotations": annotations}
@@ -75,7 +75,7 @@ CLAIM = {
 }
 
 
-def provide_storage(w):
+def provide_storage(w) -> None:
     """A default class whose volumes are made on demand."""
     kind = {
         "metadata": {
@@ -89,7 +89,7 @@ def provide_storage(w):
         w.request(member, "POST", "/apis/storage.k8s.io/v1/storageclasses", kind)
 
 
-def with_storage(doc, size):
+def with_storage(doc, size) -> None:
     """Give the pods of a manifest a claim of that size."""
     claim = copy.deepcopy(CLAIM)
     claim["spec"]["resources"]["requests"]["storage"] = size

@@ -43,7 +43,7 @@ def workload(word, *, replicas=3, name="web", **metadata):
     }
 
 
-async def run(here, cluster, word):
+async def run(here, cluster, word) -> None:
     """Create the workload and the StorageClass of its volumes."""
     storage = {"metadata": {"name": "zonal"}, "provisioner": "embedded/zonal"}
     await here.clients[cluster].create(STORAGE_CLASSES, storage, dict)
@@ -52,7 +52,7 @@ async def run(here, cluster, word):
 
 @pytest.mark.parametrize("word", ["sts", "deploy"])
 @pytest.mark.parametrize("place", ["host", "member-1"])
-async def test_a_workload_is_taken_over_and_then_rolled_out(tmp_path, word, place):
+async def test_a_workload_is_taken_over_and_then_rolled_out(tmp_path, word, place) -> None:
     """I13: no pod restarts."""
     async with site(tmp_path) as here:
         await run(here, place, word)
@@ -77,7 +77,7 @@ async def test_a_workload_is_taken_over_and_then_rolled_out(tmp_path, word, plac
         assert len(here.pods(place)) == 3
 
 
-async def test_the_printed_object_is_the_one_that_apply_creates(tmp_path):
+async def test_the_printed_object_is_the_one_that_apply_creates(tmp_path) -> None:
     async with site(tmp_path, control=False) as here:
         await run(here, "member-1", "sts")
         printed = yaml.safe_load(await here.said("adopt", "sts/web", "--name", "shop", "--cluster", "member-1"))
@@ -97,7 +97,7 @@ async def test_the_printed_object_is_the_one_that_apply_creates(tmp_path):
         )
 
 
-async def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(tmp_path):
+async def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(tmp_path) -> None:
     async with site(tmp_path, control=False) as here:
         above = {"metadata": {"name": "owner"}}
         made = await here.clients["host"].create(CONFIGMAPS, above, dict, namespace=NAMESPACE)
@@ -133,7 +133,7 @@ async def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(t
         assert (code, said) == (1, 'error: clusters.uniteddeployment.io "nowhere" not found (namespace default)\n')
 
 
-async def test_the_partition_of_a_workload_is_taken_over_and_holds_the_next_template(tmp_path):
+async def test_the_partition_of_a_workload_is_taken_over_and_holds_the_next_template(tmp_path) -> None:
     """I6"""
     async with site(tmp_path) as here:
         held = workload("sts")
@@ -161,7 +161,7 @@ async def test_the_partition_of_a_workload_is_taken_over_and_holds_the_next_temp
         )
 
 
-async def test_the_same_workload_of_several_members_becomes_one_application(tmp_path):
+async def test_the_same_workload_of_several_members_becomes_one_application(tmp_path) -> None:
     """I13: no pod restarts, and each subset keeps its replicas."""
     async with site(tmp_path, members=2) as here:
         for member, replicas in (("member-1", 3), ("member-2", 1)):

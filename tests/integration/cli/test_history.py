@@ -30,7 +30,7 @@ def images(running, cluster):
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-async def test_history_shows_the_pods_of_each_revision_and_undo_makes_an_earlier_one_the_newest(tmp_path, kind):
+async def test_history_shows_the_pods_of_each_revision_and_undo_makes_an_earlier_one_the_newest(tmp_path, kind) -> None:
     async with site(tmp_path) as here:
         await here.apply(web("app:1", "first release", kind=kind))
         await here.wait_settled()
@@ -71,7 +71,7 @@ async def test_history_shows_the_pods_of_each_revision_and_undo_makes_an_earlier
         assert again == f"{TITLE} skipped rollback (current template already matches revision 3)\n"
 
 
-async def test_a_change_cause_that_is_added_later_is_stored_with_the_newest_revision(tmp_path):
+async def test_a_change_cause_that_is_added_later_is_stored_with_the_newest_revision(tmp_path) -> None:
     async with site(tmp_path) as here:
         await here.apply(web("app:1"))
         await here.wait_settled()
@@ -87,7 +87,7 @@ async def test_a_change_cause_that_is_added_later_is_stored_with_the_newest_revi
         assert (await here.json("history", "web"))["revisions"][0]["changeCause"] == "given later"
 
 
-async def test_undo_of_a_paused_application_changes_no_pods_and_a_dry_run_writes_nothing(tmp_path):
+async def test_undo_of_a_paused_application_changes_no_pods_and_a_dry_run_writes_nothing(tmp_path) -> None:
     async with site(tmp_path) as here:
         await here.apply(web("app:1"))
         await here.wait_settled()
@@ -109,7 +109,7 @@ async def test_undo_of_a_paused_application_changes_no_pods_and_a_dry_run_writes
         assert images(here, "member-1") == {"app:2": 2}
 
 
-async def test_an_error_of_history_or_undo_is_one_line(tmp_path):
+async def test_an_error_of_history_or_undo_is_one_line(tmp_path) -> None:
     async with site(tmp_path) as here:
         missing = await here.ud("history", "web")
         assert missing.exit_code == 1
@@ -125,7 +125,7 @@ async def test_an_error_of_history_or_undo_is_one_line(tmp_path):
         assert (await here.ud("history", "web", "-o", "xml")).exit_code == 2
 
 
-async def test_a_host_without_the_crds_is_reported_with_the_command_that_helps(tmp_path):
+async def test_a_host_without_the_crds_is_reported_with_the_command_that_helps(tmp_path) -> None:
     served = await embedded.serve(Options(name="host", nodes=0))
     try:
         file = tmp_path / "kubeconfig"

@@ -32,7 +32,7 @@ async def lost_host(here):
     return found["metadata"]["uid"]
 
 
-def annotate(here, member, **annotations):
+def annotate(here, member, **annotations) -> None:
     """Change annotations of the workload of a member."""
     access = here.served(member).cluster.access
     (found,) = access.list(WORKLOADS, NAMESPACE)
@@ -40,7 +40,7 @@ def annotate(here, member, **annotations):
     access.update(WORKLOADS, {**found, "metadata": {**found["metadata"], "annotations": marks}}, manager="somebody")
 
 
-async def test_the_old_uid_is_shown_and_the_applied_object_takes_its_workloads_back(tmp_path):
+async def test_the_old_uid_is_shown_and_the_applied_object_takes_its_workloads_back(tmp_path) -> None:
     """I13: nothing is written until --apply, and no pod restarts."""
     async with site(tmp_path, members=2, control=False) as here:
         uid = await lost_host(here)
@@ -77,7 +77,7 @@ async def test_the_old_uid_is_shown_and_the_applied_object_takes_its_workloads_b
         assert "there is nothing to take back" in taken.stderr
 
 
-async def test_the_object_on_the_host_is_changed_in_place(tmp_path):
+async def test_the_object_on_the_host_is_changed_in_place(tmp_path) -> None:
     async with site(tmp_path, members=2, control=False) as here:
         uid = await lost_host(here)
         await here.apply({**web(), "metadata": {"name": "web", "annotations": {"team": "shop"}}})
@@ -93,7 +93,7 @@ async def test_the_object_on_the_host_is_changed_in_place(tmp_path):
         assert len(spec["topology"]["subsets"]) == 2
 
 
-async def test_workloads_of_another_namespace_are_ignored_and_the_user_chooses_among_several_uids(tmp_path):
+async def test_workloads_of_another_namespace_are_ignored_and_the_user_chooses_among_several_uids(tmp_path) -> None:
     """I13"""
     async with site(tmp_path, members=2, control=False) as here:
         uid = await lost_host(here)
@@ -111,7 +111,7 @@ async def test_workloads_of_another_namespace_are_ignored_and_the_user_chooses_a
         assert only["spec"]["topology"]["adopt"] == {"ownerUID": uid}
 
 
-async def test_an_unreachable_member_is_reported(tmp_path):
+async def test_an_unreachable_member_is_reported(tmp_path) -> None:
     """I8: it may run workloads that the command does not see."""
     async with site(tmp_path, members=2, control=False) as here:
         await lost_host(here)

@@ -148,7 +148,7 @@ async def until(condition) -> None:
     raise AssertionError("it did not come true")
 
 
-async def test_the_webhooks_refuse_with_the_field_path_and_fill_in_the_finalizer():
+async def test_the_webhooks_refuse_with_the_field_path_and_fill_in_the_finalizer() -> None:
     """I11"""
     async with webhooks() as served:
         good = {**manifest(), "metadata": {"name": "web", "namespace": "default"}}
@@ -195,7 +195,7 @@ def large(size: int) -> dict:
     return made
 
 
-async def test_reviews_of_the_largest_objects_are_answered_and_larger_ones_are_refused_in_words():
+async def test_reviews_of_the_largest_objects_are_answered_and_larger_ones_are_refused_in_words() -> None:
     """I11: a webhook that cannot be called is no rule at all."""
     async with webhooks() as served:
         assert (await served.review("/validate", large(LARGE), large(LARGE)))["allowed"]
@@ -207,7 +207,7 @@ async def test_reviews_of_the_largest_objects_are_answered_and_larger_ones_are_r
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b"\xff\xfe", b'{"a":' * 100_000, b"{}", b'{"request": []}'])
-async def test_what_is_no_review_is_refused_and_the_next_one_is_answered(body):
+async def test_what_is_no_review_is_refused_and_the_next_one_is_answered(body) -> None:
     async with webhooks() as served:
         status, text = await served.post("/validate", body)
         assert status == 400, text
@@ -215,7 +215,7 @@ async def test_what_is_no_review_is_refused_and_the_next_one_is_answered(body):
         assert (await served.review("/validate", good))["allowed"]
 
 
-def test_kopf_learns_no_uids():
+def test_kopf_learns_no_uids() -> None:
     """It keeps something for each of them, forever."""
     review = asked(large(1), large(1))
     webhook_server._remove_uids(review)
@@ -235,7 +235,7 @@ class Clock:
         return self.time
 
 
-async def test_the_certificate_is_replaced_while_the_webhooks_are_served():
+async def test_the_certificate_is_replaced_while_the_webhooks_are_served() -> None:
     """What API servers trust and what is served change together, and other replicas may serve the old one meanwhile."""
     clock = Clock()
     async with webhooks(now=clock, check_seconds=0.05) as served:
@@ -266,7 +266,7 @@ def issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     return True
 
 
-async def test_a_configuration_that_was_created_again_is_completed():
+async def test_a_configuration_that_was_created_again_is_completed() -> None:
     """As when somebody deletes it and installs it again; the certificate is good, and stays."""
     async with webhooks(check_seconds=0.05) as served:
         bundle = await served.bundle()
@@ -284,7 +284,7 @@ async def test_a_configuration_that_was_created_again_is_completed():
         await until(completed)
 
 
-async def test_replicas_share_one_certificate_and_follow_each_other():
+async def test_replicas_share_one_certificate_and_follow_each_other() -> None:
     clock = Clock()
     async with host() as (_, client):
         one, two = (WebhookCertificate(client, NAMESPACE, now=clock) for _ in range(2))
@@ -296,7 +296,7 @@ async def test_replicas_share_one_certificate_and_follow_each_other():
         assert one._serving == two._serving != before
 
 
-async def test_a_certificate_that_cannot_be_replaced_is_a_problem_once_it_has_expired():
+async def test_a_certificate_that_cannot_be_replaced_is_a_problem_once_it_has_expired() -> None:
     clock = Clock()
     async with host() as (_, client):
         certificate = WebhookCertificate(client, NAMESPACE, now=clock)
@@ -309,7 +309,7 @@ async def test_a_certificate_that_cannot_be_replaced_is_a_problem_once_it_has_ex
         assert "expired at 2" in certificate.problem
 
 
-async def test_a_port_in_use_is_one_line():
+async def test_a_port_in_use_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         async with host() as (connection, client):

@@ -49,7 +49,7 @@ async def measured(url, cluster="good", **fields):
     return found.outcome, found.value
 
 
-async def test_35_and_36_the_error_rate_of_the_page_judges_each_cluster_by_itself(url):
+async def test_35_and_36_the_error_rate_of_the_page_judges_each_cluster_by_itself(url) -> None:
     """Scenario 36: where stable pods have as many errors, the cluster is to blame and not the new version."""
     spec = parse_gate_template(TEMPLATE).spec.prometheus.model_dump(by_alias=True, exclude_none=True)
     fields = {
@@ -68,7 +68,7 @@ async def test_35_and_36_the_error_rate_of_the_page_judges_each_cluster_by_itsel
     assert await measured(url, "bad", **compared) == ("Failure", "0.2/0.01")
 
 
-async def test_35_what_is_not_a_number_is_inconclusive_and_what_is_not_a_query_is_an_error(url):
+async def test_35_what_is_not_a_number_is_inconclusive_and_what_is_not_a_query_is_an_error(url) -> None:
     assert await measured(url, query="0 * sum(build_info) / 0") == ("Inconclusive", "no data")
     assert await measured(url, query="vector(0)") == ("Success", "0")
     assert await measured(url, query="scalar(build_info)") == ("Failure", "1")
@@ -92,7 +92,7 @@ def rollout(url, **fields):
     }
 
 
-async def test_a_query_that_does_not_parse_is_refused_at_admission_with_the_path_of_the_field(url):
+async def test_a_query_that_does_not_parse_is_refused_at_admission_with_the_path_of_the_field(url) -> None:
     valid = rollout(url, query='sum(rate(x{v="{{revision}}"}[1m]))', baseline="vector(1)")
     assert await query_errors(valid) == ()
     broken = rollout(url, query="sum(", baseline="up[")

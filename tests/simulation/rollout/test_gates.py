@@ -23,7 +23,7 @@ JOBS = "uniteddeployment-rollout-gate-jobs"
 MEMBERS = "uniteddeployment-rollout-gate-members"
 
 
-def grant(kit, name):
+def grant(kit, name) -> None:
     """What docs/gates.md says: bind a role in the namespace."""
     w = kit.world
     for role in yaml.safe_load_all(GATE_ROLES.read_text()):
@@ -33,7 +33,7 @@ def grant(kit, name):
     bind(kit, w.host, name, account)
 
 
-def bind(kit, cluster, name, subject):
+def bind(kit, cluster, name, subject) -> None:
     binding = {
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
@@ -42,7 +42,7 @@ def bind(kit, cluster, name, subject):
     kit.world.request(cluster, "POST", f"{RBAC}/namespaces/default/rolebindings", binding)
 
 
-def grant_in_members(kit, user):
+def grant_in_members(kit, user) -> None:
     """The fleet's administrator allows a user to run Jobs in the namespace in each member."""
     rules = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get", "delete"]}]
     for member in kit.world.members.values():
@@ -64,7 +64,7 @@ def jobs(kit):
 
 
 @pytest.mark.parametrize(("write", "reached"), [(3, True), (4, False), (4, True), (5, False), (5, True)])
-async def test_05_a_kill_at_any_write_runs_no_job_of_a_gate_twice(write, reached):
+async def test_05_a_kill_at_any_write_runs_no_job_of_a_gate_twice(write, reached) -> None:
     """The writes: the run starts, the first partition, the pod is ready, the Job, and its result in the status."""
     async with rollouts(subsets=SMALL, steps=steps(job("complete:1", count=2, interval="10s"))) as kit:
         grant(kit, JOBS)
@@ -82,7 +82,7 @@ async def test_05_a_kill_at_any_write_runs_no_job_of_a_gate_twice(write, reached
         assert [found["status"]["conditions"][-1]["type"] for found in jobs(kit)] == ["Complete", "Complete"]
 
 
-async def test_35_a_job_that_fails_rolls_back_and_is_deleted_with_its_rollout():
+async def test_35_a_job_that_fails_rolls_back_and_is_deleted_with_its_rollout() -> None:
     async with rollouts(subsets=SMALL, steps=steps(job("exit1:1")), onFailure="Rollback") as kit:
         grant(kit, JOBS)
         kit.release(NEW)
@@ -98,7 +98,7 @@ async def test_35_a_job_that_fails_rolls_back_and_is_deleted_with_its_rollout():
         await kit.world.until(lambda: not jobs(kit), 120)
 
 
-async def test_a_job_that_does_not_end_is_an_error_that_holds_the_run_and_is_deleted():
+async def test_a_job_that_does_not_end_is_an_error_that_holds_the_run_and_is_deleted() -> None:
     async with rollouts(subsets=SMALL, steps=steps(job("app:1", errorLimit=0))) as kit:
         grant(kit, JOBS)
         kit.release(NEW)
@@ -108,7 +108,7 @@ async def test_a_job_that_does_not_end_is_an_error_that_holds_the_run_and_is_del
         await kit.world.until(lambda: not any("deletionTimestamp" not in found["metadata"] for found in jobs(kit)), 60)
 
 
-async def test_a_gate_template_that_is_created_later_is_measured_then():
+async def test_a_gate_template_that_is_created_later_is_measured_then() -> None:
     gate = {"templateRef": {"name": "exists"}, "args": [{"name": "who", "value": "web"}]}
     async with rollouts(subsets=SMALL, steps=steps(gate)) as kit:
         kit.release(NEW)
@@ -135,7 +135,7 @@ async def test_a_gate_template_that_is_created_later_is_measured_then():
         await kit.phase("Healthy", seconds=300)
 
 
-async def test_restarts_in_a_member_fail_the_readiness_gate_through_the_status_of_the_united_deployment():
+async def test_restarts_in_a_member_fail_the_readiness_gate_through_the_status_of_the_united_deployment() -> None:
     gate = {"readiness": {"maxRestarts": 1}, "count": 20, "interval": "5s"}
     async with rollouts(subsets=SMALL, steps=steps(gate)) as kit:
         kit.release(NEW)
@@ -168,7 +168,7 @@ def jobs_in(kit, member):
     return kit.world.members[member].access.list("jobs.batch", "default")
 
 
-async def test_jobs_run_in_the_cluster_of_each_subset_with_what_the_member_grants():
+async def test_jobs_run_in_the_cluster_of_each_subset_with_what_the_member_grants() -> None:
     async with rollouts(subsets=SMALL, steps=in_members("complete:1"), maxUnavailable=2) as kit:
         grant(kit, MEMBERS)
         kit.release(NEW)
@@ -186,7 +186,7 @@ async def test_jobs_run_in_the_cluster_of_each_subset_with_what_the_member_grant
         assert not jobs(kit), "nothing runs on the host"
 
 
-async def test_a_cluster_that_does_not_allow_the_namespace_runs_no_jobs_and_impersonation_bounds_them():
+async def test_a_cluster_that_does_not_allow_the_namespace_runs_no_jobs_and_impersonation_bounds_them() -> None:
     """Whoever may write rollouts gains nothing in members that the fleet's administrator did not grant (I15)."""
     async with rollouts(subsets=SMALL, steps=in_members("complete:1"), maxUnavailable=2) as kit:
         host = Client(InProcessTransport(kit.world.host, TOKEN, "host"), "host")

@@ -12,7 +12,7 @@ from tests.simulation.rollout.history import play
 
 
 @pytest.mark.parametrize("seed", [0, 2])
-async def test_51_the_invariants_hold_at_each_write_of_anybody(seed):
+async def test_51_the_invariants_hold_at_each_write_of_anybody(seed) -> None:
     broken, story = await play(seed)
     assert not broken, story
 
@@ -24,7 +24,7 @@ DEFECTS = {
 
 
 @pytest.mark.parametrize(("owner", "attribute", "put", "seed"), DEFECTS.values(), ids=DEFECTS)
-async def test_51_a_seed_of_the_suite_finds_a_defect(owner, attribute, put, seed, monkeypatch):
+async def test_51_a_seed_of_the_suite_finds_a_defect(owner, attribute, put, seed, monkeypatch) -> None:
     module = import_module(f"uniteddeployment_rollout.{owner}")
     monkeypatch.setattr(module, attribute, put(getattr(module, attribute)))
     broken, _ = await play(seed)

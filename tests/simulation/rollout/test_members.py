@@ -11,7 +11,7 @@ SMALL = {"a": 2, "b": 1}
 CLUSTERS = f"{names.API_PATH}/namespaces/default/{names.CLUSTER_PLURAL}"
 
 
-def label(kit, cluster, **labels):
+def label(kit, cluster, **labels) -> None:
     kit.world.request(
         kit.world.host,
         "PATCH",
@@ -21,7 +21,7 @@ def label(kit, cluster, **labels):
     )
 
 
-async def test_a_wave_follows_the_labels_of_the_clusters_as_they_are_now():
+async def test_a_wave_follows_the_labels_of_the_clusters_as_they_are_now() -> None:
     wave = {"clusterSelector": {"matchLabels": {"tier": "canary"}}}
     async with rollouts(subsets=SMALL, steps=[{"wave": wave, "replicas": "100%", "pause": {}}]) as kit:
         kit.release(NEW)
@@ -33,7 +33,7 @@ async def test_a_wave_follows_the_labels_of_the_clusters_as_they_are_now():
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-async def test_only_the_cluster_whose_pods_fail_goes_back(kind):
+async def test_only_the_cluster_whose_pods_fail_goes_back(kind) -> None:
     steps = [{"wave": {"subsets": ["b"]}, "replicas": 1}, {"replicas": "100%"}]
     async with rollouts(kind, steps=steps, onFailure="RollbackCluster", progressDeadline="2m") as kit:
         kit.release("pullfail:2")
@@ -47,7 +47,7 @@ async def test_only_the_cluster_whose_pods_fail_goes_back(kind):
         assert "revert" not in kit.manual
 
 
-async def test_32_an_image_that_somebody_changes_in_a_member_stops_the_run_and_names_who_did_it():
+async def test_32_an_image_that_somebody_changes_in_a_member_stops_the_run_and_names_who_did_it() -> None:
     async with rollouts() as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -64,7 +64,7 @@ async def test_32_an_image_that_somebody_changes_in_a_member_stops_the_run_and_n
         assert kit.running("bad:1") == [0, 0, 0]
 
 
-async def test_31_a_partition_that_somebody_lowers_in_a_member_is_put_back_and_stops_the_run():
+async def test_31_a_partition_that_somebody_lowers_in_a_member_is_put_back_and_stops_the_run() -> None:
     async with rollouts() as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -80,7 +80,7 @@ async def test_31_a_partition_that_somebody_lowers_in_a_member_is_put_back_and_s
 
 
 @pytest.mark.parametrize("image", [NEW, OLD])
-async def test_42_a_disabled_rollout_leaves_its_target_alone_and_takes_it_again(image):
+async def test_42_a_disabled_rollout_leaves_its_target_alone_and_takes_it_again(image) -> None:
     async with rollouts(subsets=SMALL) as kit:
         kit.edit(disabled=True)
         await kit.phase("Disabled")

@@ -17,7 +17,7 @@ def writes(transport):
     ]
 
 
-async def test_06_of_two_processes_only_the_one_with_the_lease_writes_and_the_other_takes_over():
+async def test_06_of_two_processes_only_the_one_with_the_lease_writes_and_the_other_takes_over() -> None:
     async with rollouts(subsets=SMALL) as kit:
         kit.kill()
         kit.start("first")
@@ -45,7 +45,7 @@ async def test_06_of_two_processes_only_the_one_with_the_lease_writes_and_the_ot
 class Lossy:
     """A way to the host on which the answer to every third write is lost after the host has carried it out."""
 
-    def __init__(self, way):
+    def __init__(self, way) -> None:
         self._way = way
         self._number = count(1)
         self.lost = 0
@@ -58,7 +58,7 @@ class Lossy:
         return response
 
 
-async def completed(kit):
+async def completed(kit) -> None:
     kit.release(NEW)
     await kit.world.until(lambda: kit.status.get("history"))
     assert kit.running(NEW) == [2, 1]
@@ -67,7 +67,7 @@ async def completed(kit):
     assert [run["outcome"] for run in kit.status["history"]] == ["Completed"]
 
 
-async def test_33_a_write_whose_answer_is_lost_has_no_second_effect():
+async def test_33_a_write_whose_answer_is_lost_has_no_second_effect() -> None:
     async with rollouts(subsets=SMALL, steps=[{"replicas": 1}, {"replicas": "100%"}]) as kit:
         kit.kill()
         ways = []
@@ -77,7 +77,7 @@ async def test_33_a_write_whose_answer_is_lost_has_no_second_effect():
 
 
 @pytest.mark.parametrize("code", [409, 429, 500])
-async def test_33_refused_requests_are_tried_again_and_change_nothing_but_time(code):
+async def test_33_refused_requests_are_tried_again_and_change_nothing_but_time(code) -> None:
     async with rollouts(subsets=SMALL, steps=[{"replicas": 1}, {"replicas": "100%"}]) as kit:
         kit.world.host.faults.set(error_rate=0.3, error_codes=(code,))
         await completed(kit)

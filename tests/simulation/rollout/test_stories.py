@@ -15,7 +15,7 @@ SMALL = {"a": 2, "b": 1}
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-async def test_01_to_03_one_pod_then_half_then_all_within_one_budget(kind):
+async def test_01_to_03_one_pod_then_half_then_all_within_one_budget(kind) -> None:
     async with rollouts(kind) as kit:
         assert kit.manual == {"partition": "100%"}
         kit.release(NEW)
@@ -46,7 +46,7 @@ async def test_01_to_03_one_pod_then_half_then_all_within_one_budget(kind):
         else str(value)
     ),
 )
-async def test_05_a_kill_at_any_write_changes_nothing_but_time(write, reached):
+async def test_05_a_kill_at_any_write_changes_nothing_but_time(write, reached) -> None:
     steps = [{"replicas": 1, "pause": {"duration": "60s"}}, {"replicas": "100%"}]
     async with rollouts(subsets=SMALL, steps=steps) as kit:
         kit.life.kill_at(write, reached=reached)
@@ -61,7 +61,7 @@ async def test_05_a_kill_at_any_write_changes_nothing_but_time(write, reached):
         assert [run["outcome"] for run in kit.status["history"]] == ["Completed"]
 
 
-async def test_07_a_template_that_is_written_while_all_controllers_are_down_updates_nothing():
+async def test_07_a_template_that_is_written_while_all_controllers_are_down_updates_nothing() -> None:
     async with rollouts(subsets=SMALL) as kit:
         kit.kill()
         kit.world.kill_controller()
@@ -74,7 +74,7 @@ async def test_07_a_template_that_is_written_while_all_controllers_are_down_upda
         assert kit.running(NEW) == [1, 0]
 
 
-async def test_08_and_10_an_image_that_cannot_be_pulled_is_rolled_back_when_the_deadline_has_passed():
+async def test_08_and_10_an_image_that_cannot_be_pulled_is_rolled_back_when_the_deadline_has_passed() -> None:
     async with rollouts(subsets=SMALL, onFailure="Rollback", progressDeadline="2m") as kit:
         kit.release("pullfail:2")
         await kit.world.until(lambda: "ImagePullBackOff" in kit.status.get("message", ""), 100)
@@ -87,7 +87,7 @@ async def test_08_and_10_an_image_that_cannot_be_pulled_is_rolled_back_when_the_
         assert {"ProgressDeadlineExceeded", "RollbackStarted", "RolledBack"} <= set(kit.events())
 
 
-async def test_16_another_template_in_mid_run_starts_again_and_keeps_the_stable_revision():
+async def test_16_another_template_in_mid_run_starts_again_and_keeps_the_stable_revision() -> None:
     async with rollouts() as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -106,7 +106,7 @@ async def test_16_another_template_in_mid_run_starts_again_and_keeps_the_stable_
         assert kit.running(NEWER) == [4, 2, 2]
 
 
-async def test_11_and_14_the_stable_template_in_mid_run_takes_everything_back():
+async def test_11_and_14_the_stable_template_in_mid_run_takes_everything_back() -> None:
     async with rollouts() as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -119,7 +119,7 @@ async def test_11_and_14_the_stable_template_in_mid_run_takes_everything_back():
         await kit.phase("Healthy")
 
 
-async def test_20_a_subset_that_grows_in_mid_run_gets_its_share():
+async def test_20_a_subset_that_grows_in_mid_run_gets_its_share() -> None:
     async with rollouts(subsets={"a": 4, "b": 2}, steps=STEPS[1:]) as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -132,7 +132,7 @@ async def test_20_a_subset_that_grows_in_mid_run_gets_its_share():
         assert kit.most_updated == 4, "at no moment more than half"
 
 
-async def test_27_a_member_that_is_lost_in_mid_step_and_comes_back_gets_no_step_twice():
+async def test_27_a_member_that_is_lost_in_mid_step_and_comes_back_gets_no_step_twice() -> None:
     async with rollouts(steps=[{"replicas": "100%"}]) as kit:
         kit.release(NEW)
         await kit.world.until(lambda: sum(kit.running(NEW)) >= 2, every=0.01)
@@ -148,7 +148,7 @@ async def test_27_a_member_that_is_lost_in_mid_step_and_comes_back_gets_no_step_
         assert kit.most_down == 1
 
 
-async def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it():
+async def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it() -> None:
     async with rollouts() as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -160,7 +160,7 @@ async def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_
         assert kit.manual["partitions"]["c"] == 2
 
 
-async def test_41_a_rollout_that_is_deleted_in_mid_run_freezes_its_target_and_says_so():
+async def test_41_a_rollout_that_is_deleted_in_mid_run_freezes_its_target_and_says_so() -> None:
     async with rollouts() as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -171,7 +171,7 @@ async def test_41_a_rollout_that_is_deleted_in_mid_run_freezes_its_target_and_sa
         assert "RolloutDeleted" in kit.events(names.UNITED_DEPLOYMENT_KIND)
 
 
-async def test_of_two_rollouts_of_a_target_the_older_has_it_until_it_is_deleted():
+async def test_of_two_rollouts_of_a_target_the_older_has_it_until_it_is_deleted() -> None:
     async with rollouts(subsets=SMALL) as kit:
         await asyncio.sleep(2)
         kit.create("younger")
@@ -185,7 +185,7 @@ async def test_of_two_rollouts_of_a_target_the_older_has_it_until_it_is_deleted(
         await kit.world.until(lambda: phase() == "Healthy")
 
 
-async def test_a_rollout_that_is_created_with_its_target_waits_for_the_first_pods_and_then_holds_the_next_template():
+async def test_a_rollout_created_with_its_target_waits_for_the_first_pods_and_then_holds_the_next_template() -> None:
     async with rollouts(subsets=SMALL, create=False) as kit:
         kit.world.delete()
         await kit.world.until(lambda: kit.world.ud() is None)
@@ -199,7 +199,7 @@ async def test_a_rollout_that_is_created_with_its_target_waits_for_the_first_pod
         assert kit.running(NEW) == [1, 0]
 
 
-async def test_a_settled_rollout_costs_nothing():
+async def test_a_settled_rollout_costs_nothing() -> None:
     """I3: nothing changed, nothing written; and a restart writes nothing either."""
     async with rollouts(subsets=SMALL) as kit:
         kit.release(NEW)
@@ -215,12 +215,12 @@ async def test_a_settled_rollout_costs_nothing():
 
 
 @pytest.mark.parametrize("write", ["unitedrollouts", "uniteddeployments"])
-async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carried_out(write):
+async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carried_out(write) -> None:
     """At the moment of the write, somebody pauses the rollout with a command, or pauses the target."""
     async with rollouts(subsets=SMALL) as kit:
         done = []
 
-        def before(request):
+        def before(request) -> None:
             if not done and request.verb == "patch" and f"/{write}/" in request.path:
                 done.append(request)
                 if write == "unitedrollouts":
@@ -241,7 +241,7 @@ async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carr
         assert len(patches) < 12, "refused writes are not repeated all the time"
 
 
-async def test_each_move_of_pods_costs_one_write_of_the_target():
+async def test_each_move_of_pods_costs_one_write_of_the_target() -> None:
     """Six pods, one at a time, and one write that removes the partitions at the end: nothing is written twice."""
     async with rollouts(subsets={"a": 4, "b": 2}, steps=[{"replicas": "100%"}]) as kit:
         sent = len(kit.transport.sent)

@@ -24,7 +24,9 @@ def deleted_pods(kit):
 
 
 @pytest.mark.parametrize(("policy", "deletions"), [("OrderedReady", ["web-a-3"]), ("Parallel", [])])
-async def test_12_a_rollback_deletes_a_broken_pod_once_and_only_where_nothing_else_would_replace_it(policy, deletions):
+async def test_12_a_rollback_deletes_a_broken_pod_once_and_only_where_nothing_else_would_replace_it(
+    policy, deletions
+) -> None:
     async with rollouts(workload={"podManagementPolicy": policy}) as kit:
         kit.release("pullfail:2")
         await kit.world.until(lambda: kit.running("pullfail:2") == [1, 0, 0])
@@ -35,7 +37,7 @@ async def test_12_a_rollback_deletes_a_broken_pod_once_and_only_where_nothing_el
         assert deleted_pods(kit) == deletions
 
 
-async def test_43_with_ordinals_that_start_at_five_the_last_pods_are_updated():
+async def test_43_with_ordinals_that_start_at_five_the_last_pods_are_updated() -> None:
     async with rollouts(workload={"ordinals": {"start": 5}}) as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -50,7 +52,7 @@ async def test_43_with_ordinals_that_start_at_five_the_last_pods_are_updated():
         assert updated == {"web-a-7", "web-a-8", "web-b-6", "web-c-6"}
 
 
-def without_max_unavailable(world):
+def without_max_unavailable(world) -> None:
     """API servers before Kubernetes 1.24 drop the field."""
     for member in world.members.values():
         member.handle = dropping(member.handle)
@@ -68,7 +70,7 @@ def dropping(handle):
 
 
 @pytest.mark.parametrize("prepare", [lambda _: None, without_max_unavailable], ids=["known", "dropped"])
-async def test_44_the_rollout_paces_itself_whether_servers_know_max_unavailable_or_not(prepare):
+async def test_44_the_rollout_paces_itself_whether_servers_know_max_unavailable_or_not(prepare) -> None:
     strategy = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}}}
     async with rollouts(workload=strategy, prepare=prepare, steps=ALL_AT_ONCE) as kit:
         kit.release(NEW)
@@ -82,7 +84,7 @@ async def test_44_the_rollout_paces_itself_whether_servers_know_max_unavailable_
 
 
 @pytest.mark.parametrize("surge", [0, 1])
-async def test_45_three_of_ten_pods_of_a_deployment_are_three_with_and_without_surge(surge):
+async def test_45_three_of_ten_pods_of_a_deployment_are_three_with_and_without_surge(surge) -> None:
     strategy = {"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": 1}}}
     steps = [{"replicas": 3, "pause": {}}]
     async with rollouts("deploymentTemplate", {"a": 10}, workload=strategy, steps=steps, maxUnavailable=2) as kit:
@@ -93,7 +95,7 @@ async def test_45_three_of_ten_pods_of_a_deployment_are_three_with_and_without_s
         assert kit.most_updated == 3
 
 
-async def test_47_a_pod_that_is_deleted_comes_back_at_the_revision_that_its_partition_gives_it():
+async def test_47_a_pod_that_is_deleted_comes_back_at_the_revision_that_its_partition_gives_it() -> None:
     async with rollouts() as kit:
         kit.release(NEW)
         await kit.phase("Paused", 1)
@@ -106,7 +108,7 @@ async def test_47_a_pod_that_is_deleted_comes_back_at_the_revision_that_its_part
         assert kit.status["updatedReplicas"] == 1
 
 
-async def test_48_a_disruption_budget_blocks_drains_and_does_not_block_the_rollout():
+async def test_48_a_disruption_budget_blocks_drains_and_does_not_block_the_rollout() -> None:
     """Controllers of workloads delete pods without the eviction API."""
     async with rollouts(subsets=SMALL, steps=ALL_AT_ONCE) as kit:
         member = kit.world.members["member-1"]

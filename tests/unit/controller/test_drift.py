@@ -44,33 +44,33 @@ def differences(found):
     return [str(one) for one in drift.differences(BODY, found, ours="uniteddeployment")]
 
 
-def test_what_the_server_fills_in_is_no_drift():
+def test_what_the_server_fills_in_is_no_drift() -> None:
     assert differences(live()) == []
 
 
-def test_a_changed_number_is_named_with_who_changed_it():
+def test_a_changed_number_is_named_with_who_changed_it() -> None:
     assert differences(live(replicas=7)) == ["spec.replicas (by kubectl-edit)"]
 
 
-def test_items_of_lists_are_matched_by_name():
+def test_items_of_lists_are_matched_by_name() -> None:
     found = live()
     found["spec"]["template"]["spec"]["containers"][1]["image"] = "app:666"
     assert differences(found) == ["spec.template.spec.containers[1].image (by kubectl-edit)"]
 
 
-def test_lists_without_names_are_compared_item_by_item():
+def test_lists_without_names_are_compared_item_by_item() -> None:
     found = live()
     found["spec"]["template"]["spec"]["containers"][1]["args"] = ["x", "z"]
     assert differences(found) == ["spec.template.spec.containers[1].args[1]"]
 
 
-def test_a_label_that_was_taken_away_is_drift_and_one_that_was_added_is_not():
+def test_a_label_that_was_taken_away_is_drift_and_one_that_was_added_is_not() -> None:
     found = live()
     found["metadata"]["labels"] = {"b": "2"}
     assert differences(found) == ["metadata.labels.a"]
 
 
-def test_what_is_left_to_others_is_sent_as_the_cluster_has_it():
+def test_what_is_left_to_others_is_sent_as_the_cluster_has_it() -> None:
     """An HPA's replicas, say: applying them changes nothing, and leaving them out would reset them."""
     kept = drift.keeping(BODY, live(replicas=9), ["spec.replicas", "spec.nothing.there"])
     assert kept["spec"]["replicas"] == 9
@@ -79,7 +79,7 @@ def test_what_is_left_to_others_is_sent_as_the_cluster_has_it():
     assert drift.differences(kept, live(replicas=9), ours="uniteddeployment") == ()
 
 
-def test_what_is_left_to_others_and_missing_in_the_cluster_is_not_applied():
+def test_what_is_left_to_others_and_missing_in_the_cluster_is_not_applied() -> None:
     body = {**BODY, "spec": {**BODY["spec"], "paused": True}}
     assert drift.keeping(body, live(), ["spec.paused"]) == BODY
 

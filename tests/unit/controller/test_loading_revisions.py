@@ -40,14 +40,14 @@ def stored(data=APP.revision_data):
     return msgspec.json.encode({"metadata": {}, "data": revision_content(data), "revision": 1})
 
 
-def test_what_was_written_is_understood():
+def test_what_was_written_is_understood() -> None:
     observer, _ = load(stored())
     assert observer.templates == {("default", RECORD.name): APP.revision_data}
     assert not observer.damaged
 
 
 @pytest.mark.parametrize("depth", [900, 990, 995, 998, 999, 1000, 5_000])
-def test_data_of_any_depth_is_a_reason_and_no_crash(depth):
+def test_data_of_any_depth_is_a_reason_and_no_crash(depth) -> None:
     body = b'{"data": {"template": ' + b'{"a":' * depth + b"{}" + b"}" * depth + b"}}"
     observer, _ = load(body)
     assert not observer.templates
@@ -57,19 +57,19 @@ def test_data_of_any_depth_is_a_reason_and_no_crash(depth):
 @pytest.mark.parametrize(
     "changes", [{"template_hash": "another"}, {"patched": {}}, {"patched": {"member-1": "another"}}]
 )
-def test_annotations_that_do_not_fit_the_data_are_not_believed(changes):
+def test_annotations_that_do_not_fit_the_data_are_not_believed(changes) -> None:
     observer, _ = load(stored(), replace(RECORD, **changes))
     assert list(observer.damaged.values()) == ["its annotations do not fit its data"]
 
 
-def test_another_template_under_that_name_is_not_used():
+def test_another_template_under_that_name_is_not_used() -> None:
     other = make.application(make.manifest(image="evil:1"))
     observer, _ = load(stored(other.revision_data))
     assert list(observer.damaged.values()) == ["its data is not what its name says"]
     assert not observer.templates
 
 
-def test_one_that_is_gone_is_forgotten():
+def test_one_that_is_gone_is_forgotten() -> None:
     observer, dropped = load(None)
     assert dropped == [(("default", "web"), RECORD.name)]
     assert not observer.damaged

@@ -50,7 +50,7 @@ def canary(kind, replicas, **shares):
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shares", [{}, {"shares": {"member-1": {"weight": 3}, "member-2": {"weight": 1}}}])
-def test_a_million_replicas_are_planned_in_the_memory_of_a_few(kind, shares):
+def test_a_million_replicas_are_planned_in_the_memory_of_a_few(kind, shares) -> None:
     subject, seen = canary(kind, MAX_REPLICAS, **shares)
     result = plan(subject, seen)
     assert sum(row.replicas for row in result.results) == MAX_REPLICAS
@@ -59,7 +59,7 @@ def test_a_million_replicas_are_planned_in_the_memory_of_a_few(kind, shares):
 
 
 @pytest.mark.timeout(20)
-def test_disjoint_ranges_of_a_million_ordinals_take_no_memory_for_each():
+def test_disjoint_ranges_of_a_million_ordinals_take_no_memory_for_each() -> None:
     shares = {"shares": {"member-1": {"maxReplicas": MAX_REPLICAS}, "member-2": {"minReplicas": 1}}}
     document = make.manifest(replicas=MAX_REPLICAS, **shares)
     document["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": MAX_REPLICAS}
@@ -68,7 +68,7 @@ def test_disjoint_ranges_of_a_million_ordinals_take_no_memory_for_each():
 
 
 @given(st.lists(st.integers(0, 20) | st.tuples(st.integers(0, 20), st.integers(0, 20))), st.integers(0, 25))
-def test_reserved_ordinals_are_counted_as_if_they_stood_in_a_list(entries, ordinal):
+def test_reserved_ordinals_are_counted_as_if_they_stood_in_a_list(entries, ordinal) -> None:
     written = [entry if isinstance(entry, int) else f"{entry[0]}-{entry[1]}" for entry in entries]
     listed = {
         one for entry in entries for one in ([entry] if isinstance(entry, int) else range(entry[0], entry[1] + 1))
@@ -79,12 +79,12 @@ def test_reserved_ordinals_are_counted_as_if_they_stood_in_a_list(entries, ordin
 
 
 @pytest.mark.parametrize("entry", ["9" * 5000, "1-" + "9" * 5000, "²", "-", "", "5-3", None, {}, [1], 1.5, -1])
-def test_entries_that_are_no_ordinals_are_left_for_the_api_server_to_refuse(entry):
+def test_entries_that_are_no_ordinals_are_left_for_the_api_server_to_refuse(entry) -> None:
     assert reserved_ordinals([entry]).totals == ()
 
 
 @pytest.mark.parametrize("strategy", [{"partition": INT32_MAX}, {"partition": "100%"}])
-def test_a_partition_of_a_member_is_no_range_either(strategy):
+def test_a_partition_of_a_member_is_no_range_either(strategy) -> None:
     raw = {"metadata": {"name": "w"}, "spec": {"replicas": INT32_MAX, "updateStrategy": strategy}}
     found = msgspec.json.decode(msgspec.json.encode(raw), type=Workload)
     context = SimpleNamespace(partition=0, replicas=MAX_REPLICAS, target="", stable="old", pods=NO_PODS)

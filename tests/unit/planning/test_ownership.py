@@ -37,12 +37,12 @@ def marks(key, uid):
         ({}, LOST, False),
     ],
 )
-def test_a_workload_is_ours_by_our_uid_or_by_our_key_with_the_lost_uid(annotations, former, owned):
+def test_a_workload_is_ours_by_our_uid_or_by_our_key_with_the_lost_uid(annotations, former, owned) -> None:
     """I13"""
     assert Owner("default/web", "uid-2", former).owns(annotations) is owned
 
 
-def test_another_owner_is_named_with_its_uid_and_no_owner_is_not():
+def test_another_owner_is_named_with_its_uid_and_no_owner_is_not() -> None:
     owner = Owner("default/web", "uid-2", LOST)
     assert owner.other(marks("prod/web", LOST)) == f"the UnitedDeployment prod/web (uid {LOST})"
     assert owner.other(marks("default/web", LOST)) == ""
@@ -67,7 +67,7 @@ def planned(app, *workloads, pods=(), reach=Reach.READY, **more):
     return plan(make.subject(app), make.observed({"member-1": view}, members=("member-1",), **more))
 
 
-def test_a_workload_is_reclaimed_before_anything_else_is_written_to_it():
+def test_a_workload_is_reclaimed_before_anything_else_is_written_to_it() -> None:
     app = application()
     found = lost_workload(app, generation=3)
     result = planned(app, found, pods=make.pods(app, "member-1", [app.revision_of("member-1")] * 4), generations={})
@@ -80,12 +80,12 @@ def test_a_workload_is_reclaimed_before_anything_else_is_written_to_it():
 
 
 @pytest.mark.parametrize("obstacle", [{"reach": Reach.OFFLINE}, {"writing": frozenset({"default/member-1"})}])
-def test_nothing_is_reclaimed_where_nothing_may_be_written(obstacle):
+def test_nothing_is_reclaimed_where_nothing_may_be_written(obstacle) -> None:
     app = application()
     assert not planned(app, lost_workload(app), **obstacle).members
 
 
-def test_a_deletion_needs_no_reclaiming():
+def test_a_deletion_needs_no_reclaiming() -> None:
     app = application()
     view = make.view("member-1", lost_workload(app))
     deleting = dataclasses.replace(make.subject(app), deleting=True)
@@ -101,7 +101,7 @@ NOT_KNOWN = "the host that knew the stable version was lost"
     ("old_pods", "reach", "lost"),
     [(0, Reach.READY, False), (1, Reach.READY, True), (0, Reach.OFFLINE, True), (0, Reach.PENDING, True)],
 )
-def test_the_stable_revision_is_unknown_unless_every_pod_is_seen_at_the_target(old_pods, reach, lost):
+def test_the_stable_revision_is_unknown_unless_every_pod_is_seen_at_the_target(old_pods, reach, lost) -> None:
     """I6, I8"""
     app = application(partitions={"member-1": 4})
     target, stable = app.revision_of("member-1"), make.application(make.manifest()).revision_of("member-1")
@@ -121,7 +121,7 @@ def test_the_stable_revision_is_unknown_unless_every_pod_is_seen_at_the_target(o
     assert row.stalled is lost
 
 
-def test_a_subset_without_workload_gets_no_held_pods_while_others_run_another_revision():
+def test_a_subset_without_workload_gets_no_held_pods_while_others_run_another_revision() -> None:
     """I6"""
     document = make.manifest(
         shares={"member-1": 4, "member-2": 3}, replicas=7, image="app:2", partitions={"member-1": 4, "member-2": 2}

@@ -18,13 +18,13 @@ def revision_of(image):
 
 
 @pytest.mark.parametrize(("image", "expected"), [("app:2", [1, 0]), ("app:3", [4, 2])])
-def test_partitions_apply_to_their_revision_and_the_default_partition_to_every_other_one(image, expected):
+def test_partitions_apply_to_their_revision_and_the_default_partition_to_every_other_one(image, expected) -> None:
     manual = {"partition": "100%", "partitions": {"a": 1, "b": 0}, "revision": revision_of("app:2")}
     assert held(image, manual) == expected
 
 
 @pytest.mark.parametrize("image", ["app:2", "app:3"])
-def test_partitions_without_a_revision_apply_to_every_template(image):
+def test_partitions_without_a_revision_apply_to_every_template(image) -> None:
     assert held(image, {"partition": "100%", "partitions": {"a": 1}}) == [1, 2]
 
 
@@ -37,6 +37,8 @@ def test_partitions_without_a_revision_apply_to_every_template(image):
         ({"partition": 0, "revert": ["b"]}, [0, 2]),
     ],
 )
-def test_the_larger_of_the_partition_and_what_the_maximum_leaves_is_held_and_all_of_a_reverted_subset(manual, expected):
+def test_the_larger_of_the_partition_and_what_the_maximum_leaves_is_held_and_all_of_a_reverted_subset(
+    manual, expected
+) -> None:
     assert held("app:2", manual) == expected
     assert held("app:3", {**manual, "partition": 0, "revision": revision_of("app:2")}) == [0, 0]

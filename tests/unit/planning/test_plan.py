@@ -33,7 +33,7 @@ def replicas(result):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_application_is_made_in_every_member_and_its_template_kept_on_the_host(kind):
+def test_a_new_application_is_made_in_every_member_and_its_template_kept_on_the_host(kind) -> None:
     """I4, I9: the finalizer is written before anything else."""
     app = make.application(make.manifest(kind=kind))
     result = plan(make.subject(app, guarded=False), make.observed())
@@ -61,7 +61,7 @@ def settled(kind="statefulSetTemplate", **changes):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_settled_costs_no_write(kind):
+def test_what_is_settled_costs_no_write(kind) -> None:
     """I3: not even a status."""
     app, _, seen, status = settled(kind)
     result = plan(make.subject(app, status=status), seen)
@@ -73,7 +73,7 @@ def test_what_is_settled_costs_no_write(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_finished_rollout_is_planned_again_when_status_has_its_revision(kind):
+def test_a_finished_rollout_is_planned_again_when_status_has_its_revision(kind) -> None:
     """Only then may the former stable revision be deleted from the history. What is settled is not planned again."""
     app, _, seen, status = settled(kind)
     former = {**status, "currentRevision": "web-former"}
@@ -82,13 +82,13 @@ def test_a_finished_rollout_is_planned_again_when_status_has_its_revision(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_inputs_give_the_same_plan(kind):
+def test_the_same_inputs_give_the_same_plan(kind) -> None:
     """I2"""
     app = make.application(make.manifest(kind=kind))
     assert plan(make.subject(app), make.observed()) == plan(make.subject(app), make.observed())
 
 
-def test_a_new_image_is_written_together_with_the_partition_that_holds_it():
+def test_a_new_image_is_written_together_with_the_partition_that_holds_it() -> None:
     """I6: there is no moment at which the new template stands without its partition."""
     app, views, _, status = settled()
     new = make.application(
@@ -104,7 +104,7 @@ def test_a_new_image_is_written_together_with_the_partition_that_holds_it():
     assert make.status_of(result)["updatedRevision"] == new.revision_name
 
 
-def test_the_revision_of_a_subset_in_status_is_that_of_its_updated_pods():
+def test_the_revision_of_a_subset_in_status_is_that_of_its_updated_pods() -> None:
     """Also while a partition holds all its pods at the old one, which ``revisions`` shows (as documented)."""
     app, views, _, status = settled()
     partitions = {"member-1": "100%", "member-2": "100%", "member-3": "100%"}
@@ -115,7 +115,7 @@ def test_the_revision_of_a_subset_in_status_is_that_of_its_updated_pods():
         assert [shown["revision"] for shown in entry["revisions"]] == [app.revision_of(entry["name"])]
 
 
-def test_a_subset_that_joins_in_mid_canary_starts_at_the_stable_revision():
+def test_a_subset_that_joins_in_mid_canary_starts_at_the_stable_revision() -> None:
     """I6: a partition does not hold the first pods of a StatefulSet."""
     app, views, _, status = settled()
     new = make.application(
@@ -138,7 +138,7 @@ def test_a_subset_that_joins_in_mid_canary_starts_at_the_stable_revision():
     assert step.body["metadata"]["labels"][names.LABEL_REVISION] == app.template_hash
 
 
-def test_a_member_that_does_not_answer_keeps_its_last_counts_and_gets_no_writes():
+def test_a_member_that_does_not_answer_keeps_its_last_counts_and_gets_no_writes() -> None:
     """I7, I8: unknown is not zero and not success."""
     app, views, _, status = settled()
     shown = make.pods(app, "member-2", [app.template_hash] * 2)
@@ -154,7 +154,7 @@ def test_a_member_that_does_not_answer_keeps_its_last_counts_and_gets_no_writes(
     assert make.status_of(result)["currentRevision"] == app.revision_name
 
 
-def test_a_member_never_seen_since_the_start_shows_what_status_had():
+def test_a_member_never_seen_since_the_start_shows_what_status_had() -> None:
     """I8"""
     app, views, _, status = settled()
     unseen = make.view("member-2", reach=Reach.PENDING)
@@ -166,7 +166,7 @@ def test_a_member_never_seen_since_the_start_shows_what_status_had():
     assert not result.members
 
 
-def test_an_unknown_cluster_stalls_its_subset_and_nothing_else():
+def test_an_unknown_cluster_stalls_its_subset_and_nothing_else() -> None:
     """I10, I11"""
     app = make.application(make.manifest())
     seen = make.observed({"member-3": make.view("member-3", reach=Reach.UNKNOWN)})
@@ -175,7 +175,7 @@ def test_an_unknown_cluster_stalls_its_subset_and_nothing_else():
     assert conditions(make.status_of(result))["Stalled"] == "True"
 
 
-def test_scaling_alone_goes_through_the_scale_subresource():
+def test_scaling_alone_goes_through_the_scale_subresource() -> None:
     """The cheap way, when nothing else changes."""
     app, views, _, status = settled()
     more = make.application(make.manifest(replicas=12), generation=2)
@@ -185,7 +185,7 @@ def test_scaling_alone_goes_through_the_scale_subresource():
     assert all(isinstance(step, Scale) for step in steps)
 
 
-def test_a_workload_that_somebody_edited_is_put_back():
+def test_a_workload_that_somebody_edited_is_put_back() -> None:
     """Its generation is not the one that our write got."""
     app, _, _, status = settled()
     edited = make.stateful_set(app, "member-1", replicas=4, generation=2)
@@ -199,7 +199,7 @@ def test_a_workload_that_somebody_edited_is_put_back():
     assert step.body["metadata"]["uid"] == edited.metadata.uid
 
 
-def test_deleting_removes_the_workloads_everywhere_and_then_the_finalizer():
+def test_deleting_removes_the_workloads_everywhere_and_then_the_finalizer() -> None:
     """What is in an unreachable member is waited for."""
     app, _, seen, status = settled()
     going = make.subject(app, status=status)
@@ -213,7 +213,7 @@ def test_deleting_removes_the_workloads_everywhere_and_then_the_finalizer():
     assert plan(going, make.observed()).after == (RemoveFinalizer(),)
 
 
-def test_nothing_is_deleted_before_the_revisions_were_read_since_the_deletion():
+def test_nothing_is_deleted_before_the_revisions_were_read_since_the_deletion() -> None:
     """I7: the cache may be older than ``--cascade=orphan``, which shows in the revisions for good."""
     app, _, seen, status = settled()
     going = replace(make.subject(app, status=status), deleting=True)
@@ -227,7 +227,7 @@ def test_nothing_is_deleted_before_the_revisions_were_read_since_the_deletion():
         assert len(kept.members) == 3
 
 
-def test_what_the_spec_keeps_needs_no_note_on_the_object():
+def test_what_the_spec_keeps_needs_no_note_on_the_object() -> None:
     """I7: spec.deletionPolicy says it now and after a restart."""
     app, _, seen, status = settled()
     going = replace(make.subject(app, status=status), deleting=True, keeps_workloads=True)
@@ -236,7 +236,7 @@ def test_what_the_spec_keeps_needs_no_note_on_the_object():
     assert all(isinstance(step, Release) for steps in result.members.values() for step in steps)
 
 
-def test_a_removed_subset_goes_when_the_others_are_ready():
+def test_a_removed_subset_goes_when_the_others_are_ready() -> None:
     """I7: not before."""
     app, views, _, status = settled()
     document = make.manifest(shares={"member-1": "50%", "member-2": None})
@@ -255,7 +255,7 @@ def test_a_removed_subset_goes_when_the_others_are_ready():
     assert isinstance(step, Delete)
 
 
-def test_paused_changes_nothing_but_status():
+def test_paused_changes_nothing_but_status() -> None:
     app, views, _, status = settled()
     new = make.application(make.manifest(image="app:2", paused=True), generation=2)
     result = plan(make.subject(new, status=status), make.observed(views, revisions=(make.record(app),)))
@@ -263,7 +263,7 @@ def test_paused_changes_nothing_but_status():
     assert make.status_of(result)["updatedRevision"] == new.revision_name
 
 
-def test_a_workload_of_somebody_else_is_never_written_to():
+def test_a_workload_of_somebody_else_is_never_written_to() -> None:
     """I13: same labels, another owner."""
     app, views, _, status = settled()
     other = make.application(make.manifest(), uid="uid-of-another-host")
@@ -276,7 +276,7 @@ def test_a_workload_of_somebody_else_is_never_written_to():
     assert result.results[0].stalled
 
 
-def test_the_finalizer_comes_back_also_when_the_spec_cannot_be_read():
+def test_the_finalizer_comes_back_also_when_the_spec_cannot_be_read() -> None:
     """I11: what runs keeps running, and has to be found when the application is deleted."""
     app = make.application(make.manifest())
     entry = {"name": "member-1", "cluster": "default/member-1", "workload": "StatefulSet/web-member-1"}
@@ -287,7 +287,7 @@ def test_the_finalizer_comes_back_also_when_the_spec_cannot_be_read():
     assert plan(replace(guarded, app=None), make.observed()).before == ()
 
 
-def test_replicas_that_are_left_to_others_are_those_of_our_own_workload():
+def test_replicas_that_are_left_to_others_are_those_of_our_own_workload() -> None:
     """I13: the size of a workload of another application with the same name, and so the same labels, does not count."""
     app, views, seen, status = settled()
     foreign = make.stateful_set(replace(app, uid="uid-of-another"), "member-1", replicas=7)

@@ -37,30 +37,30 @@ def words(status):
     return ready["reason"], ready["status"], [entry["state"] for entry in status["subsetStatuses"]]
 
 
-def test_every_pod_at_the_updated_revision_is_ready():
+def test_every_pod_at_the_updated_revision_is_ready() -> None:
     assert words(shown()) == ("Ready", "True", ["Ready"] * 3)
 
 
-def test_a_canary_that_partitions_hold_is_held():
+def test_a_canary_that_partitions_hold_is_held() -> None:
     """Not Ready: the rollout is not finished."""
     assert words(shown(HALF, partitions=HALF)) == ("Held", "True", ["Held"] * 3)
 
 
-def test_one_subset_that_is_held_makes_the_application_held():
+def test_one_subset_that_is_held_makes_the_application_held() -> None:
     updated = {**SIZES, "member-2": 1}
     assert words(shown(updated, partitions={"member-2": 1})) == ("Held", "True", ["Ready", "Held", "Ready"])
 
 
-def test_pods_that_are_not_ready_are_progressing():
+def test_pods_that_are_not_ready_are_progressing() -> None:
     assert words(shown(ready=1)) == ("Progressing", "False", ["Progressing"] * 3)
 
 
 @pytest.mark.parametrize(("ready", "status"), [(None, "True"), (1, "False")])
-def test_what_is_paused_says_so_and_whether_it_is_as_asked_for(ready, status):
+def test_what_is_paused_says_so_and_whether_it_is_as_asked_for(ready, status) -> None:
     assert words(shown(ready=ready, paused=True)) == ("Paused", status, ["Paused"] * 3)
 
 
-def test_a_cluster_that_cannot_be_reached_makes_the_application_unknown():
+def test_a_cluster_that_cannot_be_reached_makes_the_application_unknown() -> None:
     """Also while it is paused: what is shown of that cluster is old."""
     for paused in (False, True):
         reason, status, subsets = words(shown(reach="member-2", paused=paused))
@@ -68,20 +68,20 @@ def test_a_cluster_that_cannot_be_reached_makes_the_application_unknown():
         assert (reason, status, subsets) == ("Unknown", "Unknown", [other, "Unknown", other])
 
 
-def test_replicas_that_have_no_place_are_stalled():
+def test_replicas_that_have_no_place_are_stalled() -> None:
     bounded = {"member-1": {"replicas": 4}, "member-2": {"replicas": 2}, "member-3": {"replicas": 3}}
     status = shown(shares=bounded, replicas=20)
     assert status["unplacedReplicas"] > 0
     assert words(status)[:2] == ("Stalled", "False")
 
 
-def test_the_reason_for_replicas_without_a_place_states_their_number_once():
+def test_the_reason_for_replicas_without_a_place_states_their_number_once() -> None:
     bounded = {"member-1": {"maxReplicas": 4}, "member-2": {"maxReplicas": 2}, "member-3": {"maxReplicas": 3}}
     stalled = next(one for one in shown(shares=bounded, replicas=20)["conditions"] if one["type"] == "Stalled")
     assert stalled["message"].startswith("11 of 20 replicas have no place: member-1, member-2, member-3 ")
 
 
-def test_a_spec_that_is_refused_is_stalled_and_the_condition_stalled_says_why():
+def test_a_spec_that_is_refused_is_stalled_and_the_condition_stalled_says_why() -> None:
     """I11"""
     subject = replace(make.subject(make.application(make.manifest())), app=None)
     conditions = {one["type"]: one for one in make.status_of(plan(subject, make.observed()))["conditions"]}
@@ -98,11 +98,11 @@ def test_a_spec_that_is_refused_is_stalled_and_the_condition_stalled_says_why():
         (1, {"reach": "member-2"}, ("Progressing", "True")),
     ],
 )
-def test_reconciling_speaks_the_same_words(ready, changes, expected):
+def test_reconciling_speaks_the_same_words(ready, changes, expected) -> None:
     conditions = {one["type"]: one for one in shown(ready=ready, **changes)["conditions"]}
     assert (conditions["Reconciling"]["reason"], conditions["Reconciling"]["status"]) == expected
 
 
-def test_the_state_of_the_whole_is_the_first_of_its_parts():
+def test_the_state_of_the_whole_is_the_first_of_its_parts() -> None:
     assert [first([State.READY, one]) for one in State] == list(State)
     assert first([]) is State.READY

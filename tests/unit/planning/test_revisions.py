@@ -43,35 +43,35 @@ def running(*numbers, reach=Reach.READY):
     }
 
 
-def test_the_oldest_go_beyond_the_limit():
+def test_the_oldest_go_beyond_the_limit() -> None:
     """It counts those that nothing needs: not the updated and the current one."""
     assert trimmed(current=APPS[4]) == [1, 2, 3, 4, 6]
     assert trimmed(current=APPS[8]) == [1, 2, 3, 4, 5, 6]
     assert trimmed() == [1, 2, 3, 4, 5, 6]
 
 
-def test_what_runs_anywhere_is_kept_and_does_not_count():
+def test_what_runs_anywhere_is_kept_and_does_not_count() -> None:
     assert trimmed(current=APPS[8], views=running(1, 2, 4)) == [3, 5, 6]
 
 
 @pytest.mark.parametrize("reach", [Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED])
-def test_nothing_goes_while_a_cluster_is_unseen(reach):
+def test_nothing_goes_while_a_cluster_is_unseen(reach) -> None:
     """What it runs is not known, so nothing is known to be unused (I8)."""
     assert trimmed(views={"member-3": make.view("member-3", reach=reach)}) == []
 
 
-def test_nothing_goes_while_a_kind_could_not_be_read_or_a_write_is_unanswered():
+def test_nothing_goes_while_a_kind_could_not_be_read_or_a_write_is_unanswered() -> None:
     """I8: what runs there, or will in a moment, is not known."""
     unread = replace(make.view("member-3"), unread={"CloneSet": "cannot be read"})
     assert trimmed(views={"member-3": unread}) == []
     assert trimmed(writing=["default/member-3"]) == []
 
 
-def test_a_cluster_that_does_not_exist_keeps_nothing():
+def test_a_cluster_that_does_not_exist_keeps_nothing() -> None:
     assert trimmed(views={"member-3": make.view("member-3", reach=Reach.UNKNOWN)}) == [1, 2, 3, 4, 5, 6]
 
 
-def test_what_a_subset_patched_is_kept_while_it_runs():
+def test_what_a_subset_patched_is_kept_while_it_runs() -> None:
     patched = make.application(make.manifest(shares={"member-1": {"patch": PATCH}, "member-2": {}}))
     records = (replace(make.record(patched), number=0), *RECORDS)
     found = make.stateful_set(patched, "member-1", replicas=1)
@@ -80,7 +80,7 @@ def test_what_a_subset_patched_is_kept_while_it_runs():
     assert patched.revision_name in [step.name for step in planned(records=records).steps]
 
 
-def test_a_new_template_is_kept_as_the_newest_revision_with_its_cause():
+def test_a_new_template_is_kept_as_the_newest_revision_with_its_cause() -> None:
     (step,) = planned(APPS[3], records=RECORDS[:3], annotations={names.ANNOTATION_CHANGE_CAUSE: "a fix"}).steps
     assert isinstance(step, CreateRevision)
     assert (step.name, step.number, step.cause) == (APPS[3].revision_name, 4, "a fix")
@@ -88,7 +88,7 @@ def test_a_new_template_is_kept_as_the_newest_revision_with_its_cause():
     assert planned(APPS[0], records=()).steps[0].number == 1
 
 
-def test_an_earlier_template_becomes_the_newest_revision_again():
+def test_an_earlier_template_becomes_the_newest_revision_again() -> None:
     (step,) = planned(APPS[0], current=APPS[1], records=RECORDS[:3]).steps
     assert isinstance(step, RenumberRevision)
     assert (step.name, step.number) == (APPS[0].revision_name, 4)
@@ -96,13 +96,13 @@ def test_an_earlier_template_becomes_the_newest_revision_again():
 
 
 @pytest.mark.parametrize(("cause", "noted"), [("", False), ("a fix", True), ("known", False)])
-def test_a_cause_that_is_told_afterwards_is_noted(cause, noted):
+def test_a_cause_that_is_told_afterwards_is_noted(cause, noted) -> None:
     records = (*RECORDS[:2], replace(RECORDS[2], cause="known"))
     steps = planned(APPS[2], records=records, annotations={names.ANNOTATION_CHANGE_CAUSE: cause}).steps
     assert [type(step) for step in steps] == [NoteCause] * noted
 
 
-def test_a_revision_without_an_owner_gets_it_back():
+def test_a_revision_without_an_owner_gets_it_back() -> None:
     records = (replace(RECORDS[0], owned=False), *RECORDS[1:3])
     assert planned(APPS[2], records=records).steps == (OwnRevision(RECORDS[0].name),)
 
@@ -110,7 +110,7 @@ def test_a_revision_without_an_owner_gets_it_back():
 @pytest.mark.parametrize(
     "change", [{"problem": "garbage"}, {"hash": "x"}, {"template_hash": "x"}, {"patched": {"a": "x"}}]
 )
-def test_the_revision_of_the_present_template_is_created_again_if_somebody_changed_it(change):
+def test_the_revision_of_the_present_template_is_created_again_if_somebody_changed_it(change) -> None:
     """I3: what it has to say is known, so it is repaired: deleted, and then made."""
     records = (*RECORDS[:2], replace(RECORDS[2], **change))
     (step,) = planned(APPS[2], current=APPS[0], records=records).steps
@@ -119,7 +119,7 @@ def test_the_revision_of_the_present_template_is_created_again_if_somebody_chang
     assert isinstance(planned(APPS[2], current=APPS[0], records=records[:2]).steps[0], CreateRevision)
 
 
-def test_a_revision_with_patches_and_overrides_is_what_its_name_says():
+def test_a_revision_with_patches_and_overrides_is_what_its_name_says() -> None:
     """Its name ends with the hash of all that it stores."""
     override = {"op": "add", "path": "/spec/template/spec/nodeName", "value": "b"}
     app = make.application(make.manifest(shares={"member-1": {"overrides": [override]}, "member-2": {"patch": PATCH}}))
@@ -129,13 +129,13 @@ def test_a_revision_with_patches_and_overrides_is_what_its_name_says():
     assert revisions.mismatch(record, other) == "its data is not what its name says"
 
 
-def test_the_present_template_is_stable_whatever_became_of_its_revision():
+def test_the_present_template_is_stable_whatever_became_of_its_revision() -> None:
     known = planned(APPS[2], current=APPS[2], records=())
     assert (known.current.hash, known.lost) == (APPS[2].hash, "")
     assert known.stable_of("member-1") == APPS[2].template_hash
 
 
-def test_the_stable_revision_is_that_of_status():
+def test_the_stable_revision_is_that_of_status() -> None:
     known = planned(APPS[2], current=APPS[0], records=RECORDS[:3])
     assert (known.current, known.lost) == (RECORDS[0], "")
     assert known.stable_of("member-1") == APPS[0].template_hash
@@ -148,14 +148,14 @@ def test_the_stable_revision_is_that_of_status():
     ("records", "why"),
     [(RECORDS[1:3], "is gone"), ((replace(RECORDS[0], problem="x"), *RECORDS[1:3]), "cannot be used (x)")],
 )
-def test_a_stable_revision_that_is_gone_or_damaged_is_lost(records, why):
+def test_a_stable_revision_that_is_gone_or_damaged_is_lost(records, why) -> None:
     known = planned(APPS[2], current=APPS[0], records=records)
     assert known.current is None
     assert known.lost == f"the ControllerRevision {APPS[0].revision_name} of the stable version {why}"
 
 
 @pytest.mark.parametrize("records", [RECORDS[:2], (*RECORDS[:2], replace(RECORDS[2], problem="x"))])
-def test_a_stable_revision_that_is_the_template_as_it_is_cannot_be_lost(records):
+def test_a_stable_revision_that_is_the_template_as_it_is_cannot_be_lost(records) -> None:
     known = planned(APPS[2], current=APPS[2], records=records)
     assert known.lost == ""
     assert known.stable_of("member-1") == APPS[2].template_hash

@@ -17,7 +17,7 @@ def subject(*conditions):
 
 
 @pytest.mark.parametrize("updated", [0, 1, 4])
-def test_the_revision_of_a_subset_is_that_of_its_updated_pods(updated):
+def test_the_revision_of_a_subset_is_that_of_its_updated_pods(updated) -> None:
     """The field is the target revision, however many pods the partition holds at the stable one."""
     old = make.application(make.manifest())
     app = make.application(make.manifest(image="app:2", partitions={"member-1": 4 - updated}), generation=2)
@@ -30,7 +30,7 @@ def test_the_revision_of_a_subset_is_that_of_its_updated_pods(updated):
     assert result.status.subset("member-1").updated_replicas == updated
 
 
-def test_a_condition_keeps_the_time_of_its_transition_as_long_as_its_status_is_the_same():
+def test_a_condition_keeps_the_time_of_its_transition_as_long_as_its_status_is_the_same() -> None:
     stored = StoredCondition("Ready", "True", 1, make.NOW, "Held", "another message")
     (kept,) = dated(subject(stored), [READY], LATER)
     assert (kept.last_transition_time, kept.reason) == (make.NOW, "Ready")
@@ -39,13 +39,13 @@ def test_a_condition_keeps_the_time_of_its_transition_as_long_as_its_status_is_t
 
 
 @pytest.mark.parametrize("stored", [(), (StoredCondition("Ready", "True"),)])
-def test_a_condition_has_a_time_even_if_the_stored_one_has_none(stored):
+def test_a_condition_has_a_time_even_if_the_stored_one_has_none(stored) -> None:
     """An API server refuses null as a time, and with it the whole status."""
     (condition,) = dated(subject(*stored), [READY], LATER)
     assert condition.last_transition_time == LATER
 
 
-def test_a_list_of_leftovers_that_is_stored_is_written_to_become_empty_and_is_not_written_before():
+def test_a_list_of_leftovers_that_is_stored_is_written_to_become_empty_and_is_not_written_before() -> None:
     app = make.application(make.manifest())
     assert "leftovers" not in make.status_of(plan(make.subject(app), make.observed()))
     stored = {"leftovers": [{"subset": "gone", "cluster": "default/gone", "workload": "StatefulSet/web-gone"}]}
@@ -53,7 +53,7 @@ def test_a_list_of_leftovers_that_is_stored_is_written_to_become_empty_and_is_no
 
 
 @pytest.mark.parametrize(("leftovers", "busy"), [("web-old waits for its replacement", "True"), ("", "False")])
-def test_a_leftover_alone_keeps_an_application_busy(leftovers, busy):
+def test_a_leftover_alone_keeps_an_application_busy(leftovers, busy) -> None:
     """It is not as asked for until what was removed from it is gone (I8)."""
     app = make.application(make.manifest())
     given = {"unplaced": 0, "why_unplaced": "", "lost": (), "writing": False}
@@ -61,7 +61,7 @@ def test_a_leftover_alone_keeps_an_application_busy(leftovers, busy):
     assert (reconciling.status, reconciling.message) == (busy, leftovers)
 
 
-def test_only_subsets_that_cannot_be_seen_are_listed_as_such():
+def test_only_subsets_that_cannot_be_seen_are_listed_as_such() -> None:
     app = make.application(make.manifest(shares={"member-1": 4, "member-2": 4}))
     there = make.view("member-2", make.stateful_set(app, "member-2", replicas=4))
     views = {"member-1": make.view("member-1", reach=Reach.OFFLINE), "member-2": there}

@@ -17,26 +17,26 @@ def application(first=None, image="app:1"):
     return make.application(make.manifest(image=image, shares={"member-1": first or {}, "member-2": {}}))
 
 
-def test_without_changes_of_subsets_all_have_the_revision_of_the_application():
+def test_without_changes_of_subsets_all_have_the_revision_of_the_application() -> None:
     app = application()
     assert app.hash == app.template_hash == app.revision_of("member-1") == app.revision_of("member-2")
     assert app.patched == {}
 
 
-def test_patch_and_overrides_are_told_apart():
+def test_patch_and_overrides_are_told_apart() -> None:
     patched, overridden = application({"patch": {"spec": {"nodeName": "a"}}}), application({"overrides": [NODE]})
     assert len({one.revision_of("member-1") for one in (application(), patched, overridden)}) == 3
     assert len({one.hash for one in (application(), patched, overridden)}) == 3
 
 
 @given(st.permutations(["template", "patch", "zeta"]))
-def test_the_order_of_keys_makes_no_other_revision(order):
+def test_the_order_of_keys_makes_no_other_revision(order) -> None:
     """I2"""
     values = {"template": {"b": 1, "a": [1, 2]}, "patch": {}, "zeta": None}
     assert templates.digest({key: values[key] for key in order}) == templates.digest(values)
 
 
-def test_what_a_controller_revision_holds_renders_the_same_workload_again():
+def test_what_a_controller_revision_holds_renders_the_same_workload_again() -> None:
     app = application({"patch": IMAGE, "overrides": [NODE]})
     stored = msgspec.json.encode({"data": revision_content(app.revision_data)})
     data = msgspec.json.decode(stored, type=FullRevision).content()
@@ -47,7 +47,7 @@ def test_what_a_controller_revision_holds_renders_the_same_workload_again():
         assert again["spec"]["template"] == once["spec"]["template"]
 
 
-def test_a_revision_from_before_there_were_overrides_is_understood():
+def test_a_revision_from_before_there_were_overrides_is_understood() -> None:
     stored = b'{"data": {"template": {"spec": {}}, "patches": {"member-1": {"spec": {"nodeName": "a"}}}}}'
     data = msgspec.json.decode(stored, type=FullRevision).content()
     assert data.knows("member-1")

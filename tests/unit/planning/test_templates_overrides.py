@@ -23,7 +23,7 @@ def pod_image(body):
 
 
 @pytest.mark.parametrize("patch", [IMAGE, {"spec": {"template": IMAGE}}], ids=["pod template", "workload"])
-def test_a_patch_of_the_pod_template_makes_a_revision_of_that_subset_only(patch):
+def test_a_patch_of_the_pod_template_makes_a_revision_of_that_subset_only(patch) -> None:
     plain, patched = application(), application(patch=patch)
     assert patched.revision_of("member-1") != plain.revision_of("member-1")
     assert patched.revision_of("member-2") == plain.revision_of("member-2")
@@ -31,12 +31,12 @@ def test_a_patch_of_the_pod_template_makes_a_revision_of_that_subset_only(patch)
     assert pod_image(rendered(patched, "member-2")) == "app:1"
 
 
-def test_the_same_change_is_the_same_revision_wherever_the_patch_has_its_root():
+def test_the_same_change_is_the_same_revision_wherever_the_patch_has_its_root() -> None:
     one, other = application(patch=IMAGE), application(patch={"spec": {"template": IMAGE}})
     assert one.revision_of("member-1") == other.revision_of("member-1")
 
 
-def test_a_patch_of_other_fields_of_the_workload_makes_no_revision_but_is_applied():
+def test_a_patch_of_other_fields_of_the_workload_makes_no_revision_but_is_applied() -> None:
     plain, patched = application(), application(patch={"spec": {"minReadySeconds": 7}})
     assert patched.hash == plain.hash
     assert patched.revision_of("member-1") == plain.revision_of("member-1")
@@ -45,7 +45,7 @@ def test_a_patch_of_other_fields_of_the_workload_makes_no_revision_but_is_applie
     assert "minReadySeconds" not in rendered(patched, "member-2")["spec"]
 
 
-def test_a_patch_of_both_makes_a_revision_of_what_reaches_the_pods():
+def test_a_patch_of_both_makes_a_revision_of_what_reaches_the_pods() -> None:
     both = application(patch={"spec": {"minReadySeconds": 7, "template": IMAGE}})
     assert both.revision_of("member-1") == application(patch=IMAGE).revision_of("member-1")
 
@@ -57,7 +57,7 @@ def operation(op, path, **more):
 REPLACE = operation("replace", "/spec/template/spec/containers/0/image", value="app:edge")
 
 
-def test_overrides_of_the_pod_template_make_a_revision_and_follow_the_patch():
+def test_overrides_of_the_pod_template_make_a_revision_and_follow_the_patch() -> None:
     app = application(
         patch={"spec": {"containers": [{"name": "side", "image": "side:1"}]}},
         overrides=[operation("replace", "/spec/template/spec/containers/1/image", value="side:2"), REPLACE],
@@ -76,13 +76,13 @@ def test_overrides_of_the_pod_template_make_a_revision_and_follow_the_patch():
         operation("add", "/metadata/labels", value={"tier": "front"}),
     ],
 )
-def test_overrides_of_anything_else_make_no_revision(other):
+def test_overrides_of_anything_else_make_no_revision(other) -> None:
     assert application(overrides=[other]).revision_of("member-1") == application().revision_of("member-1")
     with_both = application(overrides=[other, REPLACE])
     assert with_both.revision_of("member-1") == application(overrides=[REPLACE]).revision_of("member-1")
 
 
-def test_a_value_that_is_carried_into_the_pod_template_counts_with_all_that_it_may_depend_on():
+def test_a_value_that_is_carried_into_the_pod_template_counts_with_all_that_it_may_depend_on() -> None:
     operations = [
         operation("add", "/metadata/annotations", value={"color": "red"}),
         operation("copy", "/spec/template/metadata/annotations", **{"from": "/metadata/annotations"}),
@@ -105,14 +105,14 @@ def test_a_value_that_is_carried_into_the_pod_template_counts_with_all_that_it_m
         ({"patch": {"spec": {"containers": [{"image": "nameless"}]}}}, "patch.spec.containers[0]"),
     ],
 )
-def test_what_cannot_be_applied_is_told_with_its_path(subset, path):
+def test_what_cannot_be_applied_is_told_with_its_path(subset, path) -> None:
     """I11"""
     with pytest.raises(PatchError) as caught:
         rendered(application(**subset))
     assert caught.value.path == path
 
 
-def test_an_old_revision_keeps_the_old_patch_and_has_the_other_fields_as_they_are_now():
+def test_an_old_revision_keeps_the_old_patch_and_has_the_other_fields_as_they_are_now() -> None:
     old = application(patch=IMAGE, overrides=[operation("add", "/spec/template/spec/nodeName", value="a")])
     new = application(image="app:2", patch={"spec": {"minReadySeconds": 7}})
     body = workload.render(new, new.subsets["member-1"], old.revision_data, old.revision_of("member-1")).body
@@ -121,14 +121,14 @@ def test_an_old_revision_keeps_the_old_patch_and_has_the_other_fields_as_they_ar
     assert body["spec"]["minReadySeconds"] == 7
 
 
-def test_a_patch_that_is_new_does_not_reach_an_old_revision():
+def test_a_patch_that_is_new_does_not_reach_an_old_revision() -> None:
     """I6: the partition holds pods at what they were."""
     old, new = application(), application(image="app:2", patch=IMAGE)
     body = workload.render(new, new.subsets["member-1"], old.revision_data, old.revision_of("member-1")).body
     assert pod_image(body) == "app:1"
 
 
-def test_a_subset_that_a_revision_did_not_know_uses_its_present_patch():
+def test_a_subset_that_a_revision_did_not_know_uses_its_present_patch() -> None:
     old = make.application(make.manifest(shares={"member-2": {}}))
     new = application(image="app:2", patch={"spec": {"hostNetwork": True}})
     body = workload.render(new, new.subsets["member-1"], old.revision_data, old.template_hash).body

@@ -39,7 +39,7 @@ def happens(**strategies: Any) -> Callable[[Callable[..., None]], Any]:
 class Rollouts(RuleBasedStateMachine):
     """One application, its clusters, its users, and a controller that may stop between any two writes."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.count = 0
         self.told = 0
@@ -53,7 +53,7 @@ class Rollouts(RuleBasedStateMachine):
         distribution=st.sampled_from(["Even", "FirstCanaryEverywhere", "LargestFirst"]),
         released=st.integers(0, 3),
     )
-    def begin(self, *, sizes, plan, most, unreachable, failure, distribution, released):
+    def begin(self, *, sizes, plan, most, unreachable, failure, distribution, released) -> None:
         self.fleet = Fleet(dict(zip(NAMES, sizes, strict=True)))
         self.fleet.labels = {name: {"zone": name} for name in NAMES}
         self.controller = Controller(
@@ -71,16 +71,16 @@ class Rollouts(RuleBasedStateMachine):
             self.work(6 * released)
 
     @happens(revision=st.sampled_from(REVISIONS))
-    def release(self, revision):
+    def release(self, revision) -> None:
         self.fleet.release(revision)
 
     @happens(name=subsets, size=st.integers(0, 8))
-    def scale(self, name, size):
+    def scale(self, name, size) -> None:
         if name in self.fleet.sizes:
             self.fleet.scale(**{name: size})
 
     @happens(name=subsets, size=st.integers(0, 4))
-    def add_or_remove(self, name, size):
+    def add_or_remove(self, name, size) -> None:
         """Users may remove a subset only together with its entries."""
         fleet = self.fleet
         if name not in fleet.sizes:
@@ -93,21 +93,21 @@ class Rollouts(RuleBasedStateMachine):
         fleet.changed()
 
     @happens(name=subsets)
-    def lose(self, name):
+    def lose(self, name) -> None:
         if name in self.fleet.sizes:
             self.fleet.lose(name)
 
     @precondition(lambda self: self.fleet.lost)
     @happens()
-    def find(self):
+    def find(self) -> None:
         self.fleet.find(*NAMES)
 
     @happens(name=subsets, stalled=st.booleans())
-    def stall(self, name, stalled):
+    def stall(self, name, stalled) -> None:
         self.fleet.states[name] = "Stalled" if stalled else "Progressing"
 
     @happens(revision=st.sampled_from(REVISIONS))
-    def release_a_broken_one(self, revision):
+    def release_a_broken_one(self, revision) -> None:
         """Its pods do not become ready in time."""
         self.fleet.bad.add(revision)
         self.fleet.release(revision)
@@ -115,16 +115,16 @@ class Rollouts(RuleBasedStateMachine):
         self.pass_time(0, seconds=130)
 
     @happens(revision=st.sampled_from(REVISIONS))
-    def spoil(self, revision):
+    def spoil(self, revision) -> None:
         self.fleet.bad ^= {revision}
 
     @happens(name=subsets, data=st.data())
-    def fail(self, name, data):
+    def fail(self, name, data) -> None:
         if pods := self.fleet.pods.get(name):
             data.draw(st.sampled_from(pods)).ready = False
 
     @happens(name=subsets, partition=st.integers(0, 5), most=st.none() | st.integers(0, 5))
-    def edit_by_hand(self, name, partition, most):
+    def edit_by_hand(self, name, partition, most) -> None:
         """Somebody else changes partitions of the target."""
         if name in self.fleet.sizes:
             self.fleet.partitions[name] = partition
@@ -135,21 +135,21 @@ class Rollouts(RuleBasedStateMachine):
             self.oracle.edited_by_hand(name, partition)
 
     @happens(name=subsets)
-    def edit_in_member(self, name):
+    def edit_in_member(self, name) -> None:
         self.count += 1
         self.fleet.drifts[name] = (f"2026-01-01T00:{self.count // 60:02}:{self.count % 60:02}Z", "put back spec")
 
     @happens()
-    def lag(self):
+    def lag(self) -> None:
         """The spec has changed, and the controller of the target has not seen it yet."""
         self.fleet.generation += 1
 
     @happens(change=st.sampled_from([{"paused": True}, {"paused": False}, {"disabled": True}, {"disabled": False}]))
-    def switch(self, change):
+    def switch(self, change) -> None:
         self.controller.edit(**change)
 
     @happens(plan=st.sampled_from(PLANS), failure=st.sampled_from(["Hold", "RollbackCluster", "Rollback"]))
-    def edit(self, plan, failure):
+    def edit(self, plan, failure) -> None:
         self.controller.edit(steps=plan, onFailure=failure)
 
     @happens(
@@ -157,34 +157,34 @@ class Rollouts(RuleBasedStateMachine):
         earlier=st.integers(0, 5),
         clients=st.integers(1, 2),
     )
-    def give(self, verb, earlier, clients):
+    def give(self, verb, earlier, clients) -> None:
         """Clients give a command, in some cases for an earlier step."""
         for _ in range(clients):
             self._give(verb, earlier)
 
     @precondition(lambda self: self.controller.status.step_state == "Paused")
     @happens(clients=st.integers(1, 2))
-    def approve(self, clients):
+    def approve(self, clients) -> None:
         """Clients approve the present step, perhaps at the same time."""
         for _ in range(clients):
             self._give("approve")
 
-    def _give(self, verb, earlier=0):
+    def _give(self, verb, earlier=0) -> None:
         self.told += 1
         self.controller.give(f"{self.told:04}", verb, step=max(0, self.controller.status.step - earlier // 5))
 
     @happens(seconds=st.sampled_from([1, 45, 130]))
-    def pass_time(self, seconds):
+    def pass_time(self, seconds) -> None:
         self.controller.now += timedelta(seconds=seconds)
 
     @rule(count=st.integers(1, 12))
-    def tick(self, count):
+    def tick(self, count) -> None:
         for _ in range(count):
             self.fleet.tick()
             self.oracle.at_any_time()
 
     @rule(dies=st.booleans())
-    def step(self, dies):
+    def step(self, dies) -> None:
         """One pass of the rollout controller."""
         self._pass(dies)
 
@@ -196,7 +196,7 @@ class Rollouts(RuleBasedStateMachine):
         self.oracle.passed(before, target, before.commands, write)
         return changed
 
-    def work(self, count):
+    def work(self, count) -> None:
         """The controllers of the target and of the rollout work by turns."""
         if count:
             self.fleet.observed = self.fleet.generation
@@ -208,11 +208,11 @@ class Rollouts(RuleBasedStateMachine):
                 break
 
     @invariant()
-    def nobody_else_updates_pods(self):
+    def nobody_else_updates_pods(self) -> None:
         if hasattr(self, "oracle"):
             self.oracle.at_any_time()
 
-    def teardown(self):
+    def teardown(self) -> None:
         """When all is well again, a promotion or a retry brings it to an end."""
         if not hasattr(self, "oracle"):
             return

@@ -38,7 +38,7 @@ def refused(host, document):
     return [] if status == 201 else [cause["field"] for cause in answer["details"]["causes"]]
 
 
-def test_the_example_of_the_page_is_taken_and_read_back(host):
+def test_the_example_of_the_page_is_taken_and_read_back(host) -> None:
     assert refused(host, EXAMPLE) == []
     assert validate_united_rollout(parse_united_rollout(EXAMPLE), {"member-1": {}}) == ()
 
@@ -57,18 +57,18 @@ def test_the_example_of_the_page_is_taken_and_read_back(host):
         ({"targetRef": {"name": "No Name"}}, "spec.targetRef.name"),
     ],
 )
-def test_a_value_of_the_wrong_form_is_refused_by_the_api_server_and_by_us(host, spec, path):
+def test_a_value_of_the_wrong_form_is_refused_by_the_api_server_and_by_us(host, spec, path) -> None:
     assert path in refused(host, rollout(**spec))
     with pytest.raises(InvalidObject) as caught:
         parse_united_rollout(rollout(**spec))
     assert [error.path for error in caught.value.errors] == [path]
 
 
-def test_an_api_server_refuses_a_rollout_without_steps(host):
+def test_an_api_server_refuses_a_rollout_without_steps(host) -> None:
     assert refused(host, rollout(steps=[])) == ["spec.steps"]
 
 
-def test_an_unknown_field_is_refused():
+def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(InvalidObject, match=r"spec.steps\[0\].wiggle: unknown field"):
         parse_united_rollout(rollout(steps=[{"replicas": 1, "wiggle": 1}]))
 
@@ -88,7 +88,7 @@ def test_an_unknown_field_is_refused():
         ),
     ],
 )
-def test_a_broken_rule_is_reported_with_the_path_of_the_field(steps, path):
+def test_a_broken_rule_is_reported_with_the_path_of_the_field(steps, path) -> None:
     errors = validate_united_rollout(parse_united_rollout(rollout(steps=steps)), {"a": {"zone": "x"}, "b": {}})
     assert [error.path for error in errors] == [path]
 
@@ -116,7 +116,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("name", "document"), BROKEN.values(), ids=BROKEN)
-def test_the_api_server_alone_and_the_webhook_refuse_steps_that_cannot_work(host, name, document):
+def test_the_api_server_alone_and_the_webhook_refuse_steps_that_cannot_work(host, name, document) -> None:
     """The rules are part of the CRD, so they hold without the webhook."""
     causes = host.causes(document)
     assert causes
@@ -134,12 +134,12 @@ def test_the_api_server_alone_and_the_webhook_refuse_steps_that_cannot_work(host
         [{"replicas": 3}, {"wave": {"subsets": ["a"]}, "replicas": 1}],
     ],
 )
-def test_steps_of_different_forms_are_not_compared_and_percentages_are_compared_as_numbers(host, steps):
+def test_steps_of_different_forms_are_not_compared_and_percentages_are_compared_as_numbers(host, steps) -> None:
     assert host.causes(changed_steps(*steps)) == []
     refuse_united_rollout(changed_steps(*steps), None)
 
 
-def test_the_target_of_a_rollout_cannot_be_changed(host):
+def test_the_target_of_a_rollout_cannot_be_changed(host) -> None:
     """The partitions of the old target would stay as they are, and nobody would look after them."""
     other = rollout(targetRef={"name": "api"})
     message = rule("rollout-target-immutable").message
@@ -150,14 +150,14 @@ def test_the_target_of_a_rollout_cannot_be_changed(host):
     refuse_united_rollout(rollout(paused=True), EXAMPLE)
 
 
-def test_admission_lets_a_rollout_be_deleted_and_corrected_whatever_is_stored():
+def test_admission_lets_a_rollout_be_deleted_and_corrected_whatever_is_stored() -> None:
     """A rollout can have been stored before a rule existed."""
     broken = changed_steps({"replicas": 0, "unknown": 1})
     refuse_united_rollout({**broken, "metadata": {"name": "web", "deletionTimestamp": "2026-01-01T00:00:00Z"}}, broken)
     refuse_united_rollout(EXAMPLE, broken)
 
 
-def test_the_webhook_is_called_for_every_kind_that_it_knows():
+def test_the_webhook_is_called_for_every_kind_that_it_knows() -> None:
     """An API server calls it only for the resources in the configuration."""
     documents = yaml.safe_load_all((CONFIG / "manager" / "webhooks.yaml").read_text())
     (webhook,) = next(entry for entry in documents if entry["kind"] == "ValidatingWebhookConfiguration")["webhooks"]
@@ -176,33 +176,33 @@ def test_the_webhook_is_called_for_every_kind_that_it_knows():
         ({"url": "https://user:password@x"}, "spec.notifications[0].url"),
     ],
 )
-def test_an_api_server_refuses_a_notification_that_cannot_be_sent(host, notification, path):
+def test_an_api_server_refuses_a_notification_that_cannot_be_sent(host, notification, path) -> None:
     document = rollout(notifications=[{"name": "chat", "events": ["Paused"], "url": "https://x/y", **notification}])
     assert path in refused(host, document)
 
 
-def test_every_rule_about_rollouts_has_a_case():
+def test_every_rule_about_rollouts_has_a_case() -> None:
     tested = {name for name, _ in BROKEN.values()} | {"rollout-target-immutable"}
     assert {entry.name for entry in RULES if entry.kind == "UnitedRollout" and entry.cel} == tested
 
 
-def test_a_wave_may_ask_for_less_than_a_step_before():
+def test_a_wave_may_ask_for_less_than_a_step_before() -> None:
     steps = [{"replicas": 3}, {"wave": {"subsets": ["a"]}, "replicas": 1}]
     assert validate_united_rollout(parse_united_rollout(rollout(steps=steps)), ["a"]) == ()
 
 
 @pytest.mark.parametrize(("text", "expected"), [("0s", 0), ("90s", 90), ("10m", 600), ("1h", 3600), ("1h0m5s", 3605)])
-def test_durations_are_read(text, expected):
+def test_durations_are_read(text, expected) -> None:
     assert seconds(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "5", "5m1h", "-5s", "1d"])
-def test_other_durations_are_refused(text):
+def test_other_durations_are_refused(text) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         seconds(text)
 
 
-def test_a_command_is_added_with_one_patch_that_leaves_others_alone(host):
+def test_a_command_is_added_with_one_patch_that_leaves_others_alone(host) -> None:
     """Any client can give commands, ``kubectl patch --subresource=status`` included, and two can at the same time."""
     host.ask("POST", PATH, EXAMPLE)
     for id_, verb in (("1", "approve"), ("2", "pause")):
@@ -223,7 +223,7 @@ def _merge(host, patch):
         HEADERS.update(kept)
 
 
-def test_the_status_has_no_defaults_that_a_client_would_write():
+def test_the_status_has_no_defaults_that_a_client_would_write() -> None:
     def nodes(schema):
         yield schema
         for child in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
@@ -233,7 +233,7 @@ def test_the_status_has_no_defaults_that_a_client_would_write():
     assert not [node for node in nodes(schema_of(UnitedRollout)["properties"]["status"]) if "default" in node]
 
 
-def test_the_page_describes_every_field_that_users_write():
+def test_the_page_describes_every_field_that_users_write() -> None:
     """Only the target is named without a word about it."""
     spec = schema_of(UnitedRollout)["properties"]["spec"]["properties"]
     fields = {*spec, *spec["steps"]["items"]["properties"]} - {"steps"}

@@ -11,7 +11,7 @@ BY_TIER = [
 ]
 
 
-def test_a_wave_updates_the_subsets_whose_clusters_have_the_labels():
+def test_a_wave_updates_the_subsets_whose_clusters_have_the_labels() -> None:
     fleet, controller = canary(steps=BY_TIER)
     fleet.labels = ZONES
     fleet.release(V2)
@@ -23,7 +23,7 @@ def test_a_wave_updates_the_subsets_whose_clusters_have_the_labels():
     assert controller.status.phase == "Healthy"
 
 
-def test_labels_that_no_cluster_has_stop_the_run_with_the_path_of_the_field():
+def test_labels_that_no_cluster_has_stop_the_run_with_the_path_of_the_field() -> None:
     fleet, controller = canary(steps=BY_TIER)
     fleet.release(V2)
     controller.settle()
@@ -45,7 +45,7 @@ def failed_in_b(**spec):
     return fleet, controller
 
 
-def test_only_the_cluster_that_failed_goes_back_and_the_run_stops():
+def test_only_the_cluster_that_failed_goes_back_and_the_run_stops() -> None:
     fleet, controller = failed_in_b()
     assert fleet.updated() == {"a": 2, "b": 0, "c": 1}
     assert fleet.updated("v1")["b"] == 2
@@ -58,7 +58,7 @@ def test_only_the_cluster_that_failed_goes_back_and_the_run_stops():
     assert fleet.updated() == {"a": 2, "b": 0, "c": 1}
 
 
-def test_a_retry_updates_the_cluster_again():
+def test_a_retry_updates_the_cluster_again() -> None:
     fleet, controller = failed_in_b()
     fleet.bad.clear()
     controller.give("1", "retry")
@@ -67,7 +67,7 @@ def test_a_retry_updates_the_cluster_again():
     assert (controller.status.phase, controller.status.step, fleet.revert) == ("Paused", 2, set())
 
 
-def test_an_abort_takes_the_other_clusters_back_too():
+def test_an_abort_takes_the_other_clusters_back_too() -> None:
     fleet, controller = failed_in_b()
     controller.give("1", "abort")
     controller.settle()
@@ -75,7 +75,7 @@ def test_an_abort_takes_the_other_clusters_back_too():
     assert (controller.status.phase, fleet.revert) == ("Healthy", set())
 
 
-def test_another_template_ends_the_rollback_of_the_cluster():
+def test_another_template_ends_the_rollback_of_the_cluster() -> None:
     fleet, controller = failed_in_b()
     fleet.release("v3")
     controller.settle()
@@ -83,7 +83,7 @@ def test_another_template_ends_the_rollback_of_the_cluster():
     assert sum(fleet.updated("v3").values()) == 1
 
 
-def test_all_subsets_of_the_failed_cluster_go_back():
+def test_all_subsets_of_the_failed_cluster_go_back() -> None:
     fleet, controller = released({"a": 2, "b": 2}, steps=[{"wave": {}, "replicas": 1, "pause": {}}])
     fleet.clusters = dict.fromkeys("ab", "default/one")
     controller.edit(onFailure="RollbackCluster")
@@ -95,7 +95,7 @@ def test_all_subsets_of_the_failed_cluster_go_back():
     assert sum(fleet.updated().values()) == 0
 
 
-def test_a_workload_that_somebody_changed_in_a_member_stops_the_run_until_a_retry():
+def test_a_workload_that_somebody_changed_in_a_member_stops_the_run_until_a_retry() -> None:
     fleet, controller = at_half()
     change = "put back spec.template.spec.containers[0].image (by kubectl-edit)"
     fleet.drifts["c"] = ("2026-01-01T00:01:00Z", change)
@@ -113,7 +113,7 @@ def test_a_workload_that_somebody_changed_in_a_member_stops_the_run_until_a_retr
     assert controller.status.phase == "Degraded", "a second change stops it again"
 
 
-def test_partitions_of_others_stay_also_while_the_run_is_stopped_for_another_reason():
+def test_partitions_of_others_stay_also_while_the_run_is_stopped_for_another_reason() -> None:
     fleet, controller = at_half()
     fleet.drifts["c"] = ("2026-01-01T00:01:00Z", "put back spec.replicas")
     controller.settle()
@@ -131,7 +131,7 @@ def test_partitions_of_others_stay_also_while_the_run_is_stopped_for_another_rea
 
 
 @pytest.mark.parametrize("reason", ["Drift", "MemberDrift"])
-def test_changes_of_others_are_noticed_when_late_pods_become_ready_after_all(reason):
+def test_changes_of_others_are_noticed_when_late_pods_become_ready_after_all(reason) -> None:
     fleet, controller = at_half()
     fleet.bad.add(V2)
     fleet.pods["b"][-1].ready = False
@@ -148,7 +148,7 @@ def test_changes_of_others_are_noticed_when_late_pods_become_ready_after_all(rea
     assert controller.status.failure.reason == reason
 
 
-def test_changes_in_members_before_the_run_do_not_stop_it():
+def test_changes_in_members_before_the_run_do_not_stop_it() -> None:
     fleet, controller = canary()
     fleet.drifts["a"] = ("2026-01-01T00:00:00Z", "put back spec.replicas")
     fleet.release(V2)
@@ -157,7 +157,7 @@ def test_changes_in_members_before_the_run_do_not_stop_it():
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
-def test_a_subset_that_grows_gets_no_updated_pod_beyond_its_share_at_any_moment(name):
+def test_a_subset_that_grows_gets_no_updated_pod_beyond_its_share_at_any_moment(name) -> None:
     fleet, controller = released(steps=[{"replicas": 1, "pause": {}}])
     fleet.scale(**{name: 12})
     for _ in range(40):
@@ -167,7 +167,7 @@ def test_a_subset_that_grows_gets_no_updated_pod_beyond_its_share_at_any_moment(
     assert controller.status.phase == "Paused"
 
 
-def test_a_subset_of_which_all_pods_are_to_be_updated_grows_at_the_new_revision():
+def test_a_subset_of_which_all_pods_are_to_be_updated_grows_at_the_new_revision() -> None:
     fleet, _ = released(steps=[{"wave": {"subsets": ["a"]}, "replicas": "100%", "pause": {}}])
     fleet.scale(a=8)
     while fleet.tick():
@@ -176,7 +176,7 @@ def test_a_subset_of_which_all_pods_are_to_be_updated_grows_at_the_new_revision(
     assert set(fleet.max_updated) == {"b", "c"}
 
 
-def test_a_disabled_rollout_gives_the_default_partition_back_and_takes_it_again_when_it_is_enabled():
+def test_a_disabled_rollout_gives_the_default_partition_back_and_takes_it_again_when_it_is_enabled() -> None:
     fleet, controller = canary()
     controller.edit(disabled=True)
     controller.settle()
@@ -199,7 +199,7 @@ def test_a_disabled_rollout_gives_the_default_partition_back_and_takes_it_again_
     assert controller.status.stable_revision == V2, "no run for a template that is rolled out already"
 
 
-def test_a_rollout_that_is_disabled_during_a_run_completes_nothing_and_continues_at_the_same_step():
+def test_a_rollout_that_is_disabled_during_a_run_completes_nothing_and_continues_at_the_same_step() -> None:
     fleet, controller = at_half()
     controller.edit(disabled=True)
     controller.settle()
@@ -217,7 +217,7 @@ def test_a_rollout_that_is_disabled_during_a_run_completes_nothing_and_continues
     assert fleet.updated() == {"a": 3, "b": 1, "c": 1}, "it is no drift, and the pod stays"
 
 
-def test_a_subset_that_is_removed_while_it_goes_back_is_no_longer_named():
+def test_a_subset_that_is_removed_while_it_goes_back_is_no_longer_named() -> None:
     """The API server refuses names of subsets that do not exist."""
     fleet, controller = failed_in_b()
     for entries in (fleet.sizes, fleet.pods, fleet.partitions, fleet.max_updated):

@@ -24,7 +24,7 @@ def scraped(registry):
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
 
 
-def test_gauges_show_the_present_state_and_are_gone_with_the_rollout():
+def test_gauges_show_the_present_state_and_are_gone_with_the_rollout() -> None:
     cache = Cache()
     registry = CollectorRegistry()
     registry.register(RolloutCollector(cache))
@@ -41,7 +41,7 @@ def test_gauges_show_the_present_state_and_are_gone_with_the_rollout():
     assert scraped(registry) == {}
 
 
-def test_every_step_of_a_run_is_measured_the_last_one_included():
+def test_every_step_of_a_run_is_measured_the_last_one_included() -> None:
     """Times are those of the status, so a restart in between changes nothing."""
     registry = CollectorRegistry()
     metrics = RolloutMetrics(registry)
@@ -61,7 +61,7 @@ def test_every_step_of_a_run_is_measured_the_last_one_included():
     assert scraped(registry) == found
 
 
-def test_a_step_of_a_run_that_is_rolled_back_is_not_measured():
+def test_a_step_of_a_run_that_is_rolled_back_is_not_measured() -> None:
     registry = CollectorRegistry()
     metrics = RolloutMetrics(registry)
     _, controller = at_half()
@@ -74,7 +74,7 @@ def test_a_step_of_a_run_that_is_rolled_back_is_not_measured():
     assert found['uniteddeployment_rollout_runs_total{outcome="RolledBack"}'] == 1
 
 
-def test_a_stalled_subset_is_one_event_with_its_name_and_reason():
+def test_a_stalled_subset_is_one_event_with_its_name_and_reason() -> None:
     fleet, controller = released()
     fleet.states["a"] = "Stalled"
     controller.settle()
@@ -85,7 +85,7 @@ def test_a_stalled_subset_is_one_event_with_its_name_and_reason():
     ]
 
 
-def test_a_failure_with_an_event_of_its_own_has_no_second_one():
+def test_a_failure_with_an_event_of_its_own_has_no_second_one() -> None:
     fleet, controller = canary()
     fleet.bad.add("v2")
     fleet.release("v2")
@@ -96,13 +96,13 @@ def test_a_failure_with_an_event_of_its_own_has_no_second_one():
     assert "a: ImagePullBackOff: 1" in warnings[0].message
 
 
-def test_a_rollout_that_cannot_work_says_why_in_an_event():
+def test_a_rollout_that_cannot_work_says_why_in_an_event() -> None:
     _, controller = canary()
     decision = advance(controller.rollout, None, controller.now)
     assert [event.reason for event in decision.events] == ["TargetNotFound"]
 
 
-def test_the_page_lists_every_event_and_every_metric():
+def test_the_page_lists_every_event_and_every_metric() -> None:
     sources = [path.read_text() for path in (ROOT / "rollout").rglob("*.py")]
     events = {reason for text in sources for reason in re.findall(r'\bevent\(\s*"(\w+)"', text)}
     events |= {reason for reason, _ in judge._EVENTS.values()} | {failures.PROGRESS_DEADLINE, failures.DRIFT}

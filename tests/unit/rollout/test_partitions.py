@@ -16,16 +16,16 @@ OFFSETS = st.sampled_from([NEAREST, FIRST_CANARY_EVERYWHERE, LARGEST_FIRST])
     ("updated", "expected"),
     [(1, (3, 2, 2)), (2, (3, 1, 2)), (3, (3, 1, 1)), (4, (2, 1, 1)), (6, (1, 0, 1)), (8, (0, 0, 0))],
 )
-def test_each_subset_gets_a_similar_share_of_updated_pods(updated, expected):
+def test_each_subset_gets_a_similar_share_of_updated_pods(updated, expected) -> None:
     assert tuple(partitions({"a": 4, "b": 2, "c": 2}, updated).values()) == expected
 
 
-def test_updating_one_of_four_single_pods_holds_three():
+def test_updating_one_of_four_single_pods_holds_three() -> None:
     assert sum(partitions(dict.fromkeys("abcd", 1), 1).values()) == 3
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_a_larger_total_never_takes_an_updated_pod_away_from_a_subset(sizes, offset, data):
+def test_a_larger_total_never_takes_an_updated_pod_away_from_a_subset(sizes, offset, data) -> None:
     total = sum(sizes.values())
     fewer = data.draw(st.integers(0, total))
     more = data.draw(st.integers(fewer, total))
@@ -35,7 +35,7 @@ def test_a_larger_total_never_takes_an_updated_pod_away_from_a_subset(sizes, off
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_the_updated_pods_are_the_first_in_the_order_of_all_pods(sizes, offset, data):
+def test_the_updated_pods_are_the_first_in_the_order_of_all_pods(sizes, offset, data) -> None:
     """The implementation does not build the whole order; this test does."""
     updated = data.draw(st.integers(0, sum(sizes.values())))
     order = sorted(
@@ -49,7 +49,7 @@ def test_the_updated_pods_are_the_first_in_the_order_of_all_pods(sizes, offset, 
     assert partitions(sizes, updated, offset) == expected
 
 
-def test_memory_does_not_depend_on_the_number_of_pods():
+def test_memory_does_not_depend_on_the_number_of_pods() -> None:
     sizes = {f"subset-{number}": 1_000_000 for number in range(256)}
     tracemalloc.start()
     try:
@@ -61,6 +61,6 @@ def test_memory_does_not_depend_on_the_number_of_pods():
     assert peak < 1_000_000
 
 
-def test_a_total_above_the_number_of_pods_is_rejected():
+def test_a_total_above_the_number_of_pods_is_rejected() -> None:
     with pytest.raises(ValueError, match="9 of 8"):
         partitions({"a": 8}, 9)

@@ -113,7 +113,7 @@ class Loop:
         self.host.targets.merge(msgspec.structs.replace(found, metadata=metadata, status=new))
 
 
-async def test_the_answers_to_writes_count_before_the_watch_shows_them():
+async def test_the_answers_to_writes_count_before_the_watch_shows_them() -> None:
     """Another pass may come at once. On what it knew before, it would make the same writes again."""
     loop = Loop()
     assert await loop.passed() == ["status"]
@@ -123,7 +123,7 @@ async def test_the_answers_to_writes_count_before_the_watch_shows_them():
     assert await loop.passed() == []
 
 
-async def test_the_status_is_stored_before_the_target_is_written():
+async def test_the_status_is_stored_before_the_target_is_written() -> None:
     loop = Loop({**TARGET, "spec": {}})
     assert await loop.passed() == ["status", "target"]
 
@@ -131,7 +131,9 @@ async def test_the_status_is_stored_before_the_target_is_written():
 @pytest.mark.parametrize(
     ("status", "kinds"), [({"formerPartition": 0}, 2), ({"runID": "v2.1", "formerPartition": 0}, 2), ({}, 0)]
 )
-async def test_a_deletion_is_reported_on_both_objects_if_the_target_keeps_something_of_the_rollout(status, kinds):
+async def test_a_deletion_is_reported_on_both_objects_if_the_target_keeps_something_of_the_rollout(
+    status, kinds
+) -> None:
     loop = Loop()
     loop.reconciler.record_deletion(StoredRollout(RolloutMetadata("web", "default"), ROLLOUT["spec"], status))
     expected = [(names.UNITED_ROLLOUT_KIND, "RolloutDeleted"), (names.UNITED_DEPLOYMENT_KIND, "RolloutDeleted")]
@@ -180,7 +182,9 @@ def test_of_two_rollouts_with_one_target_one_has_it(status: Any, times: Any, exp
     ],
     ids=["no entries", "other fields", "without a name", "in the same second"],
 )
-def test_the_writer_of_partitions_is_who_the_server_recorded_last_and_nobody_if_it_recorded_nobody(entries, writer):
+def test_the_writer_of_partitions_is_who_the_server_recorded_last_and_nobody_if_it_recorded_nobody(
+    entries, writer
+) -> None:
     metadata = {**TARGET["metadata"], "managedFields": entries}
     found = msgspec.json.decode(msgspec.json.encode({**TARGET, "metadata": metadata}), type=StoredTarget)
     assert found.metadata.partitions_by == writer

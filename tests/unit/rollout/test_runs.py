@@ -9,13 +9,13 @@ import pytest
 from tests.unit.rollout.fleet import STEPS, V2, at_half, canary, released
 
 
-def test_01_the_first_step_updates_one_pod_of_all_and_waits_for_approval():
+def test_01_the_first_step_updates_one_pod_of_all_and_waits_for_approval() -> None:
     fleet, controller = released()
     assert fleet.updated() == {"a": 1, "b": 0, "c": 0}
     assert (controller.status.phase, controller.status.step, controller.status.steps) == ("Paused", 1, 3)
 
 
-def test_02_an_approval_leads_to_half_of_all_pods_and_never_to_more():
+def test_02_an_approval_leads_to_half_of_all_pods_and_never_to_more() -> None:
     fleet, controller = released()
     controller.give("1", "approve")
     for _ in range(100):
@@ -25,7 +25,7 @@ def test_02_an_approval_leads_to_half_of_all_pods_and_never_to_more():
     assert fleet.partitions == {"a": 2, "b": 1, "c": 1}
 
 
-def test_03_after_the_last_step_the_new_revision_is_stable_and_the_next_template_is_held():
+def test_03_after_the_last_step_the_new_revision_is_stable_and_the_next_template_is_held() -> None:
     fleet, controller = at_half()
     controller.approve()
     assert fleet.current == fleet.template == controller.status.stable_revision == V2
@@ -34,7 +34,7 @@ def test_03_after_the_last_step_the_new_revision_is_stable_and_the_next_template
     assert controller.status.history[0].outcome == "Completed"
 
 
-def test_04_a_timed_pause_starts_when_the_last_pod_of_the_step_is_ready():
+def test_04_a_timed_pause_starts_when_the_last_pod_of_the_step_is_ready() -> None:
     fleet, controller = canary(steps=[{"replicas": 2, "pause": {"duration": "60s"}}, {"replicas": "100%"}])
     fleet.release(V2)
     fleet.bad.add(V2)
@@ -51,7 +51,7 @@ def test_04_a_timed_pause_starts_when_the_last_pod_of_the_step_is_ready():
 
 
 @pytest.mark.parametrize("dies", range(12))
-def test_05_a_controller_that_dies_between_two_writes_ends_in_the_same_state(dies):
+def test_05_a_controller_that_dies_between_two_writes_ends_in_the_same_state(dies) -> None:
     fleet, controller = canary(steps=[{"replicas": "50%", "pause": {"duration": "60s"}}, {"replicas": "100%"}])
     fleet.release(V2)
     for number in range(40):
@@ -63,7 +63,7 @@ def test_05_a_controller_that_dies_between_two_writes_ends_in_the_same_state(die
     assert controller.worst <= 1
 
 
-def test_07_a_template_that_is_written_while_no_controller_runs_updates_nothing():
+def test_07_a_template_that_is_written_while_no_controller_runs_updates_nothing() -> None:
     fleet, controller = canary()
     fleet.release(V2)
     while fleet.tick():
@@ -73,7 +73,7 @@ def test_07_a_template_that_is_written_while_no_controller_runs_updates_nothing(
     assert sum(fleet.updated().values()) == 1
 
 
-def test_08_a_bad_image_stops_at_one_pod_and_the_message_names_subset_and_reason():
+def test_08_a_bad_image_stops_at_one_pod_and_the_message_names_subset_and_reason() -> None:
     fleet, controller = canary(maxUnavailable=3)
     fleet.bad.add(V2)
     fleet.release(V2)
@@ -86,7 +86,7 @@ def test_08_a_bad_image_stops_at_one_pod_and_the_message_names_subset_and_reason
     assert fleet.updated() == {"a": 1, "b": 0, "c": 0}
 
 
-def test_09_a_crash_during_the_bake_time_starts_it_again():
+def test_09_a_crash_during_the_bake_time_starts_it_again() -> None:
     fleet, controller = released(steps=[{"replicas": 1, "bake": "60s"}, {"replicas": "100%"}])
     assert controller.status.step_state == "Baking"
     controller.wait(40)
@@ -103,7 +103,7 @@ def test_09_a_crash_during_the_bake_time_starts_it_again():
     assert sum(fleet.updated().values()) == 8
 
 
-def test_10_a_passed_deadline_holds_until_a_retry_or_until_the_pods_are_ready():
+def test_10_a_passed_deadline_holds_until_a_retry_or_until_the_pods_are_ready() -> None:
     fleet, controller = canary(progressDeadline="5m")
     fleet.bad.add(V2)
     fleet.release(V2)
@@ -121,7 +121,7 @@ def test_10_a_passed_deadline_holds_until_a_retry_or_until_the_pods_are_ready():
     assert controller.status.phase == "Paused"
 
 
-def test_10_a_passed_deadline_rolls_back_if_that_is_the_policy():
+def test_10_a_passed_deadline_rolls_back_if_that_is_the_policy() -> None:
     fleet, controller = canary(onFailure="Rollback")
     fleet.bad.add(V2)
     fleet.release(V2)
@@ -136,7 +136,7 @@ def test_10_a_passed_deadline_rolls_back_if_that_is_the_policy():
     )
 
 
-def test_11_an_abort_takes_all_pods_back_to_the_stable_revision():
+def test_11_an_abort_takes_all_pods_back_to_the_stable_revision() -> None:
     fleet, controller = at_half()
     controller.give("x", "abort")
     controller.settle()
@@ -146,7 +146,7 @@ def test_11_an_abort_takes_all_pods_back_to_the_stable_revision():
     assert (fleet.default, fleet.partitions) == ("100%", {})
 
 
-def test_11_a_revision_that_was_rolled_back_is_not_rolled_out_again_without_a_retry():
+def test_11_a_revision_that_was_rolled_back_is_not_rolled_out_again_without_a_retry() -> None:
     """A GitOps tool that writes it again must not start a loop."""
     fleet, controller = at_half()
     controller.give("x", "abort")
@@ -161,7 +161,7 @@ def test_11_a_revision_that_was_rolled_back_is_not_rolled_out_again_without_a_re
 
 
 @pytest.mark.parametrize("pause", ["spec", "command"])
-def test_13_a_rollback_works_while_the_rollout_is_paused(pause):
+def test_13_a_rollback_works_while_the_rollout_is_paused(pause) -> None:
     fleet, controller = at_half()
     if pause == "spec":
         controller.edit(paused=True)
@@ -173,7 +173,7 @@ def test_13_a_rollback_works_while_the_rollout_is_paused(pause):
     assert fleet.updated("v1") == {"a": 4, "b": 2, "c": 2}
 
 
-def test_14_the_stable_template_at_the_last_step_is_a_rollback_and_not_a_release():
+def test_14_the_stable_template_at_the_last_step_is_a_rollback_and_not_a_release() -> None:
     fleet, controller = released(steps=[{"replicas": "100%", "pause": {}}])
     fleet.current = "v1"  # nobody has approved it, so it is not stable for the rollout
     fleet.release("v1")
@@ -182,7 +182,7 @@ def test_14_the_stable_template_at_the_last_step_is_a_rollback_and_not_a_release
     assert [run.outcome for run in controller.status.history] == ["RolledBack"]
 
 
-def test_14_the_stable_template_in_mid_run_is_a_rollback_without_steps():
+def test_14_the_stable_template_in_mid_run_is_a_rollback_without_steps() -> None:
     fleet, controller = at_half()
     fleet.release("v1")
     controller.settle()
@@ -192,7 +192,7 @@ def test_14_the_stable_template_in_mid_run_is_a_rollback_without_steps():
 
 
 @pytest.mark.parametrize(("back", "phase"), [("abort", "Degraded"), ("template", "Paused")])
-def test_14_a_new_template_that_comes_back_during_its_rollback_starts_again_at_step_1(back, phase):
+def test_14_a_new_template_that_comes_back_during_its_rollback_starts_again_at_step_1(back, phase) -> None:
     """After an abort it waits for a retry: a GitOps tool may have written it again."""
     fleet, controller = at_half()
     fleet.lose("c")
@@ -210,7 +210,7 @@ def test_14_a_new_template_that_comes_back_during_its_rollback_starts_again_at_s
 
 
 @pytest.mark.parametrize(("window", "updated"), [(0, 1), (1, 8)])
-def test_15_going_back_after_completion_takes_all_steps_and_none_within_the_window(window, updated):
+def test_15_going_back_after_completion_takes_all_steps_and_none_within_the_window(window, updated) -> None:
     fleet, controller = at_half(rollbackWindow=window)
     controller.approve()
     fleet.release("v1")
@@ -220,7 +220,7 @@ def test_15_going_back_after_completion_takes_all_steps_and_none_within_the_wind
 
 
 @pytest.mark.parametrize("ticks", [0, 20])
-def test_16_another_template_in_mid_run_starts_again_at_step_1_and_keeps_the_stable_revision(ticks):
+def test_16_another_template_in_mid_run_starts_again_at_step_1_and_keeps_the_stable_revision(ticks) -> None:
     fleet, controller = at_half()
     fleet.release("v3")
     for _ in range(ticks):
@@ -234,7 +234,7 @@ def test_16_another_template_in_mid_run_starts_again_at_step_1_and_keeps_the_sta
     assert sum(fleet.updated("v3").values()) == 1, "not one pod more than step 1 asks for"
 
 
-def test_17_a_new_generation_without_a_new_revision_starts_no_run():
+def test_17_a_new_generation_without_a_new_revision_starts_no_run() -> None:
     fleet, controller = canary()
     fleet.changed()
     controller.settle()
@@ -242,7 +242,7 @@ def test_17_a_new_generation_without_a_new_revision_starts_no_run():
     assert controller.status.run_count == 0
 
 
-def test_18_edited_pauses_apply_to_the_present_run():
+def test_18_edited_pauses_apply_to_the_present_run() -> None:
     fleet, controller = released()
     controller.edit(steps=[{"replicas": 1, "pause": {"duration": "60s"}}, *STEPS[1:]])
     controller.settle()
@@ -251,7 +251,7 @@ def test_18_edited_pauses_apply_to_the_present_run():
     assert sum(fleet.updated().values()) == 4
 
 
-def test_19_steps_that_get_smaller_take_no_updated_pod_back():
+def test_19_steps_that_get_smaller_take_no_updated_pod_back() -> None:
     fleet, controller = at_half()
     controller.edit(steps=[{"replicas": 1}, {"replicas": 2, "pause": {}}, {"replicas": "100%"}])
     controller.settle()
@@ -260,14 +260,14 @@ def test_19_steps_that_get_smaller_take_no_updated_pod_back():
     assert controller.status.step == 2
 
 
-def test_19_steps_that_are_removed_leave_the_run_at_the_last_one():
+def test_19_steps_that_are_removed_leave_the_run_at_the_last_one() -> None:
     _, controller = at_half()
     controller.edit(steps=[{"replicas": "60%", "pause": {}}, {"replicas": "100%", "pause": {}}])
     controller.settle()
     assert (controller.status.step, controller.status.steps) == (2, 2)
 
 
-def test_20_a_subset_that_grows_gets_its_share_of_the_new_total():
+def test_20_a_subset_that_grows_gets_its_share_of_the_new_total() -> None:
     fleet, controller = at_half()
     fleet.scale(a=8)
     controller.settle()
@@ -276,7 +276,7 @@ def test_20_a_subset_that_grows_gets_its_share_of_the_new_total():
     assert controller.status.updated_replicas == 6
 
 
-def test_21_a_subset_that_loses_its_canary_by_scaling_gets_it_back():
+def test_21_a_subset_that_loses_its_canary_by_scaling_gets_it_back() -> None:
     fleet, controller = at_half()
     fleet.scale(a=2)
     controller.settle()
@@ -285,7 +285,7 @@ def test_21_a_subset_that_loses_its_canary_by_scaling_gets_it_back():
     assert controller.status.step == 2
 
 
-def test_22_scaling_to_zero_and_back_keeps_the_stable_revision_and_the_step():
+def test_22_scaling_to_zero_and_back_keeps_the_stable_revision_and_the_step() -> None:
     fleet, controller = at_half()
     fleet.scale(a=0, b=0, c=0)
     controller.settle()
@@ -296,7 +296,7 @@ def test_22_scaling_to_zero_and_back_keeps_the_stable_revision_and_the_step():
     assert controller.status.step == 2
 
 
-def test_23_an_autoscaler_that_flaps_restarts_no_step_and_costs_one_write_per_size():
+def test_23_an_autoscaler_that_flaps_restarts_no_step_and_costs_one_write_per_size() -> None:
     fleet, controller = canary({"a": 8}, steps=STEPS[1:], maxUnavailable=12)
     fleet.release(V2)
     controller.settle()
@@ -310,7 +310,7 @@ def test_23_an_autoscaler_that_flaps_restarts_no_step_and_costs_one_write_per_si
             assert len(controller.writes) <= before + 1
 
 
-def test_24_a_subset_that_is_added_comes_up_at_the_stable_revision_and_joins():
+def test_24_a_subset_that_is_added_comes_up_at_the_stable_revision_and_joins() -> None:
     fleet, controller = at_half()
     fleet.sizes["d"], fleet.pods["d"] = 4, []
     fleet.changed()
@@ -322,7 +322,7 @@ def test_24_a_subset_that_is_added_comes_up_at_the_stable_revision_and_joins():
     assert "d" in fleet.partitions
 
 
-def test_25_a_subset_that_is_removed_leaves_the_counts_and_the_run_goes_on():
+def test_25_a_subset_that_is_removed_leaves_the_counts_and_the_run_goes_on() -> None:
     fleet, controller = at_half()
     del fleet.sizes["c"], fleet.pods["c"], fleet.partitions["c"]
     fleet.changed()

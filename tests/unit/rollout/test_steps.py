@@ -24,18 +24,18 @@ def spec(steps, **more):
     return UnitedRolloutSpec.model_validate({"targetRef": {"name": "web"}, "steps": steps, **more})
 
 
-def test_a_share_is_rounded_up_once_and_not_in_every_subset():
+def test_a_share_is_rounded_up_once_and_not_in_every_subset() -> None:
     assert goal(spec([{"replicas": "25%"}]), 1, {"a": 4, "b": 2, "c": 2}).updated == {"a": 1, "b": 1, "c": 0}
 
 
-def test_what_a_wave_has_updated_counts_towards_the_next_share():
+def test_what_a_wave_has_updated_counts_towards_the_next_share() -> None:
     steps = [{"wave": {"subsets": ["a"]}, "replicas": "100%"}, {"replicas": "50%"}, {"replicas": "75%"}]
     sizes = {"a": 4, "b": 2, "c": 2}
     assert goal(spec(steps), 2, sizes).updated == {"a": 4, "b": 0, "c": 0}
     assert goal(spec(steps), 3, sizes).updated == {"a": 4, "b": 1, "c": 1}
 
 
-def test_every_number_has_its_reason():
+def test_every_number_has_its_reason() -> None:
     steps = [{"wave": {"subsets": ["a"]}, "replicas": 1}, {"replicas": "50%"}]
     assert goal(spec(steps), 2, {"a": 2, "b": 2, "c": 0}).reasons == {
         "a": "step 1 updates 1 of this subset",
@@ -44,20 +44,20 @@ def test_every_number_has_its_reason():
     }
 
 
-def test_distribution_decides_where_the_first_canaries_are():
+def test_distribution_decides_where_the_first_canaries_are() -> None:
     sizes = {"a": 8, "b": 1, "c": 1}
     assert goal(spec([{"replicas": 3}]), 1, sizes).updated == {"a": 3, "b": 0, "c": 0}
     everywhere = spec([{"replicas": 3}], distribution="FirstCanaryEverywhere")
     assert goal(everywhere, 1, sizes).updated == {"a": 1, "b": 1, "c": 1}
 
 
-def test_after_the_last_step_comes_the_rest():
+def test_after_the_last_step_comes_the_rest() -> None:
     assert [step.replicas for step in steps_of(spec([{"replicas": 1}]))] == [1, "100%"]
     assert [step.replicas for step in steps_of(spec([{"replicas": 1}, {"replicas": "100%"}]))] == [1, "100%"]
 
 
 @given(STEPS, SIZES)
-def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(steps, sizes):
+def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(steps, sizes) -> None:
     plan = spec(steps)
     before = dict.fromkeys(sizes, 0)
     for number in range(1, len(steps_of(plan)) + 1):
@@ -68,7 +68,7 @@ def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_shares_keep_what_is_at_least_due_and_reach_the_number(sizes, offset, data):
+def test_shares_keep_what_is_at_least_due_and_reach_the_number(sizes, offset, data) -> None:
     number = data.draw(st.integers(0, sum(sizes.values())))
     least = {name: data.draw(st.integers(0, size)) for name, size in sizes.items()}
     found = shares(sizes, number, offset, least)
@@ -77,7 +77,7 @@ def test_shares_keep_what_is_at_least_due_and_reach_the_number(sizes, offset, da
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_shares_without_a_minimum_are_what_partitions_leave(sizes, offset, data):
+def test_shares_without_a_minimum_are_what_partitions_leave(sizes, offset, data) -> None:
     number = data.draw(st.integers(0, sum(sizes.values())))
     held = partitions(sizes, number, offset)
     assert shares(sizes, number, offset) == {name: size - held[name] for name, size in sizes.items()}

@@ -46,20 +46,20 @@ def asked(host, user, method, path, body=None):
     ("user", "reads", "changes_the_plan", "gives_commands"),
     [("view", 200, 403, 403), ("edit", 403, 200, 403), ("commands", 200, 403, 200)],
 )
-def test_each_role_allows_what_it_is_for_and_nothing_else(host, user, reads, changes_the_plan, gives_commands):
+def test_each_role_allows_what_it_is_for_and_nothing_else(host, user, reads, changes_the_plan, gives_commands) -> None:
     """Kubernetes' own roles edit and admin include view, so edit needs no rights to read."""
     assert asked(host, user, "GET", f"{PATH}/web") == reads
     assert asked(host, user, "PATCH", f"{PATH}/web", PLAN) == changes_the_plan
     assert asked(host, user, "PATCH", f"{PATH}/web/status", COMMAND) == gives_commands
 
 
-def test_a_command_with_the_right_to_edit_is_ignored(host):
+def test_a_command_with_the_right_to_edit_is_ignored(host) -> None:
     """The main resource does not accept a status, so the permission to edit is no permission to approve."""
     assert asked(host, "edit", "PATCH", f"{PATH}/web", {"status": {"commands": {"9": {"verb": "pause"}}}}) == 200
     assert "9" not in host.ask("GET", f"{PATH}/web")[1].get("status", {}).get("commands", {})
 
 
-def test_commands_are_part_of_admin_and_not_of_edit():
+def test_commands_are_part_of_admin_and_not_of_edit() -> None:
     labels = {role["metadata"]["name"]: role["metadata"]["labels"] for role in yaml.safe_load_all(ROLES.read_text())}
     aggregated = {
         name.removeprefix(PREFIX): {key.rpartition("-")[2] for key, value in entries.items() if value == "true"}

@@ -62,7 +62,7 @@ def stateful_set(**changes):
     return found
 
 
-def test_the_spec_of_the_workload_is_copied_as_it_is():
+def test_the_spec_of_the_workload_is_copied_as_it_is() -> None:
     live = stateful_set()
     before = copy.deepcopy(live)
     made = written(Request("sts/web", "shop"), [Candidate(live, "member-1", FLEET)])
@@ -88,14 +88,14 @@ def test_the_spec_of_the_workload_is_copied_as_it_is():
     assert workload["volumeClaimTemplates"][0]["spec"] == {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem"}
 
 
-def test_a_partition_becomes_the_one_of_the_subset():
+def test_a_partition_becomes_the_one_of_the_subset() -> None:
     live = stateful_set(spec__updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})
     spec = written(Request("sts/web", "web"), [Candidate(live, "host")])["spec"]
     assert spec["updateStrategy"] == {"manualUpdate": {"partitions": {"host": 2}}}
     assert spec["topology"]["subsets"] == [{"name": "host", "adopt": {"name": "web"}}]
 
 
-def test_another_manager_of_the_workload_is_reported():
+def test_another_manager_of_the_workload_is_reported() -> None:
     (remark,) = document.remarks(stateful_set())
     assert "make sure that Helm no longer changes it" in remark
     assert document.remarks(stateful_set(metadata__labels={})) == ()
@@ -125,7 +125,7 @@ def test_another_manager_of_the_workload_is_reported():
         ({"spec__selector": {"matchLabels": {"app": "other"}}}, "spec.template.statefulSetTemplate.spec.template"),
     ],
 )
-def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(changes, reason):
+def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(changes, reason) -> None:
     """I13"""
     with pytest.raises(CommandError) as caught:
         written(Request("sts/web", "web"), [Candidate(stateful_set(**changes), "host")])
@@ -133,17 +133,17 @@ def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(changes
     assert reason in str(caught.value)
 
 
-def test_an_owner_that_is_not_the_controller_is_no_hindrance():
+def test_an_owner_that_is_not_the_controller_is_no_hindrance() -> None:
     assert not document.refusal(stateful_set(metadata__ownerReferences=[{"kind": "Application", "name": "x"}]))
 
 
 @pytest.mark.parametrize("word", ["sts", "StatefulSet", "statefulsets.apps"])
-def test_kinds_have_the_names_that_kubectl_knows(word):
+def test_kinds_have_the_names_that_kubectl_knows(word) -> None:
     assert Request(f"{word}/web", "web").resource[0].kind == "StatefulSet"
 
 
 @pytest.mark.parametrize("word", ["web", "sts/", "pod/web"])
-def test_other_kinds_are_refused(word):
+def test_other_kinds_are_refused(word) -> None:
     with pytest.raises(CommandError) as caught:
         _ = Request(word, "web").resource
     assert caught.value.code == 2
@@ -153,7 +153,7 @@ def in_member(number, **changes):
     return Candidate(stateful_set(**changes), f"member-{number}", {"name": f"member-{number}"})
 
 
-def test_workloads_of_several_clusters_become_one_application_with_weights_equal_to_their_replicas():
+def test_workloads_of_several_clusters_become_one_application_with_weights_equal_to_their_replicas() -> None:
     second = in_member(
         2,
         spec__replicas=5,
@@ -182,13 +182,13 @@ def test_workloads_of_several_clusters_become_one_application_with_weights_equal
         ({"spec__selector": {"matchLabels": {"app": "other"}}}, "spec.selector.matchLabels.app"),
     ],
 )
-def test_workloads_that_differ_are_not_one_application(changes, where):
+def test_workloads_that_differ_are_not_one_application(changes, where) -> None:
     with pytest.raises(CommandError) as caught:
         written(Request("sts/web", "web"), [in_member(1), in_member(2, **changes)])
     assert f"StatefulSet web in member-2 cannot be adopted: {where} differs from member-1" in str(caught.value)
 
 
-def test_the_name_of_a_subset_is_given_for_one_cluster_only():
+def test_the_name_of_a_subset_is_given_for_one_cluster_only() -> None:
     with pytest.raises(CommandError) as caught:
         written(Request("sts/web", "web", subset="a"), [in_member(1), in_member(2)])
     assert caught.value.code == 2

@@ -46,7 +46,7 @@ def converted(document):
 @pytest.mark.parametrize(
     "template", ["statefulSetTemplate", "deploymentTemplate", "cloneSetTemplate", "advancedStatefulSetTemplate"]
 )
-def test_all_templates_of_both_versions_stay_as_they_are(version, template):
+def test_all_templates_of_both_versions_stay_as_they_are(version, template) -> None:
     document = openkruise(version=version, template=template)
     made, _ = converted(document)
     assert made["apiVersion"] == "uniteddeployment.io/v1alpha1"
@@ -105,12 +105,12 @@ def test_all_templates_of_both_versions_stay_as_they_are(version, template):
         ),
     ],
 )
-def test_each_difference_is_noted_with_its_path(change, note):
+def test_each_difference_is_noted_with_its_path(change, note) -> None:
     _, notes = converted(openkruise(**change))
     assert [one for one in notes if note in one], notes
 
 
-def test_fields_that_the_controller_sets_are_removed_from_templates():
+def test_fields_that_the_controller_sets_are_removed_from_templates() -> None:
     document = openkruise()
     document["spec"]["template"]["statefulSetTemplate"] = {
         "metadata": {"name": "x", "labels": {"app": "web", "team": "shop"}, "creationTimestamp": None},
@@ -137,7 +137,7 @@ def test_fields_that_the_controller_sets_are_removed_from_templates():
     ]
 
 
-def test_metadata_of_the_old_object_is_removed():
+def test_metadata_of_the_old_object_is_removed() -> None:
     document = openkruise()
     document["status"] = {"replicas": 4}
     document["metadata"] |= {
@@ -154,13 +154,13 @@ def test_metadata_of_the_old_object_is_removed():
     assert notes[0].startswith("metadata.ownerReferences: removed")
 
 
-def test_a_null_in_a_patch_is_kept_because_it_deletes():
+def test_a_null_in_a_patch_is_kept_because_it_deletes() -> None:
     patch = {"spec": {"containers": [{"name": "app", "env": None}]}}
     made, _ = converted(openkruise(subsets=[{"name": "a", "patch": patch, "tolerations": None}]))
     assert made["spec"]["topology"]["subsets"] == [{"name": "a", "patch": patch}]
 
 
-def test_a_missing_total_is_the_default_of_openkruise():
+def test_a_missing_total_is_the_default_of_openkruise() -> None:
     document = openkruise(version="v1beta1")
     del document["spec"]["replicas"]
     made, notes = converted(document)
@@ -171,7 +171,7 @@ def test_a_missing_total_is_the_default_of_openkruise():
     assert "replicas" not in converted(each)[0]["spec"]
 
 
-def test_an_invalid_manifest_is_refused_with_the_path():
+def test_an_invalid_manifest_is_refused_with_the_path() -> None:
     with pytest.raises(InvalidObject) as caught:
         converter.convert(openkruise(subsets=[{"name": "a", "replicas": 9}]))
     assert "spec.topology.subsets" in str(caught.value)
@@ -198,7 +198,7 @@ OBJECTS = st.dictionaries(st.sampled_from(["name", "labels", "patch", "spec", "p
 
 @given(PATHS, JUNK | OBJECTS | st.lists(OBJECTS, max_size=2))
 @settings(deadline=None)
-def test_arbitrary_values_are_refused_and_nothing_crashes(path, value):
+def test_arbitrary_values_are_refused_and_nothing_crashes(path, value) -> None:
     """I11"""
     document = openkruise(updateStrategy={"manualUpdate": {"partitions": {"a": 1}}})
     holder = document
@@ -213,7 +213,7 @@ def run(text, *arguments):
     return CliRunner().invoke(app, ["convert", "-f", "-", *arguments], input=text)
 
 
-def test_other_objects_pass_through_and_lists_are_opened():
+def test_other_objects_pass_through_and_lists_are_opened() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "annotations": {"on": "1e3"}}}
     ours = {"apiVersion": "uniteddeployment.io/v1alpha1", "kind": "UnitedDeployment", "metadata": {"name": "new"}}
     listed = {"apiVersion": "v1", "kind": "List", "items": [openkruise(), service]}
@@ -243,20 +243,20 @@ def test_other_objects_pass_through_and_lists_are_opened():
         ),
     ],
 )
-def test_a_bad_file_is_one_line_and_exit_code_2(text, message):
+def test_a_bad_file_is_one_line_and_exit_code_2(text, message) -> None:
     result = run(text)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith(f"error: {message}")
 
 
-def test_strings_that_look_like_other_types_are_quoted():
+def test_strings_that_look_like_other_types_are_quoted() -> None:
     texts = ["1e3", "0o17", "y", "no", "1.5", "2024-01-01", "null", "12e4567", "plain", "1_000", ""]
     printed = documents.to_yaml(texts).splitlines()
     assert [line for line in printed if "'" not in line] == ["- plain"]
 
 
-def test_dates_stay_strings():
+def test_dates_stay_strings() -> None:
     document = openkruise()
     text = yaml.safe_dump(document).replace("name: web", "name: web\n  annotations: {since: 2024-01-02}", 1)
     made = yaml.safe_load(run(text).stdout)

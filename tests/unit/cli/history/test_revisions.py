@@ -34,7 +34,7 @@ def versions(*images, **options):
     return [application(manifest(image=image, **options)) for image in images]
 
 
-def test_revisions_are_listed_oldest_first_with_the_pods_that_run_them():
+def test_revisions_are_listed_oldest_first_with_the_pods_that_run_them() -> None:
     one, two = versions("app:1", "app:2")
     status = {
         "currentRevision": one.revision_name,
@@ -58,7 +58,7 @@ def test_revisions_are_listed_oldest_first_with_the_pods_that_run_them():
     assert second.images == ["app:2"]
 
 
-def test_without_counts_by_revision_the_counts_of_old_and_updated_pods_are_shown():
+def test_without_counts_by_revision_the_counts_of_old_and_updated_pods_are_shown() -> None:
     one, two = versions("app:1", "app:2")
     counts = {"observedReplicas": 4, "readyReplicas": 3, "updatedReplicas": 1, "updatedReadyReplicas": 1}
     status = {
@@ -71,7 +71,7 @@ def test_without_counts_by_revision_the_counts_of_old_and_updated_pods_are_shown
     assert second.places == (Place("a", "", 1, 1),)
 
 
-def test_a_revision_that_differs_in_another_subset_only_counts_for_the_updated_one():
+def test_a_revision_that_differs_in_another_subset_only_counts_for_the_updated_one() -> None:
     base = manifest(shares={"a": None, "b": None})
     patched = copy.deepcopy(base)
     patched["spec"]["topology"]["subsets"][1]["patch"] = {"metadata": {"labels": {"colour": "blue"}}}
@@ -86,7 +86,7 @@ def test_a_revision_that_differs_in_another_subset_only_counts_for_the_updated_o
     assert [place.subset for place in second.places] == ["a"]
 
 
-def test_other_controller_revisions_are_ignored():
+def test_other_controller_revisions_are_ignored() -> None:
     strange = Kept(RevisionMetadata(name="web-5f7", labels={names.LABEL_NAME: "web"}), 1)
     assert entries(read_status({}), [strange]) == ()
 
@@ -107,7 +107,7 @@ def undone(now, then):
     return application({**now, "spec": spec}), spec
 
 
-def test_undo_restores_the_template_and_nothing_else():
+def test_undo_restores_the_template_and_nothing_else() -> None:
     now, then = with_changes("app:2"), with_changes("app:1")
     now["spec"]["replicas"] = 20
     now["spec"]["template"]["statefulSetTemplate"]["spec"]["minReadySeconds"] = 5
@@ -119,7 +119,7 @@ def test_undo_restores_the_template_and_nothing_else():
     assert list(merge_diff(now["spec"], spec)) == ["template"]
 
 
-def test_undo_restores_the_changes_of_subsets_to_the_template():
+def test_undo_restores_the_changes_of_subsets_to_the_template() -> None:
     label = {"metadata": {"labels": {"colour": "blue"}}}
     app, _ = undone(with_changes("app:2"), with_changes("app:1", patch=label))
     assert app.revision_name == application(with_changes("app:1", patch=label)).revision_name
@@ -128,7 +128,7 @@ def test_undo_restores_the_changes_of_subsets_to_the_template():
     assert "patch" not in spec["topology"]["subsets"][0]
 
 
-def test_undo_keeps_the_part_of_a_patch_for_the_rest_of_the_workload():
+def test_undo_keeps_the_part_of_a_patch_for_the_rest_of_the_workload() -> None:
     label = {"metadata": {"labels": {"colour": "blue"}}}
     now = with_changes(
         "app:2", patch={"spec": {"minReadySeconds": 7, "template": {"metadata": {"labels": {"x": "y"}}}}}
@@ -138,7 +138,7 @@ def test_undo_keeps_the_part_of_a_patch_for_the_rest_of_the_workload():
     assert spec["topology"]["subsets"][0]["patch"] == {"spec": {"minReadySeconds": 7, "template": label}}
 
 
-def test_undo_restores_overrides_of_the_template_and_keeps_the_others():
+def test_undo_restores_overrides_of_the_template_and_keeps_the_others() -> None:
     image = {"op": "replace", "path": "/spec/template/spec/containers/0/image"}
     seconds = {"op": "add", "path": "/spec/minReadySeconds", "value": 3}
     test = {"op": "test", "path": "/spec/template/spec/containers/0/image", "value": "app:2"}
@@ -149,7 +149,7 @@ def test_undo_restores_overrides_of_the_template_and_keeps_the_others():
     assert spec["topology"]["subsets"][0]["overrides"] == [seconds, {**image, "value": "mirror/app:1"}]
 
 
-def test_a_subset_that_was_added_later_keeps_its_changes():
+def test_a_subset_that_was_added_later_keeps_its_changes() -> None:
     then = with_changes("app:1")
     now = with_changes("app:2")
     label = {"metadata": {"labels": {"colour": "blue"}}}
@@ -180,13 +180,13 @@ def merged(document, patch):
 
 
 @given(OBJECTS, OBJECTS)
-def test_the_merge_patch_turns_one_document_into_the_other(old, new):
+def test_the_merge_patch_turns_one_document_into_the_other(old, new) -> None:
     assert merged(old, merge_diff(old, new)) == new
     assert merge_diff(new, new) == {}
 
 
 @pytest.mark.parametrize("data", [b'{"template": {"spec": {}}}', b'{"template": 5}', b"[]"])
-def test_a_damaged_revision_is_marked_and_its_data_is_not_used(data):
+def test_a_damaged_revision_is_marked_and_its_data_is_not_used(data) -> None:
     """I16: the same check as the controller's, so that ``ud undo`` never applies what somebody put there."""
     (app,) = versions("app:1")
     damaged = msgspec.structs.replace(kept(app, 1), data=msgspec.Raw(data))

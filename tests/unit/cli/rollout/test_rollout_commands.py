@@ -54,7 +54,7 @@ def listed(rollout, width=None, **options):
     return [line.plain.rstrip() for line in listing.rows(view, [rollout])]
 
 
-def test_a_run_is_shown_with_its_steps_its_subsets_and_the_next_command():
+def test_a_run_is_shown_with_its_steps_its_subsets_and_the_next_command() -> None:
     assert shown(stored(at_half()[1])) == [
         "⏸ web  Paused",
         "  Message   step 2 of 3: waits for approval",
@@ -71,7 +71,7 @@ def test_a_run_is_shown_with_its_steps_its_subsets_and_the_next_command():
     ]
 
 
-def test_pods_that_fail_are_explained_below_their_subset_also_on_a_narrow_terminal():
+def test_pods_that_fail_are_explained_below_their_subset_also_on_a_narrow_terminal() -> None:
     lines = shown(stored(degraded()), 56)
     assert lines[:3] == [
         "✖ web  Degraded",
@@ -92,7 +92,7 @@ GATES = [
 ]
 
 
-def test_gates_are_shown_with_their_counts_and_last_values():
+def test_gates_are_shown_with_their_counts_and_last_values() -> None:
     lines = shown(stored(at_half()[1], gates=GATES))
     assert lines[-5:] == [
         "GATE               SUBSET  STATE    ✔  ✖  ERRORS  LAST VALUES",
@@ -103,7 +103,7 @@ def test_gates_are_shown_with_their_counts_and_last_values():
     ]
 
 
-def test_of_many_gates_those_that_have_not_passed_are_shown():
+def test_of_many_gates_those_that_have_not_passed_are_shown() -> None:
     many = [{"name": "errors", "subset": f"s{n}", "state": "Passed"} for n in range(40)] + [GATES[1]]
     lines = shown(stored(at_half()[1], gates=many))
     assert lines[-1] == "and 29 more; -o wide shows all"
@@ -111,12 +111,12 @@ def test_of_many_gates_those_that_have_not_passed_are_shown():
     assert sum("errors" in line for line in shown(stored(at_half()[1], gates=many), wide=True)) == 41
 
 
-def test_a_pause_with_a_duration_names_no_command():
+def test_a_pause_with_a_duration_names_no_command() -> None:
     rollout = stored(released(steps=[{"replicas": 1, "pause": {"duration": "1h"}}]))
     assert not [line for line in shown(rollout) if "approve" in line]
 
 
-def test_a_healthy_rollout_shows_its_revision_and_no_table():
+def test_a_healthy_rollout_shows_its_revision_and_no_table() -> None:
     assert shown(stored(canary()[1])) == [
         "✔ web  Healthy",
         "  Message   all pods run v1",
@@ -125,7 +125,7 @@ def test_a_healthy_rollout_shows_its_revision_and_no_table():
     ]
 
 
-def test_a_status_of_an_older_spec_is_not_taken_for_the_present_state():
+def test_a_status_of_an_older_spec_is_not_taken_for_the_present_state() -> None:
     rollout = stored(canary()[1], observedGeneration=0)
     assert shown(rollout)[:2] == [
         "? web  Unknown",
@@ -133,12 +133,12 @@ def test_a_status_of_an_older_spec_is_not_taken_for_the_present_state():
     ]
 
 
-def test_texts_from_the_cluster_cannot_change_the_terminal():
+def test_texts_from_the_cluster_cannot_change_the_terminal() -> None:
     rollout = stored(at_half()[1], message="\x1b[2Jgone", startedBy="me\r\n")
     assert not [line for line in shown(rollout) if "\x1b" in line or "\r" in line]
 
 
-def test_a_list_has_one_row_for_each_rollout_and_explains_what_needs_attention():
+def test_a_list_has_one_row_for_each_rollout_and_explains_what_needs_attention() -> None:
     assert listed(stored(degraded())) == [
         "NAME   TARGET  PHASE     STEP  UPDATED  READY  PODS  AGE",
         "✖ web  web     Degraded  1/4         1      0     8  60m",
@@ -150,7 +150,7 @@ def test_a_list_has_one_row_for_each_rollout_and_explains_what_needs_attention()
     ]  # fmt: skip
 
 
-def test_finished_runs_are_shown_with_their_outcome_and_duration():
+def test_finished_runs_are_shown_with_their_outcome_and_duration() -> None:
     controller = released(steps=[{"replicas": "100%"}])
     line = history.lines(dumped(controller.status)["history"], None, NOW)[1].plain
     assert line.split() == ["v2.1", "v1", "v2", "Completed", "1", "0s", "60m", "ago"]
@@ -166,7 +166,7 @@ def test_finished_runs_are_shown_with_their_outcome_and_duration():
     ],
     ids=["waits for approval", "pauses for a time", "progressing", "degraded"],
 )
-def test_waiting_ends_early_only_where_time_alone_does_not_help(controller, code):
+def test_waiting_ends_early_only_where_time_alone_does_not_help(controller, code) -> None:
     rollout, waiter = stored(controller()), waiting.Waiter("web", "healthy")
     if code is None:
         assert not waiter.ends(rollout)
@@ -176,7 +176,7 @@ def test_waiting_ends_early_only_where_time_alone_does_not_help(controller, code
     assert caught.value.code == code
 
 
-def test_waiting_fails_if_the_run_that_it_has_seen_is_rolled_back():
+def test_waiting_fails_if_the_run_that_it_has_seen_is_rolled_back() -> None:
     """The rollout is healthy then, at the old revision: a pipeline must not report a success."""
     controller = released()
     waiter = waiting.Waiter("web", "healthy")
@@ -190,7 +190,7 @@ def test_waiting_fails_if_the_run_that_it_has_seen_is_rolled_back():
     assert waiting.Waiter("web", "healthy").ends(stored(controller)), "an older rollback does not count"
 
 
-def test_waiting_for_a_pause_accepts_it():
+def test_waiting_for_a_pause_accepts_it() -> None:
     assert waiting.Waiter("web", "paused").ends(stored(released()))
 
 
@@ -210,7 +210,7 @@ def with_steps(*steps):
     return document
 
 
-def test_lint_accepts_the_sample(tmp_path):
+def test_lint_accepts_the_sample(tmp_path) -> None:
     result = linted(tmp_path, SAMPLE)
     assert (result.exit_code, result.stdout) == (0, "UnitedRollout web: valid\n")
 
@@ -225,14 +225,14 @@ def test_lint_accepts_the_sample(tmp_path):
         ({"replicas": 1, "wave": {"subsets": ["x"]}}, "spec.steps[0].wave.subsets[0]: every name must be"),
     ],
 )
-def test_lint_reports_each_problem_with_the_path_of_the_field(tmp_path, step, message):
+def test_lint_reports_each_problem_with_the_path_of_the_field(tmp_path, step, message) -> None:
     application = yaml.safe_load((SAMPLES / "web.yaml").read_text())
     result = linted(tmp_path, with_steps(step), application)
     assert result.exit_code == 2
     assert f"UnitedRollout web: {message}" in result.output
 
 
-def test_waves_by_labels_of_clusters_are_planned_from_files():
+def test_waves_by_labels_of_clusters_are_planned_from_files() -> None:
     cluster = {
         "apiVersion": "uniteddeployment.io/v1alpha1",
         "kind": "Cluster",
@@ -274,7 +274,7 @@ TEMPLATE = {
         ({}, {**TEMPLATE, "spec": {"unknown": 1}}, "GateTemplate errors: spec.unknown: unknown field"),
     ],
 )
-def test_lint_checks_gates_against_the_templates_in_the_files(tmp_path, gate, template, message):
+def test_lint_checks_gates_against_the_templates_in_the_files(tmp_path, gate, template, message) -> None:
     """A template that is not in the files may be in the cluster."""
     rollout = with_steps({"replicas": 1, "gates": [{"name": "errors", **gate}]})
     result = linted(tmp_path, rollout, template)
@@ -282,18 +282,18 @@ def test_lint_checks_gates_against_the_templates_in_the_files(tmp_path, gate, te
     assert message in result.output
 
 
-def test_lint_checks_files_that_have_only_templates(tmp_path):
+def test_lint_checks_files_that_have_only_templates(tmp_path) -> None:
     assert linted(tmp_path, TEMPLATE).stdout == "GateTemplate errors: valid\n"
 
 
-def test_lint_without_a_rollout_is_a_usage_error(tmp_path):
+def test_lint_without_a_rollout_is_a_usage_error(tmp_path) -> None:
     assert linted(tmp_path, {"kind": "ConfigMap"}).exit_code == 2
 
 
 STEPS_OF_PLAN = ({"replicas": 1, "pause": {}}, {"replicas": "50%", "bake": "60s"})
 
 
-def test_the_plan_of_files_shows_the_pods_of_each_cluster_at_each_step():
+def test_the_plan_of_files_shows_the_pods_of_each_cluster_at_each_step() -> None:
     """No cluster is needed if the files have the target, too."""
     text = yaml.safe_dump_all([with_steps(*STEPS_OF_PLAN), yaml.safe_load((SAMPLES / "web.yaml").read_text())])
     result = invoked("plan", "-f", "-", stdin=text)
@@ -310,7 +310,7 @@ def test_the_plan_of_files_shows_the_pods_of_each_cluster_at_each_step():
     ]
 
 
-def test_the_plan_for_programs_has_the_partitions():
+def test_the_plan_for_programs_has_the_partitions() -> None:
     text = yaml.safe_dump_all([with_steps(*STEPS_OF_PLAN), yaml.safe_load((SAMPLES / "web.yaml").read_text())])
     document = json.loads(invoked("plan", "-f", "-", "-o", "json", stdin=text).stdout)
     assert [step["partitions"] for step in document["steps"]] == [
@@ -339,7 +339,7 @@ def test_the_plan_for_programs_has_the_partitions():
     ],
     ids=" ".join,
 )
-def test_options_that_mean_nothing_are_usage_errors(arguments):
+def test_options_that_mean_nothing_are_usage_errors(arguments) -> None:
     result = invoked(*arguments)
     assert result.exit_code == 2
     assert "Traceback" not in result.output

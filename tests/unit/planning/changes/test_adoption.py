@@ -32,13 +32,13 @@ def there(app):
     return found
 
 
-def test_the_first_write_looks_before_it_takes_over():
+def test_the_first_write_looks_before_it_takes_over() -> None:
     app = application()
     (step,) = plan(make.subject(app), make.observed()).members["default/member-1"]
     assert (step.name, step.adopt, step.create) == ("legacy", True, True)
 
 
-def test_until_it_is_taken_over_status_shows_no_workload():
+def test_until_it_is_taken_over_status_shows_no_workload() -> None:
     app = application()
     (entry,) = make.status_of(plan(make.subject(app), make.observed()))["subsetStatuses"]
     assert entry["workload"] == ""
@@ -47,7 +47,7 @@ def test_until_it_is_taken_over_status_shows_no_workload():
 @pytest.mark.parametrize(
     ("had", "name"), [("StatefulSet/legacy", "legacy"), ("StatefulSet/web-member-1", "web-member-1")]
 )
-def test_a_subset_that_had_a_workload_does_not_adopt_another(had, name):
+def test_a_subset_that_had_a_workload_does_not_adopt_another(had, name) -> None:
     app = application()
     entry = {"name": "member-1", "cluster": "default/member-1", "workload": had}
     subject = make.subject(app, status={"subsetStatuses": [entry]})
@@ -55,13 +55,13 @@ def test_a_subset_that_had_a_workload_does_not_adopt_another(had, name):
     assert (step.name, step.adopt) == (name, False)
 
 
-def test_what_is_the_same_fits():
+def test_what_is_the_same_fits() -> None:
     app = application()
     assert adoption.foreign(app.owner, there(app)) == ""
     assert adoption.misfit(body(app), there(app), there(app)) == ""
 
 
-def test_another_selector_or_pod_template_does_not_fit():
+def test_another_selector_or_pod_template_does_not_fit() -> None:
     app = application()
     found = there(app)
     found["spec"]["selector"] = {"matchLabels": {"app": "other"}}
@@ -72,14 +72,14 @@ def test_another_selector_or_pod_template_does_not_fit():
     assert "spec.template.spec.containers[0].env" in problem
 
 
-def test_other_ordinals_do_not_fit():
+def test_other_ordinals_do_not_fit() -> None:
     app = application()
     tried = there(app)
     tried["spec"] = {**tried["spec"], "ordinals": {"start": 10}}
     assert "begin at 0, and the subset's at 10" in adoption.misfit(body(app), there(app), tried)
 
 
-def test_what_is_ours_already_is_not_foreign():
+def test_what_is_ours_already_is_not_foreign() -> None:
     """I9: a crash after the write."""
     app = application()
     found = there(app)
@@ -107,7 +107,7 @@ def taken(app, *, revision=None, partition=0, **status):
         ({"observed_generation": 0}, (0, 0)),
     ],
 )
-def test_its_pods_are_counted_by_its_own_status_and_never_too_many_as_ready(status, counts):
+def test_its_pods_are_counted_by_its_own_status_and_never_too_many_as_ready(status, counts) -> None:
     """I8: an unready pod may be an updated one."""
     app = application()
     seen = make.observed({"member-1": make.view("member-1", taken(app, **status))})
@@ -116,7 +116,7 @@ def test_its_pods_are_counted_by_its_own_status_and_never_too_many_as_ready(stat
     assert row.revisions == ((RevisionCount(app.revision_of("member-1"), *counts),) if counts[0] else ())
 
 
-def test_in_mid_canary_the_rest_of_its_pods_count_as_the_stable_revision():
+def test_in_mid_canary_the_rest_of_its_pods_count_as_the_stable_revision() -> None:
     old, new = application(), application(image="app:2", partitions={"member-1": 3})
     found = taken(new, revision=new.revision_of("member-1"), partition=3, updated_replicas=1)
     seen = make.observed({"member-1": make.view("member-1", found)}, revisions=(make.record(old),))

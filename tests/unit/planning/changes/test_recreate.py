@@ -51,7 +51,7 @@ def steps(result):
 
 
 @pytest.mark.parametrize("annotation", ["", "false"])
-def test_without_the_annotation_it_is_tried_again_and_the_message_tells_the_way_out(annotation):
+def test_without_the_annotation_it_is_tried_again_and_the_message_tells_the_way_out(annotation) -> None:
     """I11"""
     _, new, seen = case()
     result = plan(asked(new, annotation), seen)
@@ -59,7 +59,7 @@ def test_without_the_annotation_it_is_tried_again_and_the_message_tells_the_way_
     assert all(row.stalled and names.ANNOTATION_RECREATE in row.message for row in result.results)
 
 
-def test_the_first_is_deleted_without_its_pods_and_the_others_wait():
+def test_the_first_is_deleted_without_its_pods_and_the_others_wait() -> None:
     """I7"""
     _, new, seen = case()
     result = plan(asked(new), seen)
@@ -72,7 +72,7 @@ def test_the_first_is_deleted_without_its_pods_and_the_others_wait():
     assert not any(row.stalled or row.settled for row in result.results)
 
 
-def test_nothing_is_deleted_while_another_subset_is_not_ready():
+def test_nothing_is_deleted_while_another_subset_is_not_ready() -> None:
     """I7"""
     _, new, seen = case()
     fresh = make.stateful_set(new, "member-1", replicas=4, ready=3)
@@ -85,7 +85,7 @@ def test_nothing_is_deleted_while_another_subset_is_not_ready():
     assert result.results[1].message == "waits to be recreated until member-1 is ready"
 
 
-def test_an_unreachable_member_holds_nobody_up():
+def test_an_unreachable_member_holds_nobody_up() -> None:
     """I10"""
     old, new, seen = case()
     lost = make.view("member-1", *views(old)["member-1"].workloads, reach=Reach.OFFLINE)
@@ -94,20 +94,20 @@ def test_an_unreachable_member_holds_nobody_up():
     assert step.subset == "member-2"
 
 
-def test_another_change_than_the_refused_one_is_simply_tried():
+def test_another_change_than_the_refused_one_is_simply_tried() -> None:
     _, _, seen = case()
     document = make.manifest(image="app:2")
     result = plan(asked(make.application(document, generation=3)), seen)
     assert all(isinstance(step, Apply) for step in steps(result))
 
 
-def test_a_successor_that_was_refused_as_well_stays_told():
+def test_a_successor_that_was_refused_as_well_stays_told() -> None:
     _, new, seen = case(final=True)
     result = plan(asked(new), seen)
     assert all(row.stalled and row.message.startswith("refused") for row in result.results)
 
 
-def test_what_comes_back_in_mid_canary_holds_every_pod_that_runs():
+def test_what_comes_back_in_mid_canary_holds_every_pod_that_runs() -> None:
     """I6: the pods are there, and the StatefulSet is not yet."""
     old = make.application(make.manifest())
     new = make.application(make.manifest(image="app:2", partitions={"member-1": 2}), generation=2)
@@ -128,7 +128,7 @@ def test_what_comes_back_in_mid_canary_holds_every_pod_that_runs():
 
 @pytest.mark.parametrize("annotation", ["", names.RECREATE])
 @pytest.mark.parametrize("final", [False, True])
-def test_the_number_of_pods_follows_whatever_is_refused(annotation, final):
+def test_the_number_of_pods_follows_whatever_is_refused(annotation, final) -> None:
     """I11: the application goes on."""
     _, _, seen = case(final=final)
     document = make.manifest(replicas=4)
@@ -139,7 +139,7 @@ def test_the_number_of_pods_follows_whatever_is_refused(annotation, final):
     assert all(isinstance(written[0], Scale) for written in result.members.values())
 
 
-def test_in_mid_update_a_refused_workload_gets_no_more_pods():
+def test_in_mid_update_a_refused_workload_gets_no_more_pods() -> None:
     """I6: which revision they would get is not known."""
     old, _, seen = case()
     status = make.stateful_set(old, "member-1", replicas=4).status

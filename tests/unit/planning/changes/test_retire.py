@@ -42,7 +42,7 @@ def deletions(result):
 
 
 @pytest.mark.parametrize("through", ["default/member-2", "default/renamed-since", None])
-def test_it_is_removed_through_the_cluster_that_it_was_applied_through_or_that_took_its_place(through):
+def test_it_is_removed_through_the_cluster_that_it_was_applied_through_or_that_took_its_place(through) -> None:
     """I14: a Cluster that does not exist any more was renamed; its server is known by another one now."""
     app = application()
     gone = MemberView("default/renamed-since", Reach.UNKNOWN, "there is no Cluster object of this name")
@@ -51,7 +51,7 @@ def test_it_is_removed_through_the_cluster_that_it_was_applied_through_or_that_t
 
 
 @pytest.mark.parametrize("reach", [Reach.READY, Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED])
-def test_it_is_not_removed_through_another_cluster_while_its_own_exists(reach):
+def test_it_is_not_removed_through_another_cluster_while_its_own_exists(reach) -> None:
     """I14: two Clusters may show one server, and each would remove what the other has made."""
     app = application()
     observed = seen(app, "default/member-3", **{"member-3": make.view("member-3", reach=reach)})
@@ -61,7 +61,7 @@ def test_it_is_not_removed_through_another_cluster_while_its_own_exists(reach):
     assert entry["reason"] == "was applied through default/member-3 and is not removed through default/member-2"
 
 
-def test_the_same_holds_when_the_application_is_deleted():
+def test_the_same_holds_when_the_application_is_deleted() -> None:
     """I14: the deletion says what it waits for. Taking our marks off removes nothing, and needs no such care."""
     app = application()
     observed = replace(seen(app, "default/member-3"), orphaning_checked=True)
@@ -74,7 +74,7 @@ def test_the_same_holds_when_the_application_is_deleted():
     assert sum(isinstance(step, Release) for steps in released.members.values() for step in steps) == 2
 
 
-def test_a_workload_says_through_which_cluster_it_was_applied():
+def test_a_workload_says_through_which_cluster_it_was_applied() -> None:
     """I14: one that was applied through a Cluster of another name gets the new name, without any other change."""
     app = application()
     assert settled(app).applied_through == "default/member-1"
@@ -88,7 +88,7 @@ def test_a_workload_says_through_which_cluster_it_was_applied():
     assert step.body["metadata"]["annotations"][names.ANNOTATION_CLUSTER] == "default/member-1"
 
 
-def test_what_a_kind_that_cannot_be_read_may_have_left_is_not_forgotten():
+def test_what_a_kind_that_cannot_be_read_may_have_left_is_not_forgotten() -> None:
     """I8: the cluster answers, but its objects of that kind are not seen."""
     app = application()
     entry = {"name": "old", "cluster": "default/member-2", "workload": "CloneSet/web-old", "observedReplicas": 3}

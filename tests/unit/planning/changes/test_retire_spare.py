@@ -41,9 +41,9 @@ def removed(*, ready, unavailable, old=2, replicas=4):
         (2, "49%", False),
     ],
 )
-def test_the_last_pod_that_may_be_missing_decides(ready, unavailable, goes):
+def test_the_last_pod_that_may_be_missing_decides(ready, unavailable, goes) -> None:
     assert removed(ready=ready, unavailable=unavailable) is goes
 
 
-def test_a_workload_without_a_ready_pod_goes_whatever_is_missing():
+def test_a_workload_without_a_ready_pod_goes_whatever_is_missing() -> None:
     assert removed(ready=0, unavailable=0, old=0)

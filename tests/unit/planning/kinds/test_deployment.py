@@ -15,7 +15,7 @@ IMAGES = ("app:1", "app:2", "app:3")
 class Subset:
     """One subset in mid-canary, stable app:1 and target app:2 by default, and what its member shows."""
 
-    def __init__(self, *, size=4, held=2, target="app:2", stable=True, **strategy):
+    def __init__(self, *, size=4, held=2, target="app:2", stable=True, **strategy) -> None:
         self.apps = {image: self.app(image, size, held, strategy) for image in IMAGES}
         self.target = self.apps[target]
         self.stable = stable
@@ -67,7 +67,7 @@ class Subset:
         return [described(step) for step in self.planned()[1]]
 
 
-def test_what_shrinks_is_written_before_what_grows():
+def test_what_shrinks_is_written_before_what_grows() -> None:
     """I6, I7: were only the first write carried out, no bound would be broken."""
     subset = Subset(size=4, held=2, maxSurge=0, maxUnavailable=2).has("app:1", 4)
     assert subset.written() == [("app:1", 2), ("app:2", 2)]
@@ -75,7 +75,7 @@ def test_what_shrinks_is_written_before_what_grows():
     assert subset.written() == [("app:2", 0), ("app:1", 4)]
 
 
-def test_raising_the_partition_leaves_what_is_updated_and_says_so():
+def test_raising_the_partition_leaves_what_is_updated_and_says_so() -> None:
     row, steps = Subset(held=3).has("app:1", 1).has("app:2", 3).planned()
     assert steps == ()
     assert row.settled
@@ -93,7 +93,7 @@ def test_raising_the_partition_leaves_what_is_updated_and_says_so():
         (4, 4, 3, 2, [("app:2", 1)]),
     ],
 )
-def test_above_the_cap_stable_pods_are_added_and_updated_pods_go_first(size, held, old, new, expected):
+def test_above_the_cap_stable_pods_are_added_and_updated_pods_go_first(size, held, old, new, expected) -> None:
     """I6; the last one is in the middle of a move, with a pod on top that maxSurge allows."""
     subset = Subset(size=size, held=held, maxSurge=8, maxUnavailable=8).has("app:1", old).has("app:2", new)
     assert subset.written() == expected
@@ -107,21 +107,21 @@ def test_above_the_cap_stable_pods_are_added_and_updated_pods_go_first(size, hel
         ({"observed_generation": 0}, False),
     ],
 )
-def test_an_old_deployment_is_removed_when_it_is_empty_and_done(change, removed):
+def test_an_old_deployment_is_removed_when_it_is_empty_and_done(change, removed) -> None:
     subset = Subset(held=0).has("app:1", 0).has("app:2", 4).status("app:1", **change)
     steps = subset.planned()[1]
     assert [isinstance(step, Delete) for step in steps] == [True] * removed
     assert all(step.uid for step in steps), "only the object that was seen may go"
 
 
-def test_no_deployment_of_the_target_is_made_while_all_pods_are_held():
+def test_no_deployment_of_the_target_is_made_while_all_pods_are_held() -> None:
     assert Subset(held=4).has("app:1", 4).planned()[1] == ()
     assert Subset(size=0, held=0).written() == [("app:2", 0)]
 
 
 @pytest.mark.parametrize("label", ["garbage", "target", "stable"])
 @pytest.mark.parametrize("image", ["app:1", "app:2", "app:3"])
-def test_the_name_tells_the_revision_of_a_deployment_and_not_a_label(label, image):
+def test_the_name_tells_the_revision_of_a_deployment_and_not_a_label(label, image) -> None:
     """I3, I9: no second Deployment for it, and the label is put back."""
     subset = Subset().has("app:1", 2).has("app:2", 2)
     if image == "app:3":
@@ -144,13 +144,13 @@ def test_the_name_tells_the_revision_of_a_deployment_and_not_a_label(label, imag
         assert step.body["metadata"]["labels"][names.LABEL_REVISION] == subset.apps[image].template_hash
 
 
-def test_what_runs_is_held_before_any_version_was_complete():
+def test_what_runs_is_held_before_any_version_was_complete() -> None:
     row, steps = Subset(held=4, stable=False).has("app:1", 4).planned()
     assert steps == ()
     assert row.settled
 
 
-def test_pods_that_are_held_before_any_version_was_complete_are_added_where_most_are():
+def test_pods_that_are_held_before_any_version_was_complete_are_added_where_most_are() -> None:
     subset = Subset(size=8, held=8, stable=False, target="app:3", maxSurge=8, maxUnavailable=8)
     assert subset.has("app:1", 1).has("app:2", 3).written() == [("app:2", 7)]
     assert Subset(size=4, held=4, stable=False).written() == [("app:2", 4)], "there is no other"
@@ -162,7 +162,7 @@ def lost(subset):
     return subset
 
 
-def test_pods_of_a_stable_revision_that_is_lost_are_not_created_updated():
+def test_pods_of_a_stable_revision_that_is_lost_are_not_created_updated() -> None:
     """I6"""
     row, steps = lost(Subset(held=3)).planned()
     assert [step.body["spec"]["replicas"] for step in steps] == [1]
@@ -173,7 +173,7 @@ def test_pods_of_a_stable_revision_that_is_lost_are_not_created_updated():
     assert row.stalled
 
 
-def test_pods_of_a_stable_revision_that_is_lost_stay_and_are_added_where_its_deployment_is():
+def test_pods_of_a_stable_revision_that_is_lost_stay_and_are_added_where_its_deployment_is() -> None:
     row, steps = lost(Subset(held=2).has("app:1", 2).has("app:2", 2)).planned()
     assert steps == ()
     assert row.settled
@@ -182,13 +182,13 @@ def test_pods_of_a_stable_revision_that_is_lost_stay_and_are_added_where_its_dep
     assert step.replicas == 4
 
 
-def test_a_stable_revision_that_is_lost_matters_to_nobody_without_a_partition():
+def test_a_stable_revision_that_is_lost_matters_to_nobody_without_a_partition() -> None:
     row, steps = lost(Subset(held=0)).planned()
     assert [step.body["spec"]["replicas"] for step in steps] == [4]
     assert not row.stalled
 
 
-def test_updated_pods_that_are_not_ready_are_waited_for():
+def test_updated_pods_that_are_not_ready_are_waited_for() -> None:
     subset = Subset(maxSurge=0, maxUnavailable=1).has("app:1", 2).has("app:2", 2, 1)
     row, steps = subset.planned()
     assert steps == ()
@@ -201,14 +201,14 @@ def test_updated_pods_that_are_not_ready_are_waited_for():
     assert row.message == "until its controller has seen the change"
 
 
-def test_while_something_is_written_the_message_says_what():
+def test_while_something_is_written_the_message_says_what() -> None:
     row, steps = Subset().has("app:1", 4).planned()
     assert len(steps) == 2
     assert row.message == ", ".join(step.why for step in steps)
     assert not row.settled
 
 
-def test_a_deployment_that_was_there_before_is_known_by_its_label():
+def test_a_deployment_that_was_there_before_is_known_by_its_label() -> None:
     """Its name is its own."""
     row, steps = Subset(held=0).has("app:2", 4, name="old-web").planned()
     assert [(step.name, step.create) for step in steps] == [("old-web", False)]

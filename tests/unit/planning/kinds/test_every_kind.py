@@ -36,7 +36,7 @@ def the_step(result, member="member-1"):
     return step
 
 
-def test_every_template_of_the_api_has_a_kind_and_every_kind_a_name_of_its_own():
+def test_every_template_of_the_api_has_a_kind_and_every_kind_a_name_of_its_own() -> None:
     fields = {kind.template for kind in KINDS}
     for field in fields:
         assert kind_of(make.application(make.manifest(kind=field)).model).template == field
@@ -52,14 +52,14 @@ def test_every_template_of_the_api_has_a_kind_and_every_kind_a_name_of_its_own()
         ("statefulSetTemplate", "apps/v1", "StatefulSet", "web-member-1"),
     ],
 )
-def test_the_object_is_of_the_kind_that_was_declared(kind, api_version, object_kind, name):
+def test_the_object_is_of_the_kind_that_was_declared(kind, api_version, object_kind, name) -> None:
     step = the_step(plan(make.subject(make.application(make.manifest(kind=kind))), make.observed()))
     assert isinstance(step, Apply)
     assert (step.body["apiVersion"], step.body["kind"], step.name) == (api_version, object_kind, name)
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_the_partition_stands_where_the_kind_has_it_and_in_the_same_write_as_the_template(kind):
+def test_the_partition_stands_where_the_kind_has_it_and_in_the_same_write_as_the_template(kind) -> None:
     """I6"""
     app, views, status = complete(kind)
     new = make.application(make.manifest(kind=kind, image="app:2", partitions=HALF), generation=2)
@@ -71,7 +71,7 @@ def test_the_partition_stands_where_the_kind_has_it_and_in_the_same_write_as_the
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_only_the_number_of_replicas_is_changed_by_the_scale_subresource(kind):
+def test_only_the_number_of_replicas_is_changed_by_the_scale_subresource(kind) -> None:
     app, views, status = complete(kind)
     more = make.application(make.manifest(kind=kind, replicas=16), generation=2)
     result = plan(make.subject(more, status=status), make.observed(views, revisions=(make.record(app),)))
@@ -81,7 +81,7 @@ def test_only_the_number_of_replicas_is_changed_by_the_scale_subresource(kind):
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_a_subset_that_joins_in_mid_canary_is_shown_the_stable_revision_first(kind):
+def test_a_subset_that_joins_in_mid_canary_is_shown_the_stable_revision_first(kind) -> None:
     """I6: their controllers, too, know nothing but the first template that they see."""
     app, views, status = complete(kind)
     del views["member-3"]
@@ -92,7 +92,7 @@ def test_a_subset_that_joins_in_mid_canary_is_shown_the_stable_revision_first(ki
     assert step.body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
 
 
-def test_a_cloneset_updates_what_is_left_of_a_canary_that_was_given_up_before_what_is_stable():
+def test_a_cloneset_updates_what_is_left_of_a_canary_that_was_given_up_before_what_is_stable() -> None:
     app, views, status = complete("cloneSetTemplate")
     new = make.application(make.manifest(kind="cloneSetTemplate", image="app:3", partitions=HALF), generation=2)
     seen = make.observed(views, revisions=(make.record(app),))
@@ -103,7 +103,7 @@ def test_a_cloneset_updates_what_is_left_of_a_canary_that_was_given_up_before_wh
     assert wanted == {"key": names.LABEL_REVISION, "operator": "NotIn", "values": [app.template_hash]}
 
 
-def test_a_priority_of_the_users_own_is_left_as_it_is():
+def test_a_priority_of_the_users_own_is_left_as_it_is() -> None:
     own = {"orderPriority": [{"orderedKey": "place"}]}
     document = make.manifest(kind="cloneSetTemplate")
     document["spec"]["template"]["cloneSetTemplate"]["spec"]["updateStrategy"] = {"priorityStrategy": own}
@@ -126,12 +126,12 @@ def test_a_priority_of_the_users_own_is_left_as_it_is():
         (None, 0),
     ],
 )
-def test_a_partition_is_read_wherever_and_however_a_kind_writes_it(strategy, held):
+def test_a_partition_is_read_wherever_and_however_a_kind_writes_it(strategy, held) -> None:
     raw = {"metadata": {"name": "w"}, "spec": {"replicas": 10, **({"updateStrategy": strategy} if strategy else {})}}
     assert msgspec.json.decode(msgspec.json.encode(raw), type=Workload).partition == held
 
 
-def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals():
+def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals() -> None:
     """I6: canaries below the partition count, by their place and not by their ordinal."""
     document = make.manifest(kind="advancedStatefulSetTemplate", image="app:2", partitions={"member-1": 2})
     spec = document["spec"]["template"]["advancedStatefulSetTemplate"]["spec"]
@@ -168,7 +168,7 @@ def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals():
     assert partition(2) == [3], "the second place is below the partition"
 
 
-def test_any_pods_may_stay_old_where_updates_have_no_order():
+def test_any_pods_may_stay_old_where_updates_have_no_order() -> None:
     document = make.manifest(kind="advancedStatefulSetTemplate", image="app:2", partitions={"member-1": 2})
     spec = document["spec"]["template"]["advancedStatefulSetTemplate"]["spec"]
     spec["updateStrategy"] = {"rollingUpdate": {"unorderedUpdate": {}}}
@@ -181,7 +181,7 @@ def test_any_pods_may_stay_old_where_updates_have_no_order():
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind):
+def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind) -> None:
     """I10"""
     app = make.application(make.manifest(kind=kind))
     view = dataclasses.replace(make.view("member-2"), unserved={app.kind: "does not serve it"})
@@ -202,7 +202,7 @@ def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind):
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_a_kind_that_could_not_be_read_is_unknown_and_not_gone(kind):
+def test_a_kind_that_could_not_be_read_is_unknown_and_not_gone(kind) -> None:
     """I7, I8, I9: nothing is made a second time and nothing is removed, and counts are the last ones."""
     app, views, status = complete(kind)
     views["member-2"] = dataclasses.replace(make.view("member-2"), unread={app.kind: "no answer"})
@@ -215,14 +215,14 @@ def test_a_kind_that_could_not_be_read_is_unknown_and_not_gone(kind):
     assert not plan(going, seen).after
 
 
-def test_a_kind_that_could_not_be_read_holds_up_the_deletion_of_nobody_else():
+def test_a_kind_that_could_not_be_read_holds_up_the_deletion_of_nobody_else() -> None:
     app = make.application(make.manifest())
     views = {name: dataclasses.replace(make.view(name), unread={"CloneSet": "forbidden"}) for name in SIZES}
     going = dataclasses.replace(make.subject(app), deleting=True)
     assert plan(going, make.observed(views)).after
 
 
-def test_pods_of_the_kind_that_is_replaced_are_not_taken_for_those_of_the_new():
+def test_pods_of_the_kind_that_is_replaced_are_not_taken_for_those_of_the_new() -> None:
     """I7: they have the same labels, and the old workload would be removed for them."""
     old, views, status = complete("statefulSetTemplate")
     document = make.manifest(kind="cloneSetTemplate")
@@ -234,7 +234,7 @@ def test_pods_of_the_kind_that_is_replaced_are_not_taken_for_those_of_the_new():
     assert all(row.counts.ready == 0 for row in result.results)
 
 
-def test_an_old_kind_goes_when_the_new_one_is_ready():
+def test_an_old_kind_goes_when_the_new_one_is_ready() -> None:
     old, views, status = complete("statefulSetTemplate")
     new = make.application(make.manifest(kind="advancedStatefulSetTemplate"), generation=2)
     both = {}
@@ -248,7 +248,7 @@ def test_an_old_kind_goes_when_the_new_one_is_ready():
     }
 
 
-def test_a_cloneset_brought_back_from_zero_in_mid_canary_is_shown_the_stable_revision_first():
+def test_a_cloneset_brought_back_from_zero_in_mid_canary_is_shown_the_stable_revision_first() -> None:
     """I6: like a StatefulSet, it takes the newest revision for the current one when it has no pods."""
     app, _, status = complete("cloneSetTemplate")
     new = make.application(make.manifest(kind="cloneSetTemplate", image="app:2", partitions=HALF), generation=2)

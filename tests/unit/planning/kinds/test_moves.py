@@ -29,7 +29,7 @@ def advance(situation):
 
 
 @given(situations())
-def test_the_target_never_grows_beyond_what_the_partition_leaves(situation):
+def test_the_target_never_grows_beyond_what_the_partition_leaves(situation) -> None:
     """I6"""
     desired, partition, _, sizes = situation
     _, now = advance(situation)
@@ -38,7 +38,7 @@ def test_the_target_never_grows_beyond_what_the_partition_leaves(situation):
 
 
 @given(situations())
-def test_the_total_never_grows_beyond_the_surge(situation):
+def test_the_total_never_grows_beyond_the_surge(situation) -> None:
     desired, _, pace, sizes = situation
     _, now = advance(situation)
     before = sum(size.replicas for size in sizes.values())
@@ -46,7 +46,7 @@ def test_the_total_never_grows_beyond_the_surge(situation):
 
 
 @given(situations())
-def test_no_more_serving_pods_are_taken_away_than_may_be_unavailable(situation):
+def test_no_more_serving_pods_are_taken_away_than_may_be_unavailable(situation) -> None:
     """I7"""
     desired, _, pace, sizes = situation
     _, now = advance(situation)
@@ -56,7 +56,7 @@ def test_no_more_serving_pods_are_taken_away_than_may_be_unavailable(situation):
 
 
 @given(situations())
-def test_when_pods_become_available_the_goal_is_reached(situation):
+def test_when_pods_become_available_the_goal_is_reached(situation) -> None:
     """No situation is a dead end, and the goal is a fixed point."""
     desired, partition, pace, sizes = situation
     before = sizes["target"].replicas if "target" in sizes else 0
@@ -73,25 +73,25 @@ def test_when_pods_become_available_the_goal_is_reached(situation):
     assert advance((desired, partition, pace, sizes))[1] == now
 
 
-def test_pods_of_an_abandoned_canary_go_before_stable_ones():
+def test_pods_of_an_abandoned_canary_go_before_stable_ones() -> None:
     sizes = {"stable": Size(6, 6), "middle": Size(2, 2), "target": Size(0, 0)}
     goal = moves.goals(8, 6, "target", "stable", sizes)
     assert goal == {"stable": 6, "middle": 0, "target": 2}
 
 
-def test_pods_held_back_are_not_moved_to_another_old_revision_without_need():
+def test_pods_held_back_are_not_moved_to_another_old_revision_without_need() -> None:
     sizes = {"stable": Size(6, 6), "middle": Size(2, 2)}
     assert moves.goals(8, 8, "target", "stable", sizes) == {"stable": 6, "middle": 2, "target": 0}
 
 
-def test_an_outage_does_not_take_away_pods_that_may_come_back():
+def test_an_outage_does_not_take_away_pods_that_may_come_back() -> None:
     """As the Deployment controller bounds its clean-up."""
     sizes = {"stable": Size(4, 0), "target": Size(0, 0)}
     now = moves.step(4, Pace(0, 1), sizes, {"stable": 0, "target": 4}, "target")
     assert now == {"stable": 3, "target": 1}
 
 
-def test_paces_are_rounded_as_kubernetes_rounds_them():
+def test_paces_are_rounded_as_kubernetes_rounds_them() -> None:
     assert moves.pace({}, 8) == Pace(2, 2)
     assert moves.pace({}, 1) == Pace(1, 0)
     assert moves.pace({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "10%"}}, 4) == Pace(0, 1)
@@ -99,7 +99,7 @@ def test_paces_are_rounded_as_kubernetes_rounds_them():
 
 
 @given(situations(), st.data())
-def test_raising_the_partition_takes_no_updated_pod_for_a_stable_one(situation, data):
+def test_raising_the_partition_takes_no_updated_pod_for_a_stable_one(situation, data) -> None:
     """The rule for every kind: what is updated stays, unless there are too many pods without it."""
     desired, partition, pace, sizes = situation
     raised = data.draw(st.integers(partition, desired))
@@ -112,7 +112,7 @@ def test_raising_the_partition_takes_no_updated_pod_for_a_stable_one(situation, 
 
 
 @given(situations(), st.integers(1, 12))
-def test_growing_above_the_cap_adds_stable_pods_alone(situation, more):
+def test_growing_above_the_cap_adds_stable_pods_alone(situation, more) -> None:
     """I6"""
     desired, partition, pace, sizes = situation
     updated = sizes["target"].replicas if "target" in sizes else 0
@@ -123,7 +123,7 @@ def test_growing_above_the_cap_adds_stable_pods_alone(situation, more):
         assert goal["target"] <= updated
 
 
-def test_the_held_revision_grows_before_the_target():
+def test_the_held_revision_grows_before_the_target() -> None:
     """Were we cut off then, more of the known good version would be running."""
     now = moves.step(4, Pace(1, 0), {}, {"stable": 2, "target": 2}, "target")
     assert now == {"stable": 2, "target": 2}
@@ -134,19 +134,19 @@ def test_the_held_revision_grows_before_the_target():
     assert now == {"middle": 2, "stable": 2, "target": 1}
 
 
-def test_pods_that_serve_nobody_go_before_those_that_do():
+def test_pods_that_serve_nobody_go_before_those_that_do() -> None:
     sizes = {"a": Size(3, 3), "b": Size(3, 0), "target": Size(0, 0)}
     now = moves.step(4, Pace(0, 1), sizes, {"a": 0, "b": 0, "target": 4}, "target")
     assert now == {"a": 3, "b": 0, "target": 1}
 
 
-def test_as_many_go_as_the_others_can_spare():
+def test_as_many_go_as_the_others_can_spare() -> None:
     sizes = {"a": Size(3, 3), "target": Size(2, 2)}
     now = moves.step(4, Pace(1, 1), sizes, {"a": 0, "target": 4}, "target")
     assert now == {"a": 1, "target": 4}
 
 
-def test_what_is_missing_is_added_to_no_revision_if_there_is_none_for_it():
+def test_what_is_missing_is_added_to_no_revision_if_there_is_none_for_it() -> None:
     assert moves.goals(4, 3, "target", None, {}) == {"target": 1}
     assert moves.goals(4, 3, "target", None, {"old": Size(2, 2)}) == {"old": 2, "target": 1}
     assert moves.goals(4, 3, "target", "target", {}) == {"target": 4}
@@ -154,7 +154,7 @@ def test_what_is_missing_is_added_to_no_revision_if_there_is_none_for_it():
     assert moves.goals(4, 2, "target", "old", {"middle": Size(2, 2)}) == {"middle": 2, "target": 2}
 
 
-def test_values_that_are_no_numbers_count_as_nothing():
+def test_values_that_are_no_numbers_count_as_nothing() -> None:
     assert [moves.resolve(one, 10, round_up=True) for one in (3, -3, "15%", "x%", "35", None)] == [3, 0, 2, 0, 0, 0]
     assert moves.resolve("15%", 10, round_up=False) == 1
     assert moves.pace({"rollingUpdate": {"maxSurge": "1%", "maxUnavailable": 0}}, 4) == Pace(1, 0)

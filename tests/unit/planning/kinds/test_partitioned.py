@@ -18,7 +18,7 @@ SHARES = {"member-1": None, "member-2": 1}
 class Subset:
     """One subset in mid-canary: stable app:1, target app:2 by default, and what its member shows."""
 
-    def __init__(self, *, size=4, held=2, kind="statefulSetTemplate", target="app:2", stable=True, **spec):
+    def __init__(self, *, size=4, held=2, kind="statefulSetTemplate", target="app:2", stable=True, **spec) -> None:
         self.kind = kind
         self.apps = {image: self.app(image, size, held, spec) for image in ("app:1", "app:2", "app:3")}
         self.target = self.apps[target]
@@ -117,13 +117,13 @@ class Subset:
 # --- What its controller remembers ------------------------------------------------------------------------------------
 
 
-def test_a_canary_whose_controller_remembers_the_stable_revision_grows_with_its_template():
+def test_a_canary_whose_controller_remembers_the_stable_revision_grows_with_its_template() -> None:
     subset = Subset(size=8, held=6).shows("app:2", "app:1", "app:1", "app:2", "app:2", partition=2, current="app:1")
     assert subset.written() == ("app:2", 8, 8), "updated pods are before the partition"
 
 
 @pytest.mark.parametrize("hash_only", [False, True])
-def test_a_controller_that_has_forgotten_the_stable_revision_is_shown_it_when_the_subset_grows(hash_only):
+def test_a_controller_that_has_forgotten_the_stable_revision_is_shown_it_when_the_subset_grows(hash_only) -> None:
     """Some controllers label pods with the hash of the revision alone."""
     subset = Subset(size=6, held=6).shows("app:2", "app:2", "app:2")
     if hash_only:
@@ -137,16 +137,16 @@ def test_a_controller_that_has_forgotten_the_stable_revision_is_shown_it_when_th
     assert not row.settled
 
 
-def test_pods_that_the_partition_allows_are_created_updated_where_the_target_is_what_it_remembers():
+def test_pods_that_the_partition_allows_are_created_updated_where_the_target_is_what_it_remembers() -> None:
     assert Subset(size=6, held=2).shows("app:2", "app:2", "app:2").written() == ("app:1", 6, 4)
 
 
-def test_pods_are_created_stable_where_it_remembers_a_third_revision_whatever_the_partition_allows():
+def test_pods_are_created_stable_where_it_remembers_a_third_revision_whatever_the_partition_allows() -> None:
     subset = Subset(size=6, held=2, target="app:3").shows("app:2", "app:2", "app:2")
     assert subset.written() == ("app:1", 6, 2)
 
 
-def test_it_does_not_remember_what_only_pods_that_go_away_have():
+def test_it_does_not_remember_what_only_pods_that_go_away_have() -> None:
     """Without them its update may be complete at any moment."""
     subset = Subset(size=6, held=4).shows("app:2", "app:1", "app:2", "app:2", partition=1, current="app:1")
     assert subset.written() == ("app:2", 6, 6)
@@ -154,7 +154,7 @@ def test_it_does_not_remember_what_only_pods_that_go_away_have():
     assert subset.written() == ("app:1", 6, 3)
 
 
-def test_it_does_not_remember_the_stable_revision_because_pods_have_it():
+def test_it_does_not_remember_the_stable_revision_because_pods_have_it() -> None:
     """They were created from its template once; the current revision is another one."""
     subset = Subset(size=6, held=6, target="app:3").shows(
         "app:3", "app:2", "app:2", "app:1", current="app:2", partition=3
@@ -162,14 +162,14 @@ def test_it_does_not_remember_the_stable_revision_because_pods_have_it():
     assert subset.written() == ("app:1", 6, 2)
 
 
-def test_an_old_status_tells_nothing_of_the_new_template():
+def test_an_old_status_tells_nothing_of_the_new_template() -> None:
     """Its two revisions are the same, but not yet of this template."""
     old = {"current_revision": "same", "update_revision": "same"}
     subset = Subset(held=2).shows("app:2", "app:1", "app:1", "app:1", "app:1", partition=2, observed=False, **old)
     assert subset.planned()[1] is None
 
 
-def test_a_label_that_says_it_shows_the_stable_revision_is_not_believed_against_its_pods():
+def test_a_label_that_says_it_shows_the_stable_revision_is_not_believed_against_its_pods() -> None:
     subset = Subset(size=6, held=6).shows("app:2", "app:2", "app:2")
     labels = {**subset.found.metadata.labels, names.LABEL_REVISION: subset.hash("app:1")}
     subset.found = msgspec.structs.replace(
@@ -178,7 +178,7 @@ def test_a_label_that_says_it_shows_the_stable_revision_is_not_believed_against_
     assert subset.written() == ("app:1", 6, 2)
 
 
-def test_nothing_is_shown_as_long_as_nothing_is_to_be_created():
+def test_nothing_is_shown_as_long_as_nothing_is_to_be_created() -> None:
     """I3: raising the partition is one write, and then it is settled."""
     subset = Subset(held=4).shows("app:2", "app:2", "app:2", "app:2", "app:2")
     assert subset.written() == ("app:2", 4, 4)
@@ -191,14 +191,14 @@ def test_nothing_is_shown_as_long_as_nothing_is_to_be_created():
     )
 
 
-def test_pods_that_were_asked_for_and_not_created_yet_are_created_stable_when_the_partition_is_raised():
+def test_pods_that_were_asked_for_and_not_created_yet_are_created_stable_when_the_partition_is_raised() -> None:
     subset = Subset(size=6, held="100%").shows("app:2", "app:2", "app:2", "app:2", size=6)
     assert subset.written() == ("app:1", 6, 3)
     subset = Subset(size=6, held="100%").shows("app:2", "app:2", "app:2", "app:2", size=6, observed=False)
     assert subset.written() == ("app:2", 6, 6), "what its controller does next is not known"
 
 
-def test_a_strategy_that_waits_for_people_is_left_alone():
+def test_a_strategy_that_waits_for_people_is_left_alone() -> None:
     """OnDelete creates pods at the newest revision only, whatever is remembered."""
     subset = Subset(size=6, held=6, updateStrategy={"type": "OnDelete"}).shows("app:2", "app:2", "app:2")
     strategy = UpdateStrategy("OnDelete", None)
@@ -215,7 +215,7 @@ def inverted(*images, partition=2, **more):
     return lambda subset: subset.shows("app:1", *images, **options)
 
 
-def test_it_stays_as_it_is_while_nothing_more_may_be_updated():
+def test_it_stays_as_it_is_while_nothing_more_may_be_updated() -> None:
     """I3: it is as asked for, and nothing is written."""
     subset = inverted("app:2", "app:2", "app:1", "app:1")(Subset(held=2))
     row, step = subset.planned()
@@ -224,14 +224,14 @@ def test_it_stays_as_it_is_while_nothing_more_may_be_updated():
     assert row.counts.updated == 2
 
 
-def test_it_grows_and_shrinks_with_the_same_template():
+def test_it_grows_and_shrinks_with_the_same_template() -> None:
     grown = inverted("app:2", "app:2", "app:1", "app:1")(Subset(size=6, held=4))
     assert isinstance(grown.planned()[1], Scale)
     shrunk = inverted("app:2", "app:2", "app:1", "app:1")(Subset(size=1, held=1))
     assert shrunk.written() == ("app:1", 1, 1)
 
 
-def test_one_pod_after_the_other_is_updated_when_the_partition_is_lowered():
+def test_one_pod_after_the_other_is_updated_when_the_partition_is_lowered() -> None:
     subset = inverted("app:2", "app:2", *["app:1"] * 4)(Subset(size=6, held=2))
     assert subset.written() == ("app:1", 6, 4)
     subset = inverted("app:2", "app:2", *["app:1"] * 4, partition=4)(Subset(size=6, held=2))
@@ -251,18 +251,18 @@ def test_one_pod_after_the_other_is_updated_when_the_partition_is_lowered():
         {"replicas": 7},
     ],
 )
-def test_no_pod_is_updated_before_all_are_there_and_available(change):
+def test_no_pod_is_updated_before_all_are_there_and_available(change) -> None:
     subset = inverted("app:2", "app:2", *["app:1"] * 4, partition=4, **change)(Subset(size=6, held=2))
     assert not isinstance(subset.planned()[1], DeletePod)
 
 
-def test_no_pod_is_updated_while_another_goes_away():
+def test_no_pod_is_updated_while_another_goes_away() -> None:
     subset = inverted("app:2", "app:2", *["app:1"] * 4, partition=4)(Subset(size=6, held=2))
     subset.change(3, deletion_timestamp=make.NOW)
     assert subset.planned()[1] is None
 
 
-def test_a_pod_that_is_not_ready_is_updated_first_and_none_at_or_after_the_partition():
+def test_a_pod_that_is_not_ready_is_updated_first_and_none_at_or_after_the_partition() -> None:
     images = ["app:2", *["app:1"] * 5]
     subset = inverted(*images, partition=4, ready=[0, 1, 2, 4, 5])(Subset(size=6, held=2))
     assert subset.planned()[1].name == "p-3"
@@ -270,7 +270,7 @@ def test_a_pod_that_is_not_ready_is_updated_first_and_none_at_or_after_the_parti
     assert not isinstance(subset.planned()[1], DeletePod)
 
 
-def test_a_third_version_gets_its_template_when_it_may_update_pods():
+def test_a_third_version_gets_its_template_when_it_may_update_pods() -> None:
     images = ["app:2", "app:2", "app:1", "app:1"]
     subset = inverted(*images)(Subset(held=4, target="app:3"))
     assert subset.planned()[1] is None, "nothing may be updated as yet"
@@ -280,18 +280,18 @@ def test_a_third_version_gets_its_template_when_it_may_update_pods():
     assert isinstance(subset.planned()[1], Scale), "what is added is added at the stable revision first"
 
 
-def test_what_is_missing_is_waited_for_before_the_third_version_comes():
+def test_what_is_missing_is_waited_for_before_the_third_version_comes() -> None:
     subset = inverted("app:2", "app:2", "app:1", None)(Subset(held=3, target="app:3"))
     assert subset.planned()[1] is None
     assert not subset.planned()[0].settled
 
 
-def test_with_no_partition_its_controller_updates_the_rest():
+def test_with_no_partition_its_controller_updates_the_rest() -> None:
     subset = inverted("app:2", "app:2", "app:1", "app:1")(Subset(held=0))
     assert subset.written() == ("app:2", 4, 0)
 
 
-def test_going_back_to_the_stable_revision_reaches_all_pods_before_the_partition_is_written():
+def test_going_back_to_the_stable_revision_reaches_all_pods_before_the_partition_is_written() -> None:
     subset = inverted("app:2", "app:2", "app:1", "app:1")(Subset(held=2, target="app:1"))
     assert subset.written() == ("app:1", 4, 0)
     subset = Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4, current="app:2")
@@ -300,13 +300,13 @@ def test_going_back_to_the_stable_revision_reaches_all_pods_before_the_partition
 
 
 @pytest.mark.parametrize("partition", [0, 2])
-def test_a_partition_is_not_written_again_before_its_controller_has_observed_the_last_write(partition):
+def test_a_partition_is_not_written_again_before_its_controller_has_observed_the_last_write(partition) -> None:
     """Each of two partitions looked wrong after the other one was written, and they alternated forever."""
     subset = Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4, partition=partition, observed=False)
     assert subset.planned()[1] is None
 
 
-def test_a_cloneset_keeps_a_number_of_pods_wherever_they_are():
+def test_a_cloneset_keeps_a_number_of_pods_wherever_they_are() -> None:
     kind = "cloneSetTemplate"
     assert Subset(size=6, held=6, kind=kind).shows("app:2", "app:2", "app:2").written() == ("app:1", 6, 2)
     subset = inverted("app:2", "app:2", "app:1", "app:1", "app:1")(Subset(size=3, held=3, kind=kind))
@@ -320,7 +320,7 @@ def test_a_cloneset_keeps_a_number_of_pods_wherever_they_are():
 
 @pytest.mark.parametrize("template", ["app:2", "app:3"])
 @pytest.mark.parametrize("left", [[], ["app:1"]])
-def test_a_workload_that_comes_back_from_zero_is_shown_the_stable_revision_first(template, left):
+def test_a_workload_that_comes_back_from_zero_is_shown_the_stable_revision_first(template, left) -> None:
     """Also while pods still go away: its controller may forget the stable revision at any moment."""
     subset = Subset(held=2).shows(template, *left, size=0, current="app:1")
     for ordinal in range(len(left)):
@@ -328,7 +328,7 @@ def test_a_workload_that_comes_back_from_zero_is_shown_the_stable_revision_first
     assert subset.written() == ("app:1", 0, 0)
 
 
-def test_a_workload_that_comes_back_from_zero_gets_the_target_when_its_controller_has_noted_the_stable_revision():
+def test_a_workload_back_from_zero_gets_the_target_when_its_controller_has_noted_the_stable_revision() -> None:
     for waiting in ({"observed": False}, {"current": "app:2"}):
         subset = Subset(held=2).shows("app:1", size=0, **waiting)
         row, step = subset.planned()
@@ -337,7 +337,7 @@ def test_a_workload_that_comes_back_from_zero_gets_the_target_when_its_controlle
     assert Subset(held=2).shows("app:1", size=0).written() == ("app:2", 4, 2)
 
 
-def test_a_label_alone_does_not_say_that_the_stable_revision_was_shown_at_zero():
+def test_a_label_alone_does_not_say_that_the_stable_revision_was_shown_at_zero() -> None:
     subset = Subset(held=2).shows("app:2", size=0)
     labels = {**subset.found.metadata.labels, names.LABEL_REVISION: subset.hash("app:1")}
     subset.found = msgspec.structs.replace(
@@ -346,7 +346,7 @@ def test_a_label_alone_does_not_say_that_the_stable_revision_was_shown_at_zero()
     assert subset.written() == ("app:1", 0, 0)
 
 
-def test_the_stable_template_is_loaded_only_when_it_has_to_be_shown():
+def test_the_stable_template_is_loaded_only_when_it_has_to_be_shown() -> None:
     """One request less for each rollout."""
     subset = Subset(held=2).shows("app:1", *["app:1"] * 4)
     subset.templates = False
@@ -360,7 +360,7 @@ def test_the_stable_template_is_loaded_only_when_it_has_to_be_shown():
 # --- Without a stable revision ----------------------------------------------------------------------------------------
 
 
-def test_what_runs_is_held_before_any_version_was_complete_and_that_is_as_asked_for():
+def test_what_runs_is_held_before_any_version_was_complete_and_that_is_as_asked_for() -> None:
     subset = Subset(held="100%", stable=False).shows("app:1", *["app:1"] * 4)
     assert subset.written() == ("app:2", 4, 4)
     subset = Subset(held="100%", stable=False).shows("app:2", *["app:1"] * 4, partition=4, current="app:1")
@@ -373,7 +373,7 @@ def test_what_runs_is_held_before_any_version_was_complete_and_that_is_as_asked_
     assert make.status_of(subset.plan)["currentRevision"] == ""
 
 
-def test_as_many_are_updated_as_the_partition_allows_before_any_version_was_complete():
+def test_as_many_are_updated_as_the_partition_allows_before_any_version_was_complete() -> None:
     images = ["app:1", "app:1", "app:2", "app:2"]
     subset = Subset(held=2, stable=False).shows("app:2", *images, partition=2, current="app:1")
     assert subset.planned()[0].settled
@@ -397,7 +397,7 @@ WAY_OUT = "Lower the partition to 0, or apply the template of the stable version
 
 
 @pytest.mark.parametrize("problem", [None, "its data is garbage"])
-def test_held_pods_stay_when_the_stable_revision_is_lost(problem):
+def test_held_pods_stay_when_the_stable_revision_is_lost(problem) -> None:
     images = ["app:1", "app:1", "app:2", "app:2"]
     subset = lost(Subset(held=2).shows("app:2", *images, partition=2, current="app:1"), problem)
     row, step = subset.planned()
@@ -409,7 +409,7 @@ def test_held_pods_stay_when_the_stable_revision_is_lost(problem):
     )
 
 
-def test_a_controller_that_remembers_held_pods_may_grow_when_the_stable_revision_is_lost():
+def test_a_controller_that_remembers_held_pods_may_grow_when_the_stable_revision_is_lost() -> None:
     subset = lost(Subset(size=6, held=5).shows("app:2", "app:1", "app:2", partition=1, current="app:1"))
     assert subset.written() == ("app:2", 6, 6)
 
@@ -423,13 +423,13 @@ def stalls(subset, missing):
     return step
 
 
-def test_pods_that_cannot_be_created_at_the_stable_revision_stall_the_subset():
+def test_pods_that_cannot_be_created_at_the_stable_revision_stall_the_subset() -> None:
     assert stalls(lost(Subset(size=6, held=5).shows("app:2", "app:2", "app:2")), 4) is None
     assert stalls(lost(Subset(held=4).shows("app:2", size=0)), 4) is None
     assert stalls(lost(Subset(held=4)), 4) is None
 
 
-def test_pods_that_the_partition_allows_are_created_all_the_same():
+def test_pods_that_the_partition_allows_are_created_all_the_same() -> None:
     step = stalls(lost(Subset(held=3)), 3)
     assert (step.body["spec"]["replicas"], step.create) == (1, True)
     step = lost(Subset(held=3).shows("app:2", size=0)).planned()[1]
@@ -438,21 +438,21 @@ def test_pods_that_the_partition_allows_are_created_all_the_same():
     assert stalls(lost(Subset(held=3).shows("app:2", "app:2")), 3) is None
 
 
-def test_a_subset_that_shrinks_needs_no_stable_revision():
+def test_a_subset_that_shrinks_needs_no_stable_revision() -> None:
     assert isinstance(lost(Subset(size=1, held=1).shows("app:2", "app:2", "app:2", partition=1)).planned()[1], Scale)
 
 
 # --- Counts and progress ----------------------------------------------------------------------------------------------
 
 
-def test_updated_pods_that_are_not_ready_are_waited_for():
+def test_updated_pods_that_are_not_ready_are_waited_for() -> None:
     images = ["app:1", "app:1", "app:2", "app:2"]
     subset = Subset(held=2).shows("app:2", *images, partition=2, current="app:1", ready=[0, 1, 2])
     row, _ = subset.planned()
     assert row.message == "1 of 2 pods updated and ready"
 
 
-def test_pods_that_canaries_before_the_partition_hold_back_are_not_waited_for():
+def test_pods_that_canaries_before_the_partition_hold_back_are_not_waited_for() -> None:
     images = [*["app:1"] * 3, "app:2", *["app:1"] * 4]
     subset = Subset(size=8, held=6).shows("app:2", *images, partition=7, current="app:1")
     subset.pods = subset.pods[:7]
@@ -462,7 +462,7 @@ def test_pods_that_canaries_before_the_partition_hold_back_are_not_waited_for():
     assert subset.planned()[0].settled
 
 
-def test_the_highest_pod_that_keeps_a_statefulset_from_going_on_is_replaced_first():
+def test_the_highest_pod_that_keeps_a_statefulset_from_going_on_is_replaced_first() -> None:
     """It updates from the last one on, so lower ones may yet get ready before their turn."""
     subset = Subset(held=1).shows("app:2", *["app:1"] * 4, partition=1, current="app:1", ready=[3])
     step = subset.planned()[1]
@@ -480,7 +480,7 @@ def test_the_highest_pod_that_keeps_a_statefulset_from_going_on_is_replaced_firs
         ({"ready": [0], "observed": False}, None),
     ],
 )
-def test_no_other_pod_is_replaced(change, expected):
+def test_no_other_pod_is_replaced(change, expected) -> None:
     """Ready ones, those that the partition holds, and while its controller has not seen the change."""
     options = {"partition": 1, "current": "app:1"} | change
     held = options["partition"]

@@ -20,7 +20,7 @@ sizes = st.integers(0, 10)
 
 
 @given(sizes, st.data())
-def test_it_is_the_lowest_that_leaves_no_more_updated_pods_than_allowed(replicas, data):
+def test_it_is_the_lowest_that_leaves_no_more_updated_pods_than_allowed(replicas, data) -> None:
     partition = data.draw(st.integers(0, replicas))
     revisions = data.draw(st.lists(st.sampled_from([NEW, OLD, OTHER, None]), min_size=replicas, max_size=replicas))
     context, found = case(replicas, partition, revisions)
@@ -29,7 +29,7 @@ def test_it_is_the_lowest_that_leaves_no_more_updated_pods_than_allowed(replicas
 
 
 @given(sizes, st.data())
-def test_growing_counts_every_pod_that_may_have_been_updated_meanwhile(replicas, data):
+def test_growing_counts_every_pod_that_may_have_been_updated_meanwhile(replicas, data) -> None:
     """Whatever of what the old partition allowed was updated when the write arrives, no more than allowed is."""
     revisions = data.draw(st.lists(st.sampled_from([NEW, OLD]), max_size=replicas))
     assume(len(revisions) < replicas)
@@ -44,7 +44,7 @@ def test_growing_counts_every_pod_that_may_have_been_updated_meanwhile(replicas,
 
 
 @given(sizes, st.data())
-def test_updated_pods_that_only_the_status_counts_are_taken_to_be_where_they_harm_most(replicas, data):
+def test_updated_pods_that_only_the_status_counts_are_taken_to_be_where_they_harm_most(replicas, data) -> None:
     """An adopted workload's pods are not seen, and a watch of pods may be late."""
     revisions = data.draw(st.lists(st.sampled_from([NEW, OLD]), min_size=replicas, max_size=replicas))
     updated = {at for at, one in enumerate(revisions) if one == NEW}
@@ -59,21 +59,21 @@ def test_updated_pods_that_only_the_status_counts_are_taken_to_be_where_they_har
     assert not_updated >= min(partition, replicas - len(updated))
 
 
-def test_unseen_updated_pods_are_at_the_top_as_long_as_the_partition_has_room_for_them():
+def test_unseen_updated_pods_are_at_the_top_as_long_as_the_partition_has_room_for_them() -> None:
     context, found = case(4, 1, [OLD, OLD, None, None], written=2, extra=2, updated=2)
     assert lowest_partition(context, found, int) == 1
     context, found = case(4, 1, [OLD, OLD, None, None], written=3, extra=2, updated=2)
     assert lowest_partition(context, found, int) == 2, "one of them is below it"
 
 
-def test_unseen_updated_pods_fill_the_places_that_are_free():
+def test_unseen_updated_pods_fill_the_places_that_are_free() -> None:
     context, found = case(8, 1, [NEW, *[None] * 7], written=8, extra=7, updated=2)
     assert lowest_partition(context, found, int) == 3
     context, found = case(8, 4, [None, NEW, *[None] * 6], written=8, extra=7, updated=3)
     assert lowest_partition(context, found, int) == 7
 
 
-def test_it_is_not_lowered_before_the_controller_has_seen_the_last_write():
+def test_it_is_not_lowered_before_the_controller_has_seen_the_last_write() -> None:
     context, found = case(8, 6, [OLD] * 3 + [NEW] + [OLD] * 4, written=8, observed=False)
     assert lowest_partition(context, found, int) == 8
     context, found = case(8, 6, [OLD] * 3 + [NEW] + [OLD] * 4, written=8)
@@ -84,33 +84,33 @@ def test_it_is_not_lowered_before_the_controller_has_seen_the_last_write():
     assert lowest_partition(context, found, int) == 3, "of another template it says nothing"
 
 
-def test_raising_it_in_the_middle_of_an_update_counts_only_what_was_updated():
+def test_raising_it_in_the_middle_of_an_update_counts_only_what_was_updated() -> None:
     """I3: one write, since whatever was updated meanwhile was updated before."""
     context, found = case(4, 2, [OLD, OLD, OLD, NEW], written=1)
     assert lowest_partition(context, found, int) == 2
 
 
-def test_raising_it_does_not_count_by_a_status_that_is_older_than_the_last_write():
+def test_raising_it_does_not_count_by_a_status_that_is_older_than_the_last_write() -> None:
     context, found = case(4, 2, [OLD] * 4, written=1, observed=False, updated=3)
     assert lowest_partition(context, found, int) == 2
 
 
-def test_growing_with_another_template_counts_none_of_what_the_old_one_allowed():
+def test_growing_with_another_template_counts_none_of_what_the_old_one_allowed() -> None:
     context, found = case(8, 6, [OLD] * 4, written=2, revision=OTHER)
     assert lowest_partition(context, found, int) == 6
 
 
-def test_pods_that_are_seen_are_what_they_are_when_the_template_is_the_stable_one():
+def test_pods_that_are_seen_are_what_they_are_when_the_template_is_the_stable_one() -> None:
     context, found = case(6, 3, [NEW, OLD, OLD, OLD, OLD, OLD], written=2, revision=OLD)
     assert lowest_partition(context, found, int) == 4
 
 
-def test_pods_that_nobody_sees_are_not_updated_ones_when_the_template_is_a_third_one():
+def test_pods_that_nobody_sees_are_not_updated_ones_when_the_template_is_a_third_one() -> None:
     context, found = case(6, 3, [None] * 6, written=2, revision=OTHER, extra=6)
     assert lowest_partition(context, found, int) == 3
 
 
-def test_a_kind_without_places_gets_the_partition_that_was_asked_for():
+def test_a_kind_without_places_gets_the_partition_that_was_asked_for() -> None:
     context, found = case(4, 2, [NEW] * 4, written=0)
     assert lowest_partition(context, found, None) == 2
 
@@ -137,7 +137,7 @@ def test_a_kind_without_places_gets_the_partition_that_was_asked_for():
 )
 def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_partition(
     replicas, revisions, options, expected
-):
+) -> None:
     """Nothing that runs is restarted, and nothing is kept for pods that are not there any more."""
     context, found = case(replicas, replicas, revisions, **options)
     assert keeping_partition(context, found, int) == expected
@@ -156,12 +156,12 @@ def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_par
 )
 def test_a_kind_without_places_keeps_as_many_pods_and_removes_updated_ones_first(
     replicas, revisions, options, expected
-):
+) -> None:
     context, found = case(replicas, replicas, revisions, **options)
     assert keeping_partition(context, found, None) == expected
 
 
-def test_pods_that_nobody_sees_are_updated_ones_when_the_template_is_the_stable_one():
+def test_pods_that_nobody_sees_are_updated_ones_when_the_template_is_the_stable_one() -> None:
     """An adopted workload that goes on from there."""
     context, found = case(6, 3, [None] * 6, written=2, revision=OLD, extra=6, updated=4)
     assert lowest_partition(context, found, int) == 5

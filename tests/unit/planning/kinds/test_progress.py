@@ -32,11 +32,11 @@ def seen(*revisions, pods=None, **options):
         ({"current": ""}, False),
     ],
 )
-def test_it_is_at_one_revision_when_its_status_is_new_and_names_the_same_twice(options, one):
+def test_it_is_at_one_revision_when_its_status_is_new_and_names_the_same_twice(options, one) -> None:
     assert at_one_revision(seen(NEW, **options)[1]) is one
 
 
-def test_a_pod_tells_which_revision_the_current_one_is():
+def test_a_pod_tells_which_revision_the_current_one_is() -> None:
     assert current_revision(*seen(NEW, OTHER, current=OTHER)) == OTHER
     assert current_revision(*seen(NEW, OLD, current=OTHER)) is None
     assert current_revision(*seen(current=NEW)) == NEW
@@ -54,13 +54,13 @@ def relabelled(controllers, ours):
 @pytest.mark.parametrize(
     ("label", "current"), [(native(OLD), True), (OLD, True), ("", False), ("ld", False), (f"x{native(OLD)}", False)]
 )
-def test_a_pod_has_the_name_of_the_revision_or_its_hash_on_its_label(label, current):
+def test_a_pod_has_the_name_of_the_revision_or_its_hash_on_its_label(label, current) -> None:
     context, found = seen(NEW, current=OLD, pods=[relabelled(label, OLD)])
     assert (current_revision(context, found) == OLD) is current
     assert remembers(context, found, OLD) is current
 
 
-def test_it_remembers_the_revision_of_its_template_when_no_other_is_current():
+def test_it_remembers_the_revision_of_its_template_when_no_other_is_current() -> None:
     assert remembers(*seen(revision=OLD, current=OLD), OLD)
     assert not remembers(*seen(revision=OLD, current=OLD, observed=False), OLD)
     assert not remembers(*seen(revision=OLD, current=NEW), OLD)
@@ -68,7 +68,7 @@ def test_it_remembers_the_revision_of_its_template_when_no_other_is_current():
     assert not remembers(*seen(NEW, revision=OLD, current=OLD, pods=[relabelled(native(OLD), NEW)]), OLD)
 
 
-def test_it_remembers_the_current_revision_as_long_as_a_pod_of_it_lives():
+def test_it_remembers_the_current_revision_as_long_as_a_pod_of_it_lives() -> None:
     assert remembers(*seen(OLD, NEW, current=OLD), OLD)
     assert not remembers(*seen(OLD, NEW, current=OTHER), OLD), "the pod was made when the template was another one"
     assert not remembers(*seen(OTHER, NEW, current=OTHER), OLD)
@@ -76,7 +76,7 @@ def test_it_remembers_the_current_revision_as_long_as_a_pod_of_it_lives():
     assert not remembers(*seen(OLD, NEW, current=OLD, pods=going), OLD)
 
 
-def test_it_remembers_another_revision_than_the_target_as_long_as_a_pod_of_it_lives():
+def test_it_remembers_another_revision_than_the_target_as_long_as_a_pod_of_it_lives() -> None:
     assert remembers_another(*seen(OTHER, NEW, current=OTHER))
     assert not remembers_another(*seen(NEW, NEW, current=NEW))
     assert not remembers_another(*seen(OLD, NEW, current=OTHER))
@@ -96,7 +96,9 @@ def test_it_remembers_another_revision_than_the_target_as_long_as_a_pod_of_it_li
         (2, {"current": NEW, "size": 3, "extra": -1}, False),
     ],
 )
-def test_it_grows_when_it_is_asked_for_more_or_has_not_made_all_pods_at_its_only_revision(replicas, options, result):
+def test_it_grows_when_it_is_asked_for_more_or_has_not_made_all_pods_at_its_only_revision(
+    replicas, options, result
+) -> None:
     """A pod that is missing for a moment in a canary comes back as it was."""
     context, found = case(replicas, 0, [NEW, NEW, NEW], **options)
     assert grows(context, found) is result

@@ -45,7 +45,7 @@ def rendered(kind, name, subset, **more):
 
 
 @given(kind=st.sampled_from(KINDS), name=applications, subset=labels_of_dns(63))
-def test_whatever_the_names_everything_that_is_made_of_them_is_valid(kind, name, subset):
+def test_whatever_the_names_everything_that_is_made_of_them_is_valid(kind, name, subset) -> None:
     app, made = rendered(kind, name, subset)
     assert not [error for error in validate_united_deployment(app.model) if not error.feasibility]
     template = made.body["spec"]["template"]
@@ -69,13 +69,13 @@ def test_whatever_the_names_everything_that_is_made_of_them_is_valid(kind, name,
 
 
 @given(kind=st.sampled_from(KINDS), name=applications, one=labels_of_dns(63), other=labels_of_dns(63))
-def test_two_subsets_never_have_the_same_workload(kind, name, one, other):
+def test_two_subsets_never_have_the_same_workload(kind, name, one, other) -> None:
     if one != other:
         assert rendered(kind, name, one)[1].name != rendered(kind, name, other)[1].name
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_adopted_workload_keeps_its_selector_and_its_pods_get_no_labels_of_ours(kind):
+def test_an_adopted_workload_keeps_its_selector_and_its_pods_get_no_labels_of_ours(kind) -> None:
     """I13: a label more would restart every pod."""
     app, made = rendered(kind, "web", "member-1", adopted="legacy")
     assert made.name == "legacy"
@@ -84,7 +84,7 @@ def test_an_adopted_workload_keeps_its_selector_and_its_pods_get_no_labels_of_ou
     assert made.body["metadata"]["labels"][names.LABEL_SUBSET] == "member-1"
 
 
-def test_the_range_of_ordinals_is_written_whatever_a_patch_says():
+def test_the_range_of_ordinals_is_written_whatever_a_patch_says() -> None:
     doc = make.manifest(shares={"member-1": {"patch": {"spec": {"ordinals": {"start": 7}}}}})
     app = make.application(doc)
     revision = app.revision_of("member-1")
@@ -95,7 +95,7 @@ def test_the_range_of_ordinals_is_written_whatever_a_patch_says():
     assert plain.digest != ranged.digest
 
 
-def test_a_deployment_that_recreates_says_so_to_nobody_but_us():
+def test_a_deployment_that_recreates_says_so_to_nobody_but_us() -> None:
     """An API server refuses that strategy where it has set the defaults of the other one."""
     doc = make.manifest(kind="deploymentTemplate")
     doc["spec"]["template"]["deploymentTemplate"]["spec"]["strategy"] = {"type": "Recreate"}

@@ -50,7 +50,7 @@ def reasons(*pods, now=NOW):
     return summary(tally(pods).unready, now)
 
 
-def test_restarts_of_all_containers_are_counted_up_to_a_limit():
+def test_restarts_of_all_containers_are_counted_up_to_a_limit() -> None:
     """A pod that restarts forever must not change the status of its application forever (I3)."""
     running = pod((RUNNING, {}, 2), (waiting("CrashLoopBackOff"), {}, 3), inits=[(ended("Completed", 0), {}, 1)])
     endless = pod((RUNNING, {}, 2**31 - 1), (RUNNING, {}, 2**31 - 1))
@@ -82,11 +82,11 @@ def test_restarts_of_all_containers_are_counted_up_to_a_limit():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_pod_that_is_not_ready_says_why(one, text):
+def test_a_pod_that_is_not_ready_says_why(one, text) -> None:
     assert text in reasons(one)
 
 
-def test_what_every_pod_goes_through_is_a_reason_only_when_it_lasts():
+def test_what_every_pod_goes_through_is_a_reason_only_when_it_lasts() -> None:
     """I3: a rollout costs no status write for it."""
     for state in (RUNNING, waiting("ContainerCreating")):
         young = tally([pod(state, begun=JUST_NOW)])
@@ -95,18 +95,18 @@ def test_what_every_pod_goes_through_is_a_reason_only_when_it_lasts():
     assert next_due(tally([pod(RUNNING)]).unready, NOW) is None
 
 
-def test_pods_that_are_ready_gone_or_done_have_no_reason():
+def test_pods_that_are_ready_gone_or_done_have_no_reason() -> None:
     assert reasons(pod(RUNNING, ready="True"), pod(ended("Completed", 0), phase="Succeeded")) == ""
     assert reasons(pod(ended("Error", 1), phase="Failed")) == ""
 
 
-def test_a_pod_that_nobody_has_looked_at_has_no_reason():
+def test_a_pod_that_nobody_has_looked_at_has_no_reason() -> None:
     assert (
         reasons(msgspec.json.decode(b'{"metadata": {"name": "web-0"}, "status": {"phase": "Pending"}}', type=Pod)) == ""
     )
 
 
-def test_pods_are_counted_per_reason_and_the_most_frequent_reasons_are_told():
+def test_pods_are_counted_per_reason_and_the_most_frequent_reasons_are_told() -> None:
     crash = pod((waiting("CrashLoopBackOff"), ended("Error", 1), 2))
     again = pod((waiting("CrashLoopBackOff"), ended("Error", 1), 5))
     pull, config = pod(waiting("ImagePullBackOff", "x")), pod(waiting("CreateContainerError"))
@@ -115,21 +115,21 @@ def test_pods_are_counted_per_reason_and_the_most_frequent_reasons_are_told():
     )
 
 
-def test_the_text_of_a_member_is_one_line_of_bounded_length():
+def test_the_text_of_a_member_is_one_line_of_bounded_length() -> None:
     """I16: a member cannot fill the host's status."""
     text = reasons(pod(waiting("Odd" * 100, "one\ntwo " * 10_000)), pod(waiting("B", "b" * 10_000)))
     assert len(text) < 700
     assert "\n" not in text
 
 
-def test_only_containers_that_do_not_run_are_kept():
+def test_only_containers_that_do_not_run_are_kept() -> None:
     """They are cached by the ten thousand."""
     status = pod(RUNNING, waiting("ErrImagePull"), RUNNING, inits=[ended("Completed", 0)]).status
     assert [one.name for one in status.container_statuses] == ["c1"]
     assert status.init_container_statuses == ()
 
 
-def test_of_the_conditions_of_a_workload_only_failures_are_kept():
+def test_of_the_conditions_of_a_workload_only_failures_are_kept() -> None:
     conditions = [
         {"type": "Available", "status": "True", "message": "fine"},
         {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: q"},

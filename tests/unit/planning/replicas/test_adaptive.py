@@ -32,7 +32,7 @@ def schedulable(result, name="a"):
 
 
 @given(st.integers(0, 2**33), st.integers(-14 * 60, 14 * 60))
-def test_times_are_read_as_the_calendar_has_them(expected, offset):
+def test_times_are_read_as_the_calendar_has_them(expected, offset) -> None:
     moment = datetime.fromtimestamp(expected, UTC).replace(tzinfo=None)
     sign, size = "-" if offset < 0 else "+", abs(offset)
     assert seconds(f"{moment.isoformat()}Z") == seconds(f"{moment.isoformat()}.123456Z") == expected
@@ -40,20 +40,20 @@ def test_times_are_read_as_the_calendar_has_them(expected, offset):
 
 
 @given(st.integers(0, 2**33), st.integers(-(2**30), 2**30))
-def test_times_are_shifted_as_the_calendar_has_them(begun, by):
+def test_times_are_shifted_as_the_calendar_has_them(begun, by) -> None:
     text = f"{datetime.fromtimestamp(begun, UTC).replace(tzinfo=None).isoformat()}Z"
     assert seconds(later(text, by)) == begun + by
     assert later(later(text, by), -by) == text
 
 
-def test_what_is_no_time_has_just_begun_and_so_has_the_future():
+def test_what_is_no_time_has_just_begun_and_so_has_the_future() -> None:
     assert since("yesterday", NOW) == since(None, NOW) == since(ago(-3600), NOW) == 0
     assert since(ago(3600), NOW) == 3600
 
 
 @pytest.mark.parametrize("ahead", [-3600, 0, 3600])
 @pytest.mark.parametrize("reserve", [False, True])
-def test_the_clock_of_a_cluster_changes_nothing(ahead: int, reserve: bool):
+def test_the_clock_of_a_cluster_changes_nothing(ahead: int, reserve: bool) -> None:
     """Times of pods are those of the clock of their cluster, and messages have ours."""
     app = adaptive(8, {"a": {"maxReplicas": 4}, "b": {}}, reserve=reserve)
 
@@ -65,7 +65,7 @@ def test_the_clock_of_a_cluster_changes_nothing(ahead: int, reserve: bool):
     assert found(29, ahead).replicas != found(30, ahead).replicas
 
 
-def test_only_a_pod_that_the_scheduler_found_no_node_for_is_unscheduled():
+def test_only_a_pod_that_the_scheduler_found_no_node_for_is_unscheduled() -> None:
     """Scenario 27: not one that is gated, starts, crashes, is ready, is going away or was never looked at."""
     app = adaptive(9, TWO)
     gone = pod(app, "a", 5, condition("PodScheduled", "False", 99, "Unschedulable"))
@@ -84,12 +84,12 @@ def test_only_a_pod_that_the_scheduler_found_no_node_for_is_unscheduled():
 # --- How long ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_pod_that_has_waited_for_less_than_the_critical_time_is_looked_at_again_then():
+def test_a_pod_that_has_waited_for_less_than_the_critical_time_is_looked_at_again_then() -> None:
     """Scenario 22."""
     assert schedulable(divide(adaptive(2, TWO), a=Seen(2, waiting=[15], ready=[500]), b=Seen())) == ("True", 15)
 
 
-def test_a_pod_that_has_waited_for_too_long_marks_its_subset():
+def test_a_pod_that_has_waited_for_too_long_marks_its_subset() -> None:
     """Scenario 23, and the reason says it in words. Nothing has to be looked at before the mark is stored."""
     result = divide(adaptive(4, TWO), a=Seen(4, waiting=[31, 40], ready=[500, 500]), b=Seen())
     assert schedulable(result) == ("False", None)
@@ -100,7 +100,7 @@ def test_a_pod_that_has_waited_for_too_long_marks_its_subset():
     assert result.reasons["a"].endswith("2 of 4 could not be scheduled in a since 23:59")
 
 
-def test_a_mark_lasts_for_its_time_after_the_pods_have_moved():
+def test_a_mark_lasts_for_its_time_after_the_pods_have_moved() -> None:
     """Scenarios 23 and 24: 300 s in all, 240 after 60, and the words stay."""
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=60), b=Seen(2, ready=[20, 20]))
     assert schedulable(result) == ("False", 240)
@@ -109,7 +109,7 @@ def test_a_mark_lasts_for_its_time_after_the_pods_have_moved():
     assert result.conditions["a"] == condition
 
 
-def test_a_mark_ends_when_its_time_is_over_and_everything_runs():
+def test_a_mark_ends_when_its_time_is_over_and_everything_runs() -> None:
     """Scenario 25; nothing moves back (I5)."""
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=360), b=Seen(2, ready=[20, 20]))
     assert schedulable(result) == ("True", None)
@@ -117,7 +117,7 @@ def test_a_mark_ends_when_its_time_is_over_and_everything_runs():
     assert dict(result.desired) == {"a": 2, "b": 2}
 
 
-def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it():
+def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it() -> None:
     """OpenKruise lifts the mark and sets it again each time; ours just stays (I3)."""
     app = adaptive(4, {"a": {"minReplicas": 1}, "b": {}})
     result = divide(app, a=Seen(1, waiting=[5000], marked=4000), b=Seen(3, ready=[9, 9, 9]))
@@ -128,7 +128,7 @@ def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it()
     assert result.reasons["a"].startswith("1 are its minimum")
 
 
-def test_a_subset_that_has_recovered_gets_the_next_pods_and_is_marked_only_if_those_wait_too():
+def test_a_subset_that_has_recovered_gets_the_next_pods_and_is_marked_only_if_those_wait_too() -> None:
     """Scenario 28."""
     settled = {"a": Seen(2, ready=[500, 500], marked=360), "b": Seen(2, ready=[20, 20])}
     result = divide(adaptive(6, TWO), **settled)
@@ -140,7 +140,7 @@ def test_a_subset_that_has_recovered_gets_the_next_pods_and_is_marked_only_if_th
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-def test_a_rolling_update_or_a_crash_loop_moves_nothing(kind):
+def test_a_rolling_update_or_a_crash_loop_moves_nothing(kind) -> None:
     """Scenario 55: pods that have a node and are not ready, and pods that are missing between two steps."""
     app = adaptive(8, {"a": {"maxReplicas": 5}, "b": {}, "c": {}}, kind=kind)
     for a in (Seen(3, starting=3), Seen(3, ready=[9], starting=1), Seen(3), Seen(3, waiting=[2], ready=[9, 9])):
@@ -150,20 +150,20 @@ def test_a_rolling_update_or_a_crash_loop_moves_nothing(kind):
             assert not result.persist_first
 
 
-def test_a_pod_of_a_surge_that_finds_no_node_moves_nothing():
+def test_a_pod_of_a_surge_that_finds_no_node_moves_nothing() -> None:
     """Four pods for three: the three that were asked for run."""
     result = divide(adaptive(3, TWO), a=Seen(3, waiting=[400], ready=[9, 9, 9]), b=Seen())
     assert schedulable(result) == ("True", None)
     assert dict(result.desired) == {"a": 3, "b": 0}
 
 
-def test_pods_that_are_on_their_way_out_are_not_counted_again():
+def test_pods_that_are_on_their_way_out_are_not_counted_again() -> None:
     """After the number has fallen the pod that waited is there for a moment; the next must not go, too (I7)."""
     result = divide(adaptive(4, TWO), a=Seen(3, waiting=[40], ready=[9, 9, 9], marked=1), b=Seen(1))
     assert dict(result.desired) == {"a": 3, "b": 1}
 
 
-def test_a_pod_that_waits_below_one_that_runs_is_not_reached_by_scaling_down():
+def test_a_pod_that_waits_below_one_that_runs_is_not_reached_by_scaling_down() -> None:
     """I7: a StatefulSet loses its highest ordinal, which is ready here."""
     app = adaptive(2, TWO, kind="statefulSetTemplate")
     result = divide(app, a=Seen(2, waiting=[400], ready=[900], first="waiting"), b=Seen())
@@ -174,7 +174,7 @@ def test_a_pod_that_waits_below_one_that_runs_is_not_reached_by_scaling_down():
     assert dict(result.desired) == {"a": 2, "b": 2}
 
 
-def test_pods_that_are_made_in_order_wait_with_the_first():
+def test_pods_that_are_made_in_order_wait_with_the_first() -> None:
     """The second of an ordered StatefulSet is not even made; of a parallel one it may be between two steps."""
     app = adaptive(3, TWO, kind="statefulSetTemplate")
     assert dict(divide(app, a=Seen(3, waiting=[40]), b=Seen()).desired) == {"a": 0, "b": 3}
@@ -182,7 +182,7 @@ def test_pods_that_are_made_in_order_wait_with_the_first():
     assert dict(divide(parallel, a=Seen(3, waiting=[40]), b=Seen()).desired) == {"a": 3, "b": 0}
 
 
-def test_a_member_that_does_not_answer_moves_nothing_and_keeps_its_mark():
+def test_a_member_that_does_not_answer_moves_nothing_and_keeps_its_mark() -> None:
     """I8: what it last said grows old, and decides nothing."""
     lost = {"a": Seen(4, waiting=[400, 400], ready=[9, 9], reach=Reach.OFFLINE), "b": Seen()}
     assert dict(divide(adaptive(4, TWO), **lost).desired) == {"a": 4, "b": 0}
@@ -192,7 +192,7 @@ def test_a_member_that_does_not_answer_moves_nothing_and_keeps_its_mark():
     assert dict(divide(adaptive(5, TWO), **lost).desired) == {"a": 4, "b": 1}
 
 
-def test_scaling_down_takes_first_what_runs_nowhere():
+def test_scaling_down_takes_first_what_runs_nowhere() -> None:
     """I7: the pod that has been waiting for a second goes, not one that is ready at the end of the list."""
     app = adaptive(4, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}})
     result = divide(app, a=Seen(2, ready=[9, 9]), b=Seen(1, waiting=[1]), c=Seen(2, ready=[9, 9]))
@@ -200,7 +200,7 @@ def test_scaling_down_takes_first_what_runs_nowhere():
     assert result.persist_first, "the pod is not seen any more once it is gone"
 
 
-def test_where_nobody_has_room_pods_wait_and_nothing_ready_moves():
+def test_where_nobody_has_room_pods_wait_and_nothing_ready_moves() -> None:
     """I4, I7"""
     app = adaptive(6, TWO)
     result = divide(app, a=Seen(3, ready=[9, 9], waiting=[40]), b=Seen(3, ready=[9, 9], waiting=[40]))
@@ -208,13 +208,13 @@ def test_where_nobody_has_room_pods_wait_and_nothing_ready_moves():
     assert min(result.replicas.values()) >= 2
 
 
-def test_with_weights_what_cannot_be_scheduled_is_spread_over_the_others():
+def test_with_weights_what_cannot_be_scheduled_is_spread_over_the_others() -> None:
     app = adaptive(6, {"a": {"weight": 1}, "b": {"weight": 1}, "c": {"weight": 1}})
     result = divide(app, a=Seen(2, ready=[9, 9]), b=Seen(2, ready=[9, 9]), c=Seen(2, waiting=[40, 40]))
     assert dict(result.desired) == {"a": 3, "b": 3, "c": 0}
 
 
-def test_the_strategy_fixed_looks_at_no_pod():
+def test_the_strategy_fixed_looks_at_no_pod() -> None:
     app = application(manifest(replicas=4, shares=TWO))
     result = divide(app, a=Seen(4, waiting=[400] * 4), b=Seen())
     assert (dict(result.desired), dict(result.conditions), result.requeue_after) == ({"a": 4, "b": 0}, {}, None)
@@ -227,7 +227,7 @@ def reserving(total, bounds=TWO, **more):
     return adaptive(total, bounds, reserve=True, critical=10, duration=30, **more)
 
 
-def test_reservation_keeps_its_books_by_what_it_sees():
+def test_reservation_keeps_its_books_by_what_it_sees() -> None:
     """Scenario 26, with no label on any pod (and so without 29): what was reserved stands in status."""
     two = {"a": {}, "b": {}}
     fresh = divide(reserving(1, two), a=Seen(1, waiting=[1]), b=Seen())
@@ -245,13 +245,13 @@ def test_reservation_keeps_its_books_by_what_it_sees():
     assert (dict(growing.reserved), dict(growing.replicas)) == ({"a": 1}, {"a": 2, "b": 1})
 
 
-def test_an_update_in_a_subset_with_reserved_pods_needs_no_more_stand_ins():
+def test_an_update_in_a_subset_with_reserved_pods_needs_no_more_stand_ins() -> None:
     """OpenKruise takes pods that are slow to update, or held by a partition, for reserved ones."""
     held = Seen(4, waiting=[1, 40], starting=2, marked=60, reserved=2)
     assert dict(divide(reserving(4, {"a": {}, "b": {}}), a=held, b=Seen(2, ready=[9, 9])).reserved) == {"a": 2}
 
 
-def test_a_subset_that_joins_has_to_prove_itself_before_others_lose_pods():
+def test_a_subset_that_joins_has_to_prove_itself_before_others_lose_pods() -> None:
     """I7: its pods have stand-ins where they were."""
     app = reserving(2, {"new": {}, "old": {}})
     joined = divide(app, new=Seen(new=True), old=Seen(2, ready=[99, 99]))
@@ -264,12 +264,12 @@ def test_a_subset_that_joins_has_to_prove_itself_before_others_lose_pods():
     assert dict(divide(app, new=proven, old=Seen(2, ready=[99, 99])).desired) == {"new": 2, "old": 0}
 
 
-def test_the_first_division_of_an_application_has_no_stand_ins():
+def test_the_first_division_of_an_application_has_no_stand_ins() -> None:
     result = divide(reserving(2), a=Seen(new=True), b=Seen(new=True))
     assert (dict(result.desired), dict(result.reserved)) == ({"a": 2, "b": 0}, {})
 
 
-def test_status_counts_without_the_pods_that_only_wait():
+def test_status_counts_without_the_pods_that_only_wait() -> None:
     """What an autoscaler divides by is the total that was asked for."""
     app = reserving(2, {"a": {}, "b": {}})
     subject, observed = snapshot(
@@ -320,7 +320,7 @@ def stored(subject, result):
     st.sampled_from(["statefulSetTemplate", "deploymentTemplate"]),
     st.booleans(),
 )
-def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, kind, reserve):
+def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, kind, reserve) -> None:
     """I2, I3: what has to be stored before it is acted on comes to rest, while the pods are still as they were.
 
     A subset of which pods wait is looked at from what it was given, so its numbers may fall on; they never rise again.
@@ -345,7 +345,7 @@ def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, ki
 
 @settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(st.lists(seen, min_size=2, max_size=4), st.sampled_from(["statefulSetTemplate", "deploymentTemplate"]))
-def test_no_pod_that_has_a_node_goes_because_another_has_none(subsets, kind):
+def test_no_pod_that_has_a_node_goes_because_another_has_none(subsets, kind) -> None:
     """I7: with the total that was given, no subset falls below what runs in it."""
     total = sum(one.given for one in subsets)
     app = adaptive(total, {f"s{index}": {} for index in range(len(subsets))}, kind=kind)

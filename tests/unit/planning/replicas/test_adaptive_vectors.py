@@ -58,7 +58,7 @@ def divided(vector, kind):
         ("reserved", "deploymentTemplate"),
     ],
 )
-def test_every_division_of_openkruise_is_ours_from_what_is_seen(allocator, kind):
+def test_every_division_of_openkruise_is_ours_from_what_is_seen(allocator, kind) -> None:
     """Scenario 21, and not one differs: where it counts pods that are ready, ours counts those that have a node."""
     found = vectors(allocator)
     assert {one["name"]: divided(one, kind) for one in found} == {one["name"]: one["expected"] for one in found}

@@ -24,7 +24,7 @@ def template(url, query="up"):
     ("status", "text"),
     [(200, '{"status": "success"}'), (404, "not found"), (401, BAD), (400, "[" * 9999), (500, BAD), ("hang", "")],
 )
-async def test_an_answer_that_does_not_say_that_the_query_is_wrong_refuses_nothing(status, text, monkeypatch):
+async def test_an_answer_that_does_not_say_that_the_query_is_wrong_refuses_nothing(status, text, monkeypatch) -> None:
     monkeypatch.setattr(queries, "SECONDS", 0.2)
 
     async def answer(_):
@@ -36,12 +36,12 @@ async def test_an_answer_that_does_not_say_that_the_query_is_wrong_refuses_nothi
         assert await queries.query_errors(template(url)) == ()
 
 
-async def test_a_server_that_is_down_and_an_object_that_is_not_valid_refuse_nothing_here():
+async def test_a_server_that_is_down_and_an_object_that_is_not_valid_refuse_nothing_here() -> None:
     assert await queries.query_errors(template("http://127.0.0.1:1")) == ()
     assert await queries.query_errors({"kind": "UnitedRollout", "spec": {"steps": 7}}) == ()
 
 
-async def test_the_webhook_refuses_a_template_whose_query_does_not_parse():
+async def test_the_webhook_refuses_a_template_whose_query_does_not_parse() -> None:
     asked = []
 
     async def answer(request):

@@ -17,21 +17,21 @@ PER_SUBSET = {**PROMETHEUS, "scope": "Subset"}
 WAVE = [{"replicas": "50%", "gates": [{"name": "errors", "prometheus": PER_SUBSET}]}, {"replicas": "100%"}]
 
 
-def test_35_a_gate_that_passes_lets_the_run_go_on():
+def test_35_a_gate_that_passes_lets_the_run_go_on() -> None:
     fleet, controller = gated(["Success"])
     assert controller.status.phase == "Healthy"
     assert sum(fleet.updated().values()) == 8
     assert "GatePassed" in controller.reasons()
 
 
-def test_35_a_gate_that_fails_rolls_back_if_the_policy_says_so():
+def test_35_a_gate_that_fails_rolls_back_if_the_policy_says_so() -> None:
     fleet, controller = gated(["Failure"], onFailure="Rollback")
     assert controller.worst == 1
     assert sum(fleet.updated(V2).values()) == 0
     assert controller.status.history[0].reason == "GateFailed"
 
 
-def test_35_a_gate_that_fails_stops_the_run_and_retry_measures_again():
+def test_35_a_gate_that_fails_stops_the_run_and_retry_measures_again() -> None:
     fleet, controller = gated(["Failure", "Success"])
     assert controller.status.phase == "Degraded"
     assert controller.status.message == "step 1 of 2: gate errors failed: as scripted"
@@ -44,14 +44,14 @@ def test_35_a_gate_that_fails_stops_the_run_and_retry_measures_again():
 
 
 @pytest.mark.parametrize("verb", ["skip", "promote"])
-def test_a_person_may_continue_although_a_gate_has_failed(verb):
+def test_a_person_may_continue_although_a_gate_has_failed(verb) -> None:
     fleet, controller = gated(["Failure"])
     controller.give("1", verb)
     controller.settle()
     assert sum(fleet.updated().values()) == 8
 
 
-def test_35_an_inconclusive_gate_pauses_the_run_until_it_is_approved():
+def test_35_an_inconclusive_gate_pauses_the_run_until_it_is_approved() -> None:
     fleet, controller = gated(["Inconclusive"])
     assert controller.status.phase == "Paused"
     assert "errors is inconclusive: as scripted; give the command approve" in controller.status.message
@@ -60,7 +60,7 @@ def test_35_an_inconclusive_gate_pauses_the_run_until_it_is_approved():
     assert controller.status.phase == "Healthy"
 
 
-def test_an_approval_of_an_inconclusive_gate_does_not_end_the_pause_of_the_step_too():
+def test_an_approval_of_an_inconclusive_gate_does_not_end_the_pause_of_the_step_too() -> None:
     """Each of two people who approve at the same time approves the same thing (scenario 37)."""
     fleet = GatedFleet({"a": 4})
     step = {"replicas": 1, "pause": {}, "gates": [{"name": "errors", "prometheus": PROMETHEUS}]}
@@ -76,14 +76,14 @@ def test_an_approval_of_an_inconclusive_gate_does_not_end_the_pause_of_the_step_
     assert controller.status.phase == "Healthy"
 
 
-def test_retry_measures_an_inconclusive_gate_again():
+def test_retry_measures_an_inconclusive_gate_again() -> None:
     _, controller = gated(["Inconclusive", "Success"])
     controller.give("1", "retry")
     controller.settle()
     assert controller.status.phase == "Healthy"
 
 
-def test_35_errors_hold_the_run_up_to_the_limit_without_a_word_and_then_as_degraded_until_measuring_works_again():
+def test_35_errors_hold_the_run_up_to_the_limit_in_silence_and_then_as_degraded_until_measuring_works() -> None:
     fleet, controller = gated(["Error", "Error", "Error", "Success"], {"errorLimit": 1, "interval": "10s"})
     assert controller.status.phase == "Progressing"
     controller.wait(10)
@@ -96,7 +96,7 @@ def test_35_errors_hold_the_run_up_to_the_limit_without_a_word_and_then_as_degra
     assert controller.status.phase == "Healthy"
 
 
-def test_a_gate_that_never_answers_holds_the_run_and_nothing_else():
+def test_a_gate_that_never_answers_holds_the_run_and_nothing_else() -> None:
     fleet, controller = gated([None])
     controller.wait(86400)
     assert controller.status.phase == "Progressing"
@@ -105,23 +105,23 @@ def test_a_gate_that_never_answers_holds_the_run_and_nothing_else():
 
 
 @pytest.mark.parametrize("answer", ["Failure", "Inconclusive", "Wait"])
-def test_a_dry_run_gate_records_and_never_stops(answer):
+def test_a_dry_run_gate_records_and_never_stops(answer) -> None:
     fleet, controller = gated([answer], {"dryRun": True}, onFailure="Rollback")
     assert sum(fleet.updated().values()) == 8
     assert any("(dry run)" in event.message for event in controller.events)
 
 
-def test_a_dry_run_gate_that_cannot_be_measured_holds_the_step_only_up_to_the_limit_of_errors():
+def test_a_dry_run_gate_that_cannot_be_measured_holds_the_step_only_up_to_the_limit_of_errors() -> None:
     fleet, _ = gated(["Error"], {"dryRun": True, "errorLimit": 0})
     assert sum(fleet.updated().values()) == 8
 
 
-def test_measurements_are_taken_count_times_at_the_interval_after_the_delay():
+def test_measurements_are_taken_count_times_at_the_interval_after_the_delay() -> None:
     times = []
     fleet = GatedFleet({"a": 2})
     gate = {"name": "errors", "prometheus": PROMETHEUS, "count": 3, "interval": "20s", "initialDelay": "5s"}
 
-    def answer(_):
+    def answer(_) -> str:
         times.append(seconds(controller))
         return "Success"
 
@@ -137,7 +137,7 @@ def seconds(controller):
     return (controller.now - EPOCH).total_seconds()
 
 
-def test_each_subset_with_updated_pods_is_measured_with_its_own_names_and_those_that_fail_are_named():
+def test_each_subset_with_updated_pods_is_measured_with_its_own_names_and_those_that_fail_are_named() -> None:
     fleet = GatedFleet({"a": 4, "b": 2, "c": 2})
     controller = Gated(fleet, lambda probe: "Failure" if probe.id.subset == "b" else "Success", steps=WAVE)
     fleet.release(V2)
@@ -155,13 +155,13 @@ def test_each_subset_with_updated_pods_is_measured_with_its_own_names_and_those_
     }
 
 
-def test_for_all_subsets_together_different_values_are_alternatives_of_a_regular_expression():
+def test_for_all_subsets_together_different_values_are_alternatives_of_a_regular_expression() -> None:
     _, controller = gated(["Success"], steps=[{"replicas": "50%", "gates": [{"name": "e", "prometheus": PROMETHEUS}]}])
     assert controller.probes[0].variables["subset"] == "a|b|c"
     assert controller.probes[0].variables["revision"] == "hash-v2"
 
 
-def test_pods_that_are_not_ready_any_more_discard_what_was_measured():
+def test_pods_that_are_not_ready_any_more_discard_what_was_measured() -> None:
     fleet, controller = gated(["Success", None], {"count": 2})
     assert controller.status.gates[0].successes == 1
     fleet.pods["a"][-1].ready = False
@@ -174,7 +174,7 @@ def test_pods_that_are_not_ready_any_more_discard_what_was_measured():
     assert controller.status.phase == "Progressing", "a late result of the first attempt counts for nothing"
 
 
-def test_another_template_discards_what_was_measured():
+def test_another_template_discards_what_was_measured() -> None:
     fleet, controller = gated(["Success", None], {"count": 2})
     fleet.release("v3")
     controller.settle()
@@ -182,7 +182,7 @@ def test_another_template_discards_what_was_measured():
     assert controller.status.run_count == 2
 
 
-def test_a_process_that_knows_nothing_repeats_no_measurement_that_is_in_the_status():
+def test_a_process_that_knows_nothing_repeats_no_measurement_that_is_in_the_status() -> None:
     """Killing it between any two writes changes nothing but time."""
     fleet = GatedFleet({"a": 4})
     gate = {"name": "errors", "prometheus": PROMETHEUS, "count": 3, "interval": "10s"}
@@ -198,7 +198,7 @@ def test_a_process_that_knows_nothing_repeats_no_measurement_that_is_in_the_stat
     assert [probe.id.number for probe in controller.probes] == [0, 1, 2]
 
 
-def test_a_gate_without_a_measurement_uses_the_template_of_its_name_with_arguments():
+def test_a_gate_without_a_measurement_uses_the_template_of_its_name_with_arguments() -> None:
     fleet = GatedFleet({"a": 4})
     controller = Gated(fleet, ["Success"], steps=[{"replicas": 1, "gates": [{"name": "errors"}]}])
     fleet.release(V2)
@@ -216,7 +216,7 @@ def test_a_gate_without_a_measurement_uses_the_template_of_its_name_with_argumen
     assert controller.probes[0].gate.args == {"args.job": "web", "args.most": "0.05"}
 
 
-def test_restarts_of_updated_pods_fail_the_readiness_gate():
+def test_restarts_of_updated_pods_fail_the_readiness_gate() -> None:
     fleet, controller = gated([], {"readiness": {}, "count": 2, "interval": "30s"})
     fleet.restarts["a"] = 1
     controller.wait(30)
@@ -224,7 +224,7 @@ def test_restarts_of_updated_pods_fail_the_readiness_gate():
     assert "containers of updated pods restarted 1 times" in controller.status.message
 
 
-def test_36_restarts_of_stable_pods_in_the_same_cluster_are_not_blamed_on_the_new_version():
+def test_36_restarts_of_stable_pods_in_the_same_cluster_are_not_blamed_on_the_new_version() -> None:
     fleet, controller = gated([], {"readiness": {}, "count": 2, "interval": "30s"}, onFailure="Rollback")
     fleet.restarts["a"] = 1
     fleet.stable_restarts["a"] = 3
@@ -233,7 +233,7 @@ def test_36_restarts_of_stable_pods_in_the_same_cluster_are_not_blamed_on_the_ne
     assert "the new version is not to blame" in controller.status.message
 
 
-def test_restarts_that_stable_pods_had_long_ago_excuse_nothing():
+def test_restarts_that_stable_pods_had_long_ago_excuse_nothing() -> None:
     fleet, controller = gated([None], {"readiness": {}, "initialDelay": "1m"})
     fleet.restarts["a"] = 1
     fleet.stable_restarts["a"] = 300
@@ -251,7 +251,7 @@ OUTCOMES = st.sampled_from(["Success", "Failure", "Inconclusive", "Error", "Wait
     limits=st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)),
     dry_run=st.booleans(),
 )
-def test_a_gate_passes_only_with_enough_measurements_and_within_its_limits(outcomes, count, limits, dry_run):
+def test_a_gate_passes_only_with_enough_measurements_and_within_its_limits(outcomes, count, limits, dry_run) -> None:
     gate = Gate("g", count=count, failure_limit=limits[0], inconclusive_limit=limits[1], error_limit=limits[2])
     row = RolloutGateStatus(name="g", dry_run=dry_run)
     for outcome in outcomes:
@@ -271,7 +271,7 @@ def test_a_gate_passes_only_with_enough_measurements_and_within_its_limits(outco
         assert measured < count
 
 
-def test_of_fifty_clusters_with_two_gates_the_status_is_small():
+def test_of_fifty_clusters_with_two_gates_the_status_is_small() -> None:
     """Status stays under 100 kB for 50 clusters, also if every measurement has a long message."""
     fleet = GatedFleet({f"subset-of-cluster-{number}": 2 for number in range(50)})
     gates = [{"name": name, "prometheus": PER_SUBSET, "count": 9, "failureLimit": 8} for name in ("errors", "latency")]
@@ -285,7 +285,7 @@ def test_of_fifty_clusters_with_two_gates_the_status_is_small():
     assert len(controller.status.model_dump_json(by_alias=True, exclude_defaults=True)) < 100_000
 
 
-def test_a_gate_that_fails_in_one_cluster_takes_that_cluster_back_if_the_policy_says_so():
+def test_a_gate_that_fails_in_one_cluster_takes_that_cluster_back_if_the_policy_says_so() -> None:
     fleet = GatedFleet({"a": 4, "b": 2, "c": 2})
     answers = {"a": "Success", "b": "Failure", "c": "Success"}
     controller = Gated(fleet, lambda probe: answers[probe.id.subset], steps=WAVE, onFailure="RollbackCluster")
@@ -300,7 +300,7 @@ def test_a_gate_that_fails_in_one_cluster_takes_that_cluster_back_if_the_policy_
     assert controller.status.phase == "Healthy"
 
 
-def test_only_errors_in_a_row_count_towards_their_limit():
+def test_only_errors_in_a_row_count_towards_their_limit() -> None:
     row, gate = RolloutGateStatus(name="g"), Gate("g", count=9, failure_limit=8, error_limit=1)
     for outcome in ("Error", "Success", "Error", "Failure", "Error"):
         row = record(row, gate, Measured(outcome), "2026-01-01T00:00:00Z")
@@ -308,13 +308,13 @@ def test_only_errors_in_a_row_count_towards_their_limit():
     assert record(row, gate, Measured("Error"), "2026-01-01T00:00:00Z").state == "Error"
 
 
-def test_an_error_that_waiting_does_not_help_is_reported_at_once():
+def test_an_error_that_waiting_does_not_help_is_reported_at_once() -> None:
     _, controller = gated([Measured("Error", message="the query is not valid", permanent=True)], {"errorLimit": 9})
     assert controller.status.phase == "Degraded"
     assert "gate errors cannot be measured: the query is not valid" in controller.status.message
 
 
-def test_a_webhook_that_says_wait_is_asked_again_after_the_interval_and_nothing_is_counted():
+def test_a_webhook_that_says_wait_is_asked_again_after_the_interval_and_nothing_is_counted() -> None:
     fleet, controller = gated(["Wait", "Wait", "Success"], {"interval": "10s"})
     assert controller.status.step_state == "Measuring"
     controller.wait(9)
@@ -327,7 +327,7 @@ def test_a_webhook_that_says_wait_is_asked_again_after_the_interval_and_nothing_
     assert controller.status.phase == "Healthy"
 
 
-def test_a_gate_that_has_passed_is_not_measured_again_during_the_pause():
+def test_a_gate_that_has_passed_is_not_measured_again_during_the_pause() -> None:
     fleet = GatedFleet({"a": 4})
     gate = {"name": "restarts", "readiness": {}}
     controller = Gated(fleet, [], steps=[{"replicas": 1, "pause": {}, "gates": [gate]}, {"replicas": "100%"}])
@@ -338,7 +338,7 @@ def test_a_gate_that_has_passed_is_not_measured_again_during_the_pause():
     assert (controller.status.phase, controller.rows) == ("Paused", {("restarts", "a"): "Passed"})
 
 
-def test_a_subset_without_updated_pods_is_not_measured():
+def test_a_subset_without_updated_pods_is_not_measured() -> None:
     fleet = GatedFleet({"a": 4, "b": 2})
     gate = {"name": "errors", "prometheus": PER_SUBSET}
     controller = Gated(fleet, [None], steps=[{"replicas": 1, "gates": [gate]}, {"replicas": "100%"}])
@@ -347,7 +347,7 @@ def test_a_subset_without_updated_pods_is_not_measured():
     assert list(controller.rows) == [("errors", "a")]
 
 
-def test_at_the_last_step_queries_still_have_the_stable_revision_of_the_run():
+def test_at_the_last_step_queries_still_have_the_stable_revision_of_the_run() -> None:
     """The UnitedDeployment reports the new revision as the stable one as soon as all pods are ready."""
     fleet = GatedFleet({"a": 2})
     gate = {"name": "errors", "prometheus": PER_SUBSET}

@@ -24,7 +24,7 @@ SUCCESS = Measured("Success")
 class Provider:
     """Gives the answers of its list, in order; for None, it does not answer."""
 
-    def __init__(self, *answers):
+    def __init__(self, *answers) -> None:
         self.answers = list(answers)
         self.running = 0
         self.started = []
@@ -43,7 +43,7 @@ class Provider:
         finally:
             self.running -= 1
 
-    async def discard(self, subject, asked):
+    async def discard(self, subject, asked) -> None:
         self.discarded.append(asked.id)
 
 
@@ -73,7 +73,7 @@ async def measuring():
         await measurer.close()
 
 
-async def test_a_result_is_kept_until_it_is_recorded_and_measured_once(measuring):
+async def test_a_result_is_kept_until_it_is_recorded_and_measured_once(measuring) -> None:
     provider = Provider(SUCCESS)
     measurer, changed = measuring(provider)
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
@@ -86,7 +86,7 @@ async def test_a_result_is_kept_until_it_is_recorded_and_measured_once(measuring
     assert measurer.results(KEY) == {}
 
 
-async def test_a_measurement_that_hangs_delays_no_other_rollout_and_no_other_measurement(measuring):
+async def test_a_measurement_that_hangs_delays_no_other_rollout_and_no_other_measurement(measuring) -> None:
     provider = Provider(None, SUCCESS)
     measurer, changed = measuring(provider)
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
@@ -102,7 +102,7 @@ async def test_a_measurement_that_hangs_delays_no_other_rollout_and_no_other_mea
 
 async def test_results_of_several_subsets_are_reported_together_and_none_waits_long_for_one_that_hangs(
     measuring, monkeypatch
-):
+) -> None:
     monkeypatch.setattr(measurer_module, "GATHERING_SECONDS", 0.02)
     subsets = ("a", "b", "c")
     measurer, changed = measuring(Provider(SUCCESS))
@@ -116,7 +116,7 @@ async def test_results_of_several_subsets_are_reported_together_and_none_waits_l
     assert changed.empty()
 
 
-async def test_a_rollout_has_a_limited_number_of_measurements_at_the_same_time(measuring):
+async def test_a_rollout_has_a_limited_number_of_measurements_at_the_same_time(measuring) -> None:
     provider = Provider(None)
     measurer, _ = measuring(provider)
     subsets = [f"s{number}" for number in range(3 * AT_ONCE)]
@@ -137,7 +137,7 @@ async def test_a_rollout_has_a_limited_number_of_measurements_at_the_same_time(m
     ],
     ids=["measured-again", "counted", "failed", "subset-is-gone", "run-is-over"],
 )
-async def test_a_measurement_that_nobody_waits_for_is_stopped_and_what_it_created_is_removed(measuring, status):
+async def test_a_measurement_that_nobody_waits_for_is_stopped_and_what_it_created_is_removed(measuring, status) -> None:
     provider = Provider(None)
     measurer, _ = measuring(provider)
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
@@ -150,7 +150,7 @@ async def test_a_measurement_that_nobody_waits_for_is_stopped_and_what_it_create
     assert measurer.results(KEY) == {}
 
 
-async def test_a_process_that_stops_removes_nothing_because_the_next_one_goes_on(measuring):
+async def test_a_process_that_stops_removes_nothing_because_the_next_one_goes_on(measuring) -> None:
     provider = Provider(None)
     measurer, _ = measuring(provider)
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
@@ -159,7 +159,7 @@ async def test_a_process_that_stops_removes_nothing_because_the_next_one_goes_on
     assert (provider.running, provider.discarded) == (0, [])
 
 
-async def test_a_rollout_of_the_same_name_gets_no_results_of_its_predecessor(measuring):
+async def test_a_rollout_of_the_same_name_gets_no_results_of_its_predecessor(measuring) -> None:
     measurer, changed = measuring(Provider(SUCCESS))
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
     await changed.get()
@@ -176,7 +176,7 @@ async def test_a_rollout_of_the_same_name_gets_no_results_of_its_predecessor(mea
         (ZeroDivisionError("secret"), "internal error: ZeroDivisionError", False),
     ],
 )
-async def test_whatever_goes_wrong_is_an_error_of_this_measurement_alone(measuring, error, message, permanent):
+async def test_whatever_goes_wrong_is_an_error_of_this_measurement_alone(measuring, error, message, permanent) -> None:
     registry = CollectorRegistry()
     measurer, changed = measuring(Provider(error), RolloutMetrics(registry))
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])

@@ -30,7 +30,7 @@ FOUND = {
         ({"condition": {"type": "Missing"}}, "Failure", "none"),
     ],
 )
-def test_a_field_or_a_condition_decides(fields, outcome, value):
+def test_a_field_or_a_condition_decides(fields, outcome, value) -> None:
     measurement = ObjectMeasurement.model_validate({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", **fields})
     found = measured(measurement, FOUND, "ConfigMap x")
     assert (found.outcome, found.value) == (outcome, value)
@@ -38,12 +38,12 @@ def test_a_field_or_a_condition_decides(fields, outcome, value):
 
 
 @pytest.mark.parametrize("path", ["", "{}", "status", ".a..b", ".a[x]", ".a['", "[*]", ".a[?(@.b)]"])
-def test_other_paths_are_refused(path):
+def test_other_paths_are_refused(path) -> None:
     with pytest.raises(InvalidPath):
         steps(path)
 
 
-def test_a_job_has_a_name_of_its_own_for_each_measurement_that_every_process_finds_again():
+def test_a_job_has_a_name_of_its_own_for_each_measurement_that_every_process_finds_again() -> None:
     gate = {"job": {"spec": {"template": {"spec": {}}, "backoffLimit": 2}, "timeout": "1m"}}
     first, again = probe(**gate), probe(**gate)
     assert job_name(SUBJECT, first) == job_name(SUBJECT, again)

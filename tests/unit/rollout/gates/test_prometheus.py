@@ -72,11 +72,11 @@ async def measured(answers, variables=None, **fields):
         (["7"], {"failureCondition": "result > 9", "successCondition": "result < 5"}, ("Inconclusive", "7")),
     ],
 )  # fmt: skip
-async def test_35_each_result_of_a_query_has_the_outcome_that_the_conditions_say(answers, fields, expected):
+async def test_35_each_result_of_a_query_has_the_outcome_that_the_conditions_say(answers, fields, expected) -> None:
     assert await measured(answers, **fields) == expected
 
 
-async def test_36_what_is_as_bad_for_stable_pods_of_the_zone_is_not_blamed_on_the_new_version():
+async def test_36_what_is_as_bad_for_stable_pods_of_the_zone_is_not_blamed_on_the_new_version() -> None:
     assert await measured(by_version(["0.2"], ["0.19"])) == ("Inconclusive", "0.2/0.19")
     baseline = {"query": "zone_b_canary", "baseline": "zone_b_stable"}
     assert await measured(["0.3"], **baseline) == ("Inconclusive", "0.3/0.3")
@@ -84,7 +84,7 @@ async def test_36_what_is_as_bad_for_stable_pods_of_the_zone_is_not_blamed_on_th
     assert await measured(["0.3"], variables={"stableRevision": ""}) == ("Failure", "0.3")
 
 
-async def test_variables_and_arguments_are_filled_in_and_the_query_is_sent_as_a_form():
+async def test_variables_and_arguments_are_filled_in_and_the_query_is_sent_as_a_form() -> None:
     async with prometheus(["0"]) as (provider, url, requests):
         query = (
             "up{s='{{subset}}',c='{{ cluster }}',v='{{revision}}',o='{{stableRevision}}',"
@@ -119,7 +119,9 @@ def reply(status, text):
     ],
     ids=lambda value: None if isinstance(value, web.Response) else str(value)[:24],
 )  # fmt: skip
-async def test_35_an_answer_that_says_nothing_is_an_error_that_quotes_nothing_unexpected(answer, message, permanent):
+async def test_35_an_answer_that_says_nothing_is_an_error_that_quotes_nothing_unexpected(
+    answer, message, permanent
+) -> None:
     async with prometheus(answer) as (provider, url, _):
         gate = {"address": url, "query": QUERY, "successCondition": "result < 1", "timeout": "1s"}
         with pytest.raises(RequestFailed) as caught:
@@ -140,7 +142,7 @@ async def test_35_an_answer_that_says_nothing_is_an_error_that_quotes_nothing_un
         ("http://no-such-host.invalid", "http://no-such-host.invalid:80 cannot be reached"),
     ],
 )
-async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(address, message):
+async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(address, message) -> None:
     session = Web()
     gate = {"address": address, "query": QUERY, "successCondition": "result < 1"}
     with pytest.raises(RequestFailed) as caught:
@@ -150,7 +152,7 @@ async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(a
     assert "path" not in str(caught.value)
 
 
-def test_a_name_of_a_link_local_address_is_refused_when_it_is_resolved(monkeypatch):
+def test_a_name_of_a_link_local_address_is_refused_when_it_is_resolved(monkeypatch) -> None:
     """Whoever writes rollouts must not read what cloud providers serve to nodes."""
 
     async def resolve(self, host, port=0, family=0):
@@ -175,7 +177,7 @@ def test_a_name_of_a_link_local_address_is_refused_when_it_is_resolved(monkeypat
         (None, None, "Secret auth does not exist"),
     ],
 )
-async def test_credentials_are_sent_only_to_the_server_that_their_secret_names(secret, type_, expected):
+async def test_credentials_are_sent_only_to_the_server_that_their_secret_names(secret, type_, expected) -> None:
     """A rollout must not be a way to read Secrets (I12), so nothing is sent anywhere else, and no text has them."""
     client = Secrets()
     async with prometheus(["0"], client) as (provider, url, requests):
@@ -194,5 +196,5 @@ async def test_credentials_are_sent_only_to_the_server_that_their_secret_names(s
         assert [request[2] for request in requests] == ([] if text else [expected])
 
 
-def test_a_scalar_is_a_number_too():
+def test_a_scalar_is_a_number_too() -> None:
     assert number(200, b'{"status":"success","data":{"resultType":"scalar","result":[1,"4.5"]}}') == 4.5

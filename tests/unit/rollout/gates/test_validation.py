@@ -46,7 +46,7 @@ VALID = [
 ]
 
 
-def test_valid_gates_are_accepted_by_us_and_by_an_api_server():
+def test_valid_gates_are_accepted_by_us_and_by_an_api_server() -> None:
     host = Host()
     for gate in VALID:
         assert errors(gate) == {}
@@ -82,18 +82,18 @@ def test_valid_gates_are_accepted_by_us_and_by_an_api_server():
         ({"name": "x", "args": [{"name": "a", "value": ""}] * 2}, "[0].args[1].name", "a is used twice"),
     ],
 )  # fmt: skip
-def test_a_gate_that_cannot_work_is_refused_with_the_path_of_the_field(gate, path, message):
+def test_a_gate_that_cannot_work_is_refused_with_the_path_of_the_field(gate, path, message) -> None:
     found = errors(gate)
     assert list(found) == [path]
     assert message in found[path]
     assert "secret" not in str(found).replace("secretRef", "")
 
 
-def test_the_names_of_gates_are_unique_in_a_step():
+def test_the_names_of_gates_are_unique_in_a_step() -> None:
     assert errors({"name": "a"}, {"name": "b"}, {"name": "a"}) == {"[2].name": "a is used twice"}
 
 
-def test_results_of_too_many_subsets_are_refused_because_the_status_has_no_room_for_them():
+def test_results_of_too_many_subsets_are_refused_because_the_status_has_no_room_for_them() -> None:
     gates = [{**prometheus(scope="Subset"), "name": f"g{number}"} for number in range(8)]
     assert errors(*gates, subsets=[f"s{number}" for number in range(40)]) == {}
     (message,) = errors(*gates, subsets=[f"s{number}" for number in range(41)]).values()
@@ -111,11 +111,11 @@ def test_results_of_too_many_subsets_are_refused_because_the_status_has_no_room_
         ({"webhook": {"url": "{{args.x}}"}, "args": [{"name": "x", "default": "no-url"}]}, "spec.webhook.url"),
     ],
 )  # fmt: skip
-def test_a_template_that_cannot_work_is_refused_with_the_path_of_the_field(spec, path):
+def test_a_template_that_cannot_work_is_refused_with_the_path_of_the_field(spec, path) -> None:
     assert [error.path for error in validate_gate_template(parse_gate_template(template(**spec)))] == [path]
 
 
-def test_admission_refuses_a_template_and_a_rollout_with_a_gate_that_cannot_work():
+def test_admission_refuses_a_template_and_a_rollout_with_a_gate_that_cannot_work() -> None:
     measured = {**PROMETHEUS, "successCondition": "result <"}
     for refuse, document, path in (
         (refuse_gate_template, template(prometheus=measured), r"spec\.prometheus\.successCondition"),
@@ -129,7 +129,7 @@ def test_admission_refuses_a_template_and_a_rollout_with_a_gate_that_cannot_work
             refuse(document, None)
 
 
-def test_a_template_whose_url_and_threshold_are_arguments_is_accepted_by_us_and_by_an_api_server():
+def test_a_template_whose_url_and_threshold_are_arguments_is_accepted_by_us_and_by_an_api_server() -> None:
     measured = {**PROMETHEUS, "address": "{{args.server}}", "successCondition": "result < {{args.most}}"}
     document = template(prometheus=measured, args=[{"name": "server"}, {"name": "most", "default": "0.05"}])
     assert validate_gate_template(parse_gate_template(document)) == ()

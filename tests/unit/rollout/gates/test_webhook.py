@@ -40,7 +40,7 @@ async def asked(response, path=""):
         (202, '{"result": "wait", "message": "still running"}', "Wait", "still running"),
     ],
 )
-async def test_the_answer_decides(status, text, outcome, message):
+async def test_the_answer_decides(status, text, outcome, message) -> None:
     found, _ = await asked(web.Response(status=status, text=text or None))
     assert (found.outcome, found.message) == (outcome, message)
 
@@ -55,13 +55,13 @@ async def test_the_answer_decides(status, text, outcome, message):
         (200, '{"result": "pa', "no valid result"),
     ],
 )
-async def test_an_answer_without_a_decision_is_an_error_and_not_a_failure(status, text, message):
+async def test_an_answer_without_a_decision_is_an_error_and_not_a_failure(status, text, message) -> None:
     headers = {"Location": "/else"} if status == 301 else {}
     with pytest.raises(CannotMeasure, match=message):
         await asked(web.Response(status=status, text=text or None, headers=headers))
 
 
-async def test_the_request_says_what_is_measured_and_has_an_id_that_is_the_same_if_it_is_repeated():
+async def test_the_request_says_what_is_measured_and_has_an_id_that_is_the_same_if_it_is_repeated() -> None:
     _, ((path, body),) = await asked(web.Response(), "/{{subset}}?x={{args.x}}")
     assert path == "/a?x=1"
     assert body == {

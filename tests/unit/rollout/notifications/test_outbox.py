@@ -22,7 +22,7 @@ STEPS = [{"replicas": 1, "pause": {}}, {"replicas": "50%"}, {"replicas": "100%",
 class Notifying(Controller):
     """A controller whose decisions pass through the outbox. ``deliver`` is the result of each attempt."""
 
-    def __init__(self, fleet, **spec):
+    def __init__(self, fleet, **spec) -> None:
         self.outcomes = {}
         self.sent = []
         super().__init__(fleet, **({"steps": STEPS, "notifications": [CHAT]} | spec))
@@ -54,7 +54,7 @@ def made(**spec):
     return fleet, Notifying(fleet, **spec)
 
 
-def test_everything_that_happens_in_a_run_is_stored_once_in_its_order():
+def test_everything_that_happens_in_a_run_is_stored_once_in_its_order() -> None:
     fleet, controller = made()
     fleet.release("v2")
     controller.settle()
@@ -75,7 +75,7 @@ def test_everything_that_happens_in_a_run_is_stored_once_in_its_order():
     assert controller.status.notification_count == 6
 
 
-def test_failures_rollbacks_and_superseded_runs_are_notified_with_their_reasons():
+def test_failures_rollbacks_and_superseded_runs_are_notified_with_their_reasons() -> None:
     fleet, controller = made()
     fleet.bad.add("v2")
     fleet.release("v2")
@@ -95,7 +95,7 @@ def test_failures_rollbacks_and_superseded_runs_are_notified_with_their_reasons(
     ]
 
 
-def test_each_notification_gets_only_what_it_asks_for_and_one_that_was_removed_nothing():
+def test_each_notification_gets_only_what_it_asks_for_and_one_that_was_removed_nothing() -> None:
     only = {**CHAT, "name": "only", "events": ["Paused"]}
     fleet, controller = made(notifications=[only, {**CHAT, "name": "both", "events": ["Started", "Paused"]}])
     fleet.release("v2")
@@ -107,7 +107,7 @@ def test_each_notification_gets_only_what_it_asks_for_and_one_that_was_removed_n
     assert [entry.name for entry in controller.status.notifications] == ["only"]
 
 
-def test_a_failed_attempt_is_repeated_a_limited_number_of_times_at_growing_intervals():
+def test_a_failed_attempt_is_repeated_a_limited_number_of_times_at_growing_intervals() -> None:
     fleet, controller = made(notifications=[{**CHAT, "events": ["Paused"]}])
     fleet.release("v2")
     controller.settle()
@@ -124,7 +124,7 @@ def test_a_failed_attempt_is_repeated_a_limited_number_of_times_at_growing_inter
     assert last.message == "notification chat of Paused was not delivered: HTTP 503"
 
 
-def test_a_permanent_failure_is_not_repeated():
+def test_a_permanent_failure_is_not_repeated() -> None:
     fleet, controller = made(notifications=[{**CHAT, "events": ["Paused"]}])
     fleet.release("v2")
     controller.settle()
@@ -133,7 +133,7 @@ def test_a_permanent_failure_is_not_repeated():
     assert controller.reasons()[-1] == "NotificationFailed"
 
 
-def test_the_number_of_waiting_notifications_is_limited():
+def test_the_number_of_waiting_notifications_is_limited() -> None:
     """The status has a limited size (I16)."""
     fleet, controller = made()
     for number in range(MAX_PENDING):
@@ -145,7 +145,7 @@ def test_the_number_of_waiting_notifications_is_limited():
     assert "more than 32 notifications wait" in failed.message
 
 
-def test_a_retry_does_not_delay_a_decision_that_is_due_earlier():
+def test_a_retry_does_not_delay_a_decision_that_is_due_earlier() -> None:
     fleet, controller = made(steps=[{"replicas": 1, "pause": {"duration": "3s"}}])
     fleet.release("v2")
     controller.settle()
@@ -159,14 +159,14 @@ def test_a_retry_does_not_delay_a_decision_that_is_due_earlier():
 HOSTILE = '"}, {"text": "<!channel> \\\n\u2028'
 
 
-def test_values_cannot_change_the_structure_of_a_body():
+def test_values_cannot_change_the_structure_of_a_body() -> None:
     values = dict.fromkeys(("namespace", "name", "message"), HOSTILE)
     template = '{"text": "$$ ${namespace}/${name}: ${message}", "step": ${step}}'
     document = json.loads(filled(template, {**values, "step": 3}))
     assert document == {"text": f"$ {HOSTILE}/{HOSTILE}: {HOSTILE}", "step": 3}
 
 
-def test_a_value_that_looks_like_a_variable_stays_as_it_is():
+def test_a_value_that_looks_like_a_variable_stays_as_it_is() -> None:
     assert json.loads(filled('"${message}"', {"message": "${name} $$"})) == "${name} $$"
 
 
@@ -181,12 +181,12 @@ def test_a_value_that_looks_like_a_variable_stays_as_it_is():
         ("[" * 5000, "is nested too deeply"),
     ],
 )
-def test_a_template_that_cannot_work_is_refused_with_the_reason(template, message):
+def test_a_template_that_cannot_work_is_refused_with_the_reason(template, message) -> None:
     with pytest.raises(InvalidTemplate, match=re.escape(message)):
         check(template)
 
 
-def test_the_default_body_has_every_variable():
+def test_the_default_body_has_every_variable() -> None:
     check(DEFAULT)
 
 
@@ -200,13 +200,13 @@ def test_the_default_body_has_every_variable():
         ({"template": "{"}, "spec.notifications[0].template"),
     ],
 )
-def test_a_notification_that_cannot_work_is_refused(change, path):
+def test_a_notification_that_cannot_work_is_refused(change, path) -> None:
     spec = {"targetRef": {"name": "web"}, "steps": STEPS, "notifications": [{**CHAT, **change}]}
     errors = validate_united_rollout(parse_united_rollout({"metadata": {"name": "web"}, "spec": spec}))
     assert [error.path for error in errors] == [path]
 
 
-def test_names_of_notifications_are_unique():
+def test_names_of_notifications_are_unique() -> None:
     spec = {"targetRef": {"name": "web"}, "steps": STEPS, "notifications": [CHAT, CHAT]}
     errors = validate_united_rollout(parse_united_rollout({"metadata": {"name": "web"}, "spec": spec}))
     assert [error.path for error in errors] == ["spec.notifications[1].name"]

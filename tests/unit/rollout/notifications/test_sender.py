@@ -5,6 +5,7 @@ import base64
 import json
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Never
 
 import pytest
 import pytest_asyncio
@@ -30,7 +31,7 @@ KEY = ("default", "web")
 class Receiver:
     """An HTTP server that keeps what it gets, and answers what a test wants."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.requests = []
         self.status = 200
         self.gate = asyncio.Event()
@@ -70,7 +71,7 @@ async def http():
 class Secrets:
     """A client that knows Secrets."""
 
-    def __init__(self, **data):
+    def __init__(self, **data) -> None:
         self.data = data
 
     async def get(self, _resource, name, _type, *, namespace):
@@ -98,7 +99,7 @@ async def outcome(sender, controller, rollout):
     return found
 
 
-async def test_a_notification_is_a_request_with_the_filled_template(http):
+async def test_a_notification_is_a_request_with_the_filled_template(http) -> None:
     async with receiving() as receiver:
         template = '{"text": "${namespace}/${name}: ${event}", "step": ${step}, "said": "${message}"}'
         controller, rollout = waiting(url=f"{receiver.url}/hook", template=template)
@@ -115,7 +116,7 @@ async def test_a_notification_is_a_request_with_the_filled_template(http):
         assert done == [KEY]
 
 
-async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_process_and_is_by_the_next(http):
+async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_process_and_is_by_the_next(http) -> None:
     """At least once: after a crash before the result is stored, and never while it is known."""
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
@@ -134,7 +135,7 @@ async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_pro
             assert process._running == {}
 
 
-async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded(http):
+async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded(http) -> None:
     async with receiving() as receiver:
         receiver.gate.clear()
         controller, rollout = waiting(url=receiver.url)
@@ -152,7 +153,7 @@ async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded(ht
         assert len(receiver.requests) == 1, "nothing starts any more"
 
 
-async def test_slow_receivers_of_one_namespace_delay_no_other(http, monkeypatch):
+async def test_slow_receivers_of_one_namespace_delay_no_other(http, monkeypatch) -> None:
     """I10, I16"""
     open_ = asyncio.Event()
     sent = []
@@ -179,7 +180,7 @@ async def test_slow_receivers_of_one_namespace_delay_no_other(http, monkeypatch)
     assert dict(sender._of_namespace) == {}
 
 
-async def test_outcomes_of_a_deleted_rollout_are_forgotten(http):
+async def test_outcomes_of_a_deleted_rollout_are_forgotten(http) -> None:
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
         sender = Sender(http, Secrets(), lambda _: None)
@@ -199,14 +200,14 @@ async def test_outcomes_of_a_deleted_rollout_are_forgotten(http):
         (503, Outcome("HTTP 503")),
     ],
 )
-async def test_the_answer_decides_whether_another_attempt_makes_sense(http, status, expected):
+async def test_the_answer_decides_whether_another_attempt_makes_sense(http, status, expected) -> None:
     async with receiving() as receiver:
         receiver.status = status
         assert await post(http, f"{receiver.url}/{SECRET}", b"{}", {}) == expected
         assert len(receiver.requests) == 1
 
 
-async def test_a_server_that_does_not_answer_ends_in_words_without_its_url(http):
+async def test_a_server_that_does_not_answer_ends_in_words_without_its_url(http) -> None:
     async with receiving() as receiver:
         receiver.gate.clear()
         assert await post(http, f"{receiver.url}/{SECRET}", b"{}", {}, 0.05) == Outcome(
@@ -219,13 +220,13 @@ async def test_a_server_that_does_not_answer_ends_in_words_without_its_url(http)
     assert invalid == Outcome("the URL is invalid", permanent=True)
 
 
-async def test_notifications_reach_no_link_local_address(http):
+async def test_notifications_reach_no_link_local_address(http) -> None:
     """Cloud providers serve the credentials of nodes there."""
     refused = Outcome("the server is a link-local address, which is not allowed", permanent=True)
     assert await post(http, f"http://169.254.169.254/{SECRET}", b"{}", {}) == refused
 
 
-async def test_the_url_of_a_secret_is_used_and_never_shown(http):
+async def test_the_url_of_a_secret_is_used_and_never_shown(http) -> None:
     async with receiving() as receiver:
         source = {"url": None, "urlFrom": {"secretKeyRef": {"name": "chat"}}}
         controller, rollout = waiting(**source)
@@ -254,7 +255,7 @@ async def test_the_url_of_a_secret_is_used_and_never_shown(http):
         ({"chat": "=?"}, "key url of Secret chat is not an HTTP URL"),
     ],
 )
-async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(http, secrets, problem):
+async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(http, secrets, problem) -> None:
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat"}})
     failed = await outcome(Sender(http, Secrets(**secrets), lambda _: None), controller, rollout)
     assert failed.problem.startswith(problem)
@@ -262,15 +263,15 @@ async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(http, secrets,
     assert SECRET not in failed.problem
 
 
-async def test_a_key_that_a_secret_does_not_have_is_named(http):
+async def test_a_key_that_a_secret_does_not_have_is_named(http) -> None:
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat", "key": "other"}})
     failed = await outcome(Sender(http, Secrets(chat=b"http://x"), lambda _: None), controller, rollout)
     assert failed.problem == "Secret chat has no key other"
 
 
-async def test_an_unexpected_error_ends_one_attempt_and_nothing_else(http):
+async def test_an_unexpected_error_ends_one_attempt_and_nothing_else(http) -> None:
     class Broken:
-        async def get(self, *_, **__):
+        async def get(self, *_, **__) -> Never:
             raise RuntimeError(SECRET)
 
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat"}})
@@ -280,7 +281,7 @@ async def test_an_unexpected_error_ends_one_attempt_and_nothing_else(http):
 
 
 @pytest.mark.parametrize("name", ["slack", "teams"])
-def test_the_samples_for_chats_are_valid_and_quote_texts_from_clusters(name):
+def test_the_samples_for_chats_are_valid_and_quote_texts_from_clusters(name) -> None:
     """Texts from clusters are plain text there, so they cannot mention people or add links."""
     rollout = parse_united_rollout(yaml.safe_load((SAMPLES / f"rollout-{name}.yaml").read_text()))
     assert validate_united_rollout(rollout) == ()
