@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import tomllib
 from pathlib import Path
 
@@ -50,6 +51,16 @@ def test_shells_and_kubectl_complete_the_names_of_applications(bare_site: Site, 
     ):
         done = bare_site.run([kubectl(), "__complete", "ud", *typed], PATH=path)
         assert done.stdout.splitlines() == [*candidates, ":4"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_told_to_end_cleans_up(bare_site: Site, number: signal.Signals) -> None:
+    """SIGTERM, which CI sends, takes the same way as Ctrl-C, on which a registration deletes what it has created."""
+    bare_site.apply({**application(), "metadata": {"name": "web"}})
+    log = bare_site.folder / "log"
+    with ud("get", "-w", "-n", bare_site.namespace, log=log, env=bare_site.environment) as watching:
+        watching.wait_for("web")
+        assert watching.stop(number) == 130
 
 
 def test_get_shows_the_tree_and_plan_what_would_be_done(site: Site) -> None:

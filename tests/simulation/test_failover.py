@@ -76,6 +76,8 @@ async def test_the_replicas_of_a_member_that_is_lost_in_mid_canary_run_elsewhere
     await scene.comes_to(2, 2, 2)
     await scene.settles()
     assert scene.lowest >= 5, "the budget is 25 % of 6"
+    events = [one["message"] for one in world.host.access.list("events", "default") if one["reason"] == "Moving"]
+    assert any(one.endswith("failback to c") for one in events), events
     assert [scene.images(name) for name in "abc"] == [{"app:1": 1, "app:2": 1}] * 3
     assert "movedReplicas" not in scene.entry("c")
     assert moving(world) == ""

@@ -1,6 +1,7 @@
 """The program ``ud``. A command imports what it needs when it is called, so that ``ud --help`` answers at once."""
 
 import io
+import signal
 import sys
 from typing import Annotated
 
@@ -72,6 +73,8 @@ def completion_script(
 
 def main() -> None:
     """The entry point of ``ud`` and ``kubectl ud``."""
+    # Whatever ends a command lets it clean up, as Ctrl-C does: a registration must not stay half-done.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 must not fail

@@ -141,6 +141,11 @@ class ClusterObject(Struct, rename="camel", frozen=True):
         return str(self.status.get("clusterUID") or "")
 
 
+def abandoned(cluster: ClusterObject) -> bool:
+    """Return True if its workloads are to stay when it is deleted."""
+    return cluster.metadata.annotations.get(names.ANNOTATION_ABANDON) == names.ABANDON
+
+
 class Secret(Struct, frozen=True):
     """The data of a Secret, in base64."""
 
@@ -202,6 +207,11 @@ def _where(cluster: ClusterObject) -> str:
 
 def _from_secret(cluster: ClusterObject, secret: Secret) -> Connection:
     where = _where(cluster)
+    if cluster.spec.server:
+        try:
+            Connection(cluster.spec.server)
+        except CredentialsError as error:
+            raise CredentialsError(f"spec.server: {error}") from None
     try:
         named = cluster.spec.credentials.secret_ref.key
         given = {"kubeconfig": secret.data.get(named, "")} if named else {key: secret.data.get(key) for key in _KEYS}

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import structlog
 
+from uniteddeployment.fleet.clusters import abandoned
 from uniteddeployment.fleet.entry import REPLACED, Entry
 from uniteddeployment.planning.observed import Reach
 from uniteddeployment_api import names
@@ -61,8 +62,7 @@ UNKNOWN = Decision("the applications of this host, or the workloads there, have 
 
 def decide(entry: Entry, others: Iterable[Entry], left: Left | None) -> Decision:
     """Decide whether a Cluster that is being deleted may leave the fleet."""
-    cluster = entry.cluster
-    if cluster.metadata.annotations.get(names.ANNOTATION_ABANDON) == names.ABANDON or not entry.held_uid:
+    if abandoned(entry.cluster) or not entry.held_uid:
         return Decision()
     if entry.problem is not None and (entry.problem.reason == REPLACED or entry.problem.reach is Reach.UNKNOWN):
         return Decision()  # what it was used for is out of reach, or is in the care of another Cluster

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from uniteddeployment.fleet.clusters import ClusterObject
+from uniteddeployment.fleet.clusters import ClusterObject, abandoned
 from uniteddeployment.fleet.health import NO_READY_NODES, NOT_HEALTHY, NOT_READABLE, Phase, Record
 from uniteddeployment.planning.observed import Taint
 from uniteddeployment.planning.observed.clusters import NO_EXECUTE, NO_SCHEDULE
@@ -57,4 +57,5 @@ def _automatic(cluster: ClusterObject, record: Record) -> Iterable[Taint]:
     if cluster.spec.unschedulable or cluster.spec.suspended:
         yield Taint(names.TAINT_CORDONED, effect=NO_SCHEDULE)
     if record.phase is Phase.TERMINATED:
-        yield Taint(names.TAINT_TERMINATING, effect=NO_EXECUTE)
+        # What runs in an abandoned cluster is left alone, and a move that begins would be left half-way.
+        yield Taint(names.TAINT_TERMINATING, effect=NO_SCHEDULE if abandoned(cluster) else NO_EXECUTE)

@@ -7,6 +7,7 @@ for whatever reason. It returns answers of every status.
 import asyncio
 import contextlib
 import functools
+import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
@@ -205,6 +206,8 @@ class AiohttpTransport:
         """Raise ``Unreachable`` for every error of a socket, with a readable reason and without secrets."""
         try:
             yield
+        except aiohttp.ConnectionTimeoutError:
+            raise Unreachable(self._connection.name, f"no answer within {self._connect_timeout:g} s") from None
         except TimeoutError:
             why = "the connection timed out" if timeout is None else f"no answer within {timeout:g} s"
             raise Unreachable(self._connection.name, why) from None
@@ -234,7 +237,7 @@ def _why(error: aiohttp.ClientError | OSError) -> str:
         case aiohttp.ClientConnectorSSLError():
             return f"TLS: {_tls_reason(error.os_error)}"
         case aiohttp.ClientConnectorError():
-            return f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or 'refused'}"
+            return f"cannot connect to {error.host}:{error.port}: {_os_reason(error.os_error)}"
         case aiohttp.ServerDisconnectedError() | ConnectionResetError() | BrokenPipeError():
             return "the server closed the connection"
         case aiohttp.ClientPayloadError():
@@ -247,6 +250,11 @@ def _why(error: aiohttp.ClientError | OSError) -> str:
             return error.strerror or type(error).__name__
         case _:
             return type(error).__name__
+
+
+def _os_reason(error: OSError) -> str:
+    """The reason in the words of the operating system: asyncio puts words of its own into the error."""
+    return os.strerror(error.errno).lower() if error.errno else error.strerror or "refused"
 
 
 def _tls_reason(error: BaseException) -> str:

@@ -242,6 +242,11 @@ async def test_bad_input_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
             (["m", "--context", "member-1", "--labels", "a=b=c"], 2, "not a label"),
             (["m", "--context", "member-1", "--allow-namespaces", "some"], 2, "same, all or selector="),
             (["m", "--context", "member-1", "-n", "nope"], 1, 'namespaces "nope" not found'),
+            (
+                ["m", "--context", "member-1", "--server", "https://["],
+                2,
+                "--server: the address of the API server must be",
+            ),
             (["m", "--kubeconfig", str(plain)], 1, "begin with https://"),
             (["m", "--kubeconfig", str(dead)], 1, "cannot be reached: cannot connect to 127.0.0.1:1"),
             (["m", "--kubeconfig", str(wrong)], 1, "refuses the credentials"),

@@ -345,8 +345,8 @@ async def test_no_answer_is_unreachable_with_the_reason(server: Server, path: st
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("https://127.0.0.1:{port}", r"cannot connect to 127.0.0.1:\d+: "),
-        ("http://[::1]:{port}", r"cannot connect to ::1:\d+: "),
+        ("https://127.0.0.1:{port}", r"cannot connect to 127.0.0.1:\d+: connection refused$"),
+        ("http://[::1]:{port}", r"cannot connect to ::1:\d+: connection refused$"),
         ("https://no-such-host.invalid", "no such host: no-such-host.invalid"),
     ],
 )
@@ -358,6 +358,20 @@ async def test_no_server_is_unreachable_with_the_reason(url: str, why: str) -> N
             with pytest.raises(Unreachable, match=why) as caught:
                 await transport.send(GET, timeout=5)
     assert SECRET not in str(caught.value)
+
+
+async def test_a_server_that_does_not_take_the_connection_is_given_the_time_that_was_waited() -> None:
+    """That is less than the time for the whole request. The kernel accepts, and nobody begins with TLS."""
+    with socket.socket() as frozen:
+        frozen.bind(("127.0.0.1", 0))
+        frozen.listen()
+        connection = credentials.from_values(f"https://127.0.0.1:{frozen.getsockname()[1]}")
+        transport = AiohttpTransport(connection, connect_timeout=0.05)
+        try:
+            with pytest.raises(Unreachable, match=r"no answer within 0\.05 s$"):
+                await transport.send(GET, timeout=5)
+        finally:
+            await transport.close()
 
 
 async def test_a_server_that_speaks_no_tls_is_unreachable() -> None:

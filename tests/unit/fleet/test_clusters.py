@@ -86,3 +86,11 @@ async def test_a_token_needs_the_address_of_the_cluster() -> None:
 async def test_a_secret_without_complete_credentials_says_what_it_may_have(data: dict[str, str]) -> None:
     with pytest.raises(CredentialsError, match="it has no kubeconfig, no token"):
         await connect(spec(server="https://in-spec:6443"), **data)
+
+
+@pytest.mark.parametrize("server", ["https://[", "https://h:99999", "ftp://h"])
+async def test_an_address_that_cannot_be_used_is_reported_for_the_field_that_has_it(server: str) -> None:
+    with pytest.raises(CredentialsError, match=r"^spec\.server: the address"):
+        await connect(spec(server=server), token="t")
+    with pytest.raises(CredentialsError, match=r"^Secret default/s: the address"):
+        await connect(spec(), kubeconfig=kubeconfig(server=server))

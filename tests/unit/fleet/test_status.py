@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from uniteddeployment.fleet import status, taints
@@ -283,6 +284,14 @@ def test_a_patch_removes_entries_of_health_and_capacity_that_are_not_wanted() ->
 def test_the_state_of_a_cluster_taints_it(record: Record, spec: dict[str, Any], expected: list[Any]) -> None:
     found = taints.in_effect(cluster(**spec), record, (), NOW)
     assert found == tuple(Taint(key, "", effect, NOW_TEXT) for key, effect in expected)
+
+
+def test_an_abandoned_cluster_lets_no_move_begin() -> None:
+    """It goes at once, and would leave the move half-way: what runs there is left alone."""
+    body = cluster()
+    marked = msgspec.structs.replace(body.metadata, annotations={names.ANNOTATION_ABANDON: names.ABANDON})
+    found = taints.in_effect(msgspec.structs.replace(body, metadata=marked), Record(Phase.TERMINATED), (), NOW)
+    assert found == (Taint(names.TAINT_TERMINATING, "", "NoSchedule", NOW_TEXT),)
 
 
 def test_a_taint_keeps_the_time_when_it_was_first_seen_unless_it_changes() -> None:

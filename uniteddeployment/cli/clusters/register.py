@@ -15,7 +15,7 @@ from uniteddeployment.cli.output.documents import check_output, dump
 from uniteddeployment.cli.output.terminal import say
 from uniteddeployment.controller import logs
 from uniteddeployment.kube import kubeconfig as kubeconfigs
-from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.credentials import Connection, CredentialsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,11 @@ def check_connection(connection: Connection, server: str) -> None:
                 f"the address of the API server must begin with https://, unlike {address}: without TLS, the token "
                 "would be sent in clear text"
             )
+    if server:
+        try:
+            Connection(server)
+        except CredentialsError as error:
+            raise CommandError(f"--server: {error}", USAGE) from None
     if connection.tls_server_name:
         raise CommandError(
             "the kubeconfig has 'tls-server-name', which a Cluster cannot have: use an address whose host is in the "

@@ -178,7 +178,7 @@ def _paced(basis: _Basis, divided: Allocation, moved: Mapping[str, int]) -> Divi
         conditions=conditions,
         moved=moved,
         notes={name: limit.note for name, limit in basis.limits.subsets.items() if limit.note},
-        begun=begun(basis.current, desired, reasons, basis.limits)
+        begun=begun(basis.current, desired, reasons, basis.limits, _returning(basis, desired, moved))
         if subject.status.subsets and "spec.replicas" not in subject.ignored
         else (),
         brake=basis.limits.brake,
@@ -253,6 +253,16 @@ def _unwritten(basis: _Basis, numbers: Mapping[str, int]) -> dict[str, int]:
             if asked > number:
                 found[name] = asked
     return found
+
+
+def _returning(basis: _Basis, desired: Mapping[str, int], moved: Mapping[str, int]) -> list[str]:
+    """The subsets that get back replicas that had moved elsewhere."""
+    stored = basis.subject.status
+    return [
+        name
+        for name, number in desired.items()
+        if number > basis.current.get(name, 0) and stored.subset(name).moved_replicas > moved.get(name, 0)
+    ]
 
 
 def covered_replicas(total: int, divided: Allocation) -> dict[str, int]:

@@ -44,9 +44,15 @@ class Moving:
 
 
 def begun(
-    current: Mapping[str, int], desired: Mapping[str, int], reasons: Mapping[str, str], limits: Limits
+    current: Mapping[str, int],
+    desired: Mapping[str, int],
+    reasons: Mapping[str, str],
+    limits: Limits,
+    returning: Sequence[str] = (),
 ) -> tuple[Move, ...]:
     """The moves that begin now: replicas that some subsets lose while others get more.
+
+    ``returning`` are the subsets that get replicas back, which is why the others lose them.
 
     >>> moves = begun({"a": 4, "b": 0}, {"a": 2, "b": 2}, {"a": "share of weight 1"}, Limits())
     >>> str(moves[0])
@@ -59,11 +65,12 @@ def begun(
     """
     growing = tuple(name for name, number in desired.items() if number > current.get(name, 0))
     arriving = sum(desired[name] - current.get(name, 0) for name in growing)
+    failback = f"failback to {_listed(returning)}" if returning else ""
     moves = []
     for name, number in desired.items():
         count = min(arriving, current.get(name, 0) - number)
         if count > 0:
-            moves.append(Move(name, growing, count, limits.of(name).note or reasons.get(name, "")))
+            moves.append(Move(name, growing, count, limits.of(name).note or failback or reasons.get(name, "")))
             arriving -= count
     return tuple(moves)
 

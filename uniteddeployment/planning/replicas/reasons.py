@@ -43,9 +43,9 @@ def reason_of(decision: Decision) -> str:
     if limits.pinned and number == limits.pinned and number >= decision.wish:
         return _noted("kept: it cannot be scaled down now", subset)
     if number > decision.wish:
-        return "kept: moving is not allowed"
+        return "kept: pods do not move without need"
     if number < decision.wish:
-        return f"{decision.wish} would be its share, but that would move pods, and moving is not allowed"
+        return f"{decision.wish} would be its share, but pods do not move without need"
     return _bound(decision) or _claim(decision)
 
 

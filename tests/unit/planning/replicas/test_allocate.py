@@ -124,8 +124,8 @@ def test_scaling_up_without_disruption_grows_what_is_below_its_share() -> None:
     allocation = divide(10, {"current": 6}, {}, disruption=NEVER)
     assert numbers(allocation) == [6, 4]
     assert reasons(allocation) == [
-        "kept: moving is not allowed",
-        "5 would be its share, but that would move pods, and moving is not allowed",
+        "kept: pods do not move without need",
+        "5 would be its share, but pods do not move without need",
     ]
 
 

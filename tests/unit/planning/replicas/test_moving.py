@@ -30,6 +30,12 @@ def test_replicas_that_begin_to_move_are_those_that_others_get() -> None:
     assert begun({"a": 2}, {"a": 1, "b": 1}, {}, Limits()) == (Move("a", ("b",), 1, ""),)
 
 
+def test_replicas_that_return_after_a_failover_say_so() -> None:
+    """Their source keeps the rest for another reason, which does not explain the move."""
+    (move,) = begun({"a": 5, "b": 0}, {"a": 4, "b": 1}, {"a": "kept"}, Limits(), ["b"])
+    assert str(move) == "1 replica moves from a to b: failback to b"
+
+
 def party(name: str, given: int, desired: int, ready: int, *, seen: bool = True) -> Party:
     return Party(name=name, given=given, desired=desired, serving=Serving(ready=ready, existing=ready), seen=seen)
 
