@@ -306,11 +306,14 @@ def _persist_first(
 ) -> bool:
     """Return True if the division follows from what may not be seen any more, and the status does not hold it.
 
-    These are pods that could not be scheduled, and the state of clusters.
+    These are pods that could not be scheduled, the state of clusters, and that a subset which joins the others had no
+    workload: once it has one, its pods decide ties, too.
     """
     stored, found = basis.subject.status.subsets, basis.limits
     if not stored:
         return False
+    if any(name not in stored for name in basis.app.subsets):
+        return True
     for name, entry in stored.items():
         if name in basis.app.subsets and (entry.moved_replicas or 0) != moved.get(name, 0):
             return True
