@@ -220,9 +220,9 @@ def _with_pace(basis: _Basis, division: Division) -> Division:
         spared=division.persist_first,
     )
     numbers = pace(parties, budget)
-    unwritten = {} if budget.spared else _unwritten(basis, numbers)
-    if budget.free:
-        # What goes without a replacement goes now, or where nobody can see it when its cluster returns.
+    unwritten = _unwritten(basis, numbers)
+    if budget.free or budget.spared:
+        # What goes without a ready pod goes now, or where nobody can see it when its cluster returns.
         unwritten = {
             party.name: unwritten[party.name] for party in parties if not party.seen and party.name in unwritten
         }

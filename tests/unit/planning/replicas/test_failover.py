@@ -156,6 +156,31 @@ def test_pods_that_a_lost_cluster_should_have_removed_stay_if_they_are_needed_ag
     assert world.lowest >= 0
 
 
+def test_pods_that_one_of_many_lost_clusters_should_have_removed_stay_if_they_are_needed_again() -> None:
+    """The brake stops moves, so the numbers are stored before anything is written (I7)."""
+    world = fleet({name: {"weight": 1} for name in "abcd"}, 5, maxUnavailable="25%")
+    assert world.asked() == [2, 1, 1, 1]
+    world.lose("a", "b", "d")
+    world.go_on(400, step=60)
+    assert world.asked() == [2, 1, 1, 1]
+    world.edit(replicas=3)
+    world.go_on(30)
+    world.edit(replicas=5)
+    world.go_on(30)
+    assert world.asked() == [2, 1, 3, 1]
+    world.answers("d")
+    world.lowest = 0
+    world.go_on(30)
+    world.recovers("d")
+    world.go_on(10)
+    assert world.lowest >= 0, "the pods of a and b may be gone"
+    world.recovers("a")
+    world.recovers("b")
+    world.go_on(60)
+    assert world.lowest >= 0
+    assert sum(number or 0 for number in world.asked()) == 5, "what is not needed goes"
+
+
 def test_pods_that_a_lost_cluster_should_have_removed_go_when_it_returns() -> None:
     """The total fell meanwhile, and the pods of the others are enough."""
     world = fleet(EVEN, 12, adaptive=False, maxUnavailable=0)
