@@ -48,6 +48,8 @@ def lowest_partition(context: SubsetContext, workload: Workload, place: Place | 
 def keeping_partition(context: SubsetContext, workload: Workload, place: Place | None) -> int:
     """The partition that restarts no pod at another revision while the template shows the stable one."""
     others = _others(context, place)
+    if workload.revision != context.stable:
+        others = max(others, _replaced(context, workload, place))
     if workload.revision != context.stable or at_one_revision(workload):
         complete = workload.observed and context.pods.total >= workload.status.replicas
         partition = others if complete else workload.spec.replicas
@@ -123,3 +125,15 @@ def _others(context: SubsetContext, place: Place | None) -> int:
         return sum(count for revision, count in context.pods.living.items() if revision != context.stable)
     places = [place(pod.ordinal) for pod in context.pods.pods if pod.revision != context.stable]
     return max((number + 1 for number in places if number is not None), default=0)
+
+
+def _replaced(context: SubsetContext, workload: Workload, place: Place | None) -> int:
+    """The same as _others, with the pods that are being deleted and are to come back.
+
+    While the template shows another revision than the stable one, they come back at that, maybe before the next write.
+    """
+    pods, size = context.pods, workload.spec.replicas
+    if place is None:
+        return min(size, pods.total) - pods.living.get(context.stable or "", 0)
+    places = [place(pod.ordinal) for pod in pods.pods if not pod.living]
+    return max((number + 1 for number in places if number is not None and number < size), default=0)

@@ -1,11 +1,14 @@
 """The partition that is written to a workload whose controller updates the last pods first (I6)."""
 
+from typing import Any
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support.held import NEW, OLD, OTHER, case
+from tests.support.held import NEW, OLD, OTHER, case, made
 from uniteddeployment.planning.kinds.places import keeping_partition, lowest_partition
+from uniteddeployment.planning.observed import tally
 
 
 def searched(replicas, partition, updated):
@@ -159,6 +162,28 @@ def test_a_kind_without_places_keeps_as_many_pods_and_removes_updated_ones_first
 ) -> None:
     context, found = case(replicas, replicas, revisions, **options)
     assert keeping_partition(context, found, None) == expected
+
+
+@pytest.mark.parametrize(
+    ("revisions", "dying", "options", "ordered", "unordered"),
+    [
+        ([OLD], {0}, {"written": 0}, 1, 1),
+        ([NEW, OLD, NEW], {1}, {"written": 0}, 3, 3),
+        ([OLD, OLD, NEW], {0, 1, 2}, {"written": 0}, 3, 3),
+        ([NEW, OLD], {1}, {"written": 0, "size": 1}, 1, 1),
+        ([NEW, OLD, OLD, OLD], {2}, {"written": 2, "revision": OLD}, 1, 1),
+    ],
+    ids=["the only one", "between others", "all", "beyond what is asked for", "back at the stable one"],
+)
+def test_a_stable_pod_that_is_being_replaced_may_be_back_at_the_target_when_the_write_arrives(
+    revisions: list[str], dying: set[int], options: dict[str, Any], ordered: int, unordered: int
+) -> None:
+    """I6: it would be taken back at once, while a subset grows after its partition was raised."""
+    context, found = case(6, 6, revisions, **options)
+    dead = {"deletion_timestamp": "2026-01-01T00:00:00Z"}
+    context.pods = tally(made(at, one, **(dead if at in dying else {})) for at, one in enumerate(revisions))
+    assert keeping_partition(context, found, int) == ordered
+    assert keeping_partition(context, found, None) == unordered
 
 
 def test_pods_that_nobody_sees_are_updated_ones_when_the_template_is_the_stable_one() -> None:
