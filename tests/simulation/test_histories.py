@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.histories.faults import fault_name
 from tests.simulation.histories.player import play
-from tests.simulation.histories.story import Edit, Image, Step, Story, Total
+from tests.simulation.histories.story import Edit, Image, NoPartition, Partition, Scale, Step, Story, Total
 from tests.simulation.histories.verdict import judge
 
 SEEDS = (0, 1, 2, 3, 5, 6, 12, 14, 15)
@@ -21,6 +21,12 @@ FOUND = {
         "deploymentTemplate",
         (Step(Edit(Total(0))), Step(Edit(Image("app:2"))), Step(Edit(Total(5)))),
         history=0,
+    ),
+    "a subset that shrank while its pods were updated seemed to lose an updated one": Story(
+        "statefulSetTemplate",
+        (Step(Edit(Image("app:2"), Partition(None, 1))), Step(Edit(NoPartition()), 0.0), Step(Scale(3))),
+        adaptive=True,
+        members=3,
     ),
 }
 """Stories that once broke an invariant, each as short as it can be."""

@@ -31,6 +31,8 @@ class Workload:
     owner: str
     image: str
     replicas: int
+    first: int
+    """The lowest ordinal of its pods, if they have ordinals."""
     held: int
     """Its partition in pods."""
     deleting: bool
@@ -40,6 +42,12 @@ class Workload:
     def updatable(self) -> int:
         """How many pods of its own version it asks for."""
         return max(0, self.replicas - self.held)
+
+    def is_beyond(self, pod: Pod) -> bool:
+        """Whether a pod of it has an ordinal beyond its replicas."""
+        name, _, ordinal = pod.name.rpartition("-")
+        ordered = self.resource.startswith("statefulsets.") and name == self.name
+        return ordered and int(ordinal) - self.first >= self.replicas
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,7 @@ def read_workload(member: str, resource: str, obj: Any) -> Workload:
         owner=annotations.get(names.ANNOTATION_OWNER_UID, ""),
         image=spec["template"]["spec"]["containers"][0]["image"],
         replicas=spec.get("replicas", 1),
+        first=(spec.get("ordinals") or {}).get("start", 0),
         held=_held(spec),
         deleting="deletionTimestamp" in meta,
         orphaning="orphan" in meta.get("finalizers", ()),

@@ -29,8 +29,11 @@ class PodRules:
     def _went(self, pod: Pod, *, unasked: bool) -> None:
         """A ready pod whose version is wanted by every generation is not taken back, whatever its partition is."""
         ledger, place = self._ledger, pod.place
-        wanted = sum(found.replicas for found in ledger.at(place) if not found.deleting)
-        if ledger.living[place].total() >= wanted:
+        workloads = [found for found in ledger.at(place) if not found.deleting]
+        if ledger.living[place].total() >= sum(found.replicas for found in workloads):
+            return
+        if any(found.is_beyond(pod) for found in workloads):
+            # A StatefulSet that shrinks removes its highest ordinals, also while it replaces pods before them.
             return
         self._lost.setdefault(place, Counter())[pod.image] += 1
         generations = self._enforced.generations(place)
