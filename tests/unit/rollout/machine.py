@@ -124,7 +124,7 @@ class Rollouts(RuleBasedStateMachine):
             data.draw(st.sampled_from(pods)).ready = False
 
     @happens(name=subsets, partition=st.integers(0, 5), most=st.none() | st.integers(0, 5))
-    def edit_by_hand(self, name, partition, most) -> None:
+    def manual_edit(self, name, partition, most) -> None:
         """Somebody else changes partitions of the target."""
         if name in self.fleet.sizes:
             self.fleet.partitions[name] = partition
@@ -132,10 +132,10 @@ class Rollouts(RuleBasedStateMachine):
             if most is not None:
                 self.fleet.max_updated[name] = most
             self.fleet.changed()
-            self.oracle.edited_by_hand(name, partition)
+            self.oracle.edited_manually(name, partition)
 
     @happens(name=subsets)
-    def edit_in_member(self, name) -> None:
+    def manual_edit_in_member(self, name) -> None:
         self.count += 1
         self.fleet.drifts[name] = (f"2026-01-01T00:{self.count // 60:02}:{self.count % 60:02}Z", "put back spec")
 

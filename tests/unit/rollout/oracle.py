@@ -37,7 +37,7 @@ class Oracle:
         self.foreign: dict[str, int] = {}
         """Subset -> the partition that somebody else has written during the present run."""
 
-    def edited_by_hand(self, name: str, partition: int) -> None:
+    def edited_manually(self, name: str, partition: int) -> None:
         """Somebody else has changed what the rollout writes."""
         status = self.controller.status
         self.granted = {}
