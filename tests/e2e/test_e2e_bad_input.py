@@ -14,7 +14,7 @@ from tests.support.api import ApiError
 from tests.support.applications import application
 from tests.support.preloaded import Preloaded
 from tests.support.site import Site
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 
 Change = Callable[[dict[str, Any]], Any]
 

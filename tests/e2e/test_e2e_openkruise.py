@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from tests.integration.cli.cli_kit import NAMESPACE, lone_host
 from tests.support.kubectl import kubectl
 from tests.support.preloaded import Preloaded
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 from uniteddeployment.embedded.errors import StatusError
 from uniteddeployment.kube.resource import CUSTOMRESOURCEDEFINITIONS, STATEFULSETS, Resource
 from uniteddeployment_api import parse_united_deployment, validate_united_deployment

@@ -18,7 +18,7 @@ from uniteddeployment.cli.demo import embedded
 from uniteddeployment.cli.demo import fleet as fleets
 from uniteddeployment.cli.demo.embedded import Options, Served
 from uniteddeployment.cli.demo.fleet import Fleet, controlled
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.embedded import kubeconfig
 from uniteddeployment.kube.client import Client

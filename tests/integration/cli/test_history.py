@@ -10,7 +10,7 @@ from tests.integration.cli.cli_kit import site
 from tests.support.planning import manifest
 from uniteddeployment.cli.demo import embedded
 from uniteddeployment.cli.demo.embedded import Options
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 from uniteddeployment.embedded import kubeconfig
 from uniteddeployment_api import names
 

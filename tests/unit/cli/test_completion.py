@@ -81,7 +81,7 @@ def test_the_path_is_that_of_our_api() -> None:
 
 
 def test_completion_imports_nothing_slow() -> None:
-    script = "import sys, uniteddeployment.cli.main; print(*sys.modules)"
+    script = "import sys, uniteddeployment.cli.program; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"aiohttp", "pydantic", "rich", "structlog", "kubernetes", "uniteddeployment.kube.client"}

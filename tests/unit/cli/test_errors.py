@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from uniteddeployment.cli import errors
 from uniteddeployment.cli.errors import EXIT_CODES, CommandError, reports_errors
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 from uniteddeployment.kube.errors import Unauthorized
 from uniteddeployment_api import FieldError, InvalidObject
 

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from uniteddeployment.cli.adopt.lost_owner import Lost, choose
 from uniteddeployment.cli.errors import CommandError
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 
 ONE, TWO = "0b4fd3f6-5d2f-4f0c-9d3f-3f0a5a4a0f11", "ffffffff-5d2f-4f0c-9d3f-3f0a5a4a0f11"
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from uniteddeployment.cli.convert import openkruise as converter
-from uniteddeployment.cli.main import app
 from uniteddeployment.cli.output import documents
+from uniteddeployment.cli.program import app
 from uniteddeployment_api import InvalidObject, parse_united_deployment, validate_united_deployment
 
 POD = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}

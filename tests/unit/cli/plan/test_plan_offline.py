@@ -10,8 +10,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tests.support.applications import application
-from uniteddeployment.cli.main import app
 from uniteddeployment.cli.plan.steps import _VERBS
+from uniteddeployment.cli.program import app
 from uniteddeployment.planning.steps import HostStep, MemberStep
 
 

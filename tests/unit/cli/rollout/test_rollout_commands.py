@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from tests.unit.rollout.fleet import at_half, canary
 from uniteddeployment.cli.errors import CommandError
-from uniteddeployment.cli.main import app
 from uniteddeployment.cli.output.terminal import Glyphs
+from uniteddeployment.cli.program import app
 from uniteddeployment.cli.rollout import history, listing, tree, waiting
 from uniteddeployment_rollout.loop.objects import RolloutMetadata, StoredRollout
 from uniteddeployment_rollout.loop.writes import dumped

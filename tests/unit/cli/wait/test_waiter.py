@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from uniteddeployment.cli.application import Shown
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 from uniteddeployment.cli.wait.waiter import Waiter
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.results import State
