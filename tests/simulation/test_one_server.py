@@ -35,18 +35,8 @@ def register(world, name, server, namespace="default") -> None:
     """A Cluster object with its Secret."""
     if world.host.access.get("namespaces", "", namespace) is None:
         world.request(world.host, "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-    secret = {"metadata": {"name": f"{name}-credentials"}, "stringData": {"token": rights.TOKEN}}
-    world.request(world.host, "POST", f"/api/v1/namespaces/{namespace}/secrets", secret)
-    cluster = {
-        "apiVersion": names.API_VERSION,
-        "kind": "Cluster",
-        "metadata": {"name": name},
-        "spec": {
-            "server": f"https://{server}.test:6443",
-            "credentials": {"secretRef": {"name": f"{name}-credentials"}},
-        },
-    }
-    world.request(world.host, "POST", f"{names.API_PATH}/namespaces/{namespace}/clusters", cluster)
+    world.create_secret(name, namespace)
+    world.create_cluster(name, server, namespace)
 
 
 def unregister(world, name, namespace="default") -> None:

@@ -10,6 +10,8 @@ from typing import Any
 from tests.support import control_planes
 from tests.support.control_planes import ControlPlane
 from tests.support.drill import PODS, Drill, Scene, scene
+from tests.support.fault_proxy import through
+from tests.support.forwarder import Forwarder
 from tests.support.mirror import Mirror
 from tests.support.other_clock import AHEAD, ANOTHER_CLOCK
 from tests.support.preloaded import ENTRY
@@ -57,6 +59,13 @@ class Stage:
             found.enter(member)
         found.register(member.name, config or member.config, **spec)
         return Drill(found, f"web-{member.name}")
+
+    @contextmanager
+    def reached_through(self, scene: str, name: str) -> Iterator[tuple[Drill, Forwarder]]:
+        """A drill in a shared scene with a shared member, and the connection through which it is reached."""
+        member = self.members[name]
+        with Forwarder(*member.address) as wire:
+            yield self.drill(scene, member, through(member.config, wire.port)), wire
 
     @contextmanager
     def scene(self, name: str, **options: Any) -> Iterator[Scene]:

@@ -132,24 +132,28 @@ class World:
     def register(self) -> None:
         """Cluster objects and Secrets for all members."""
         for name in self.members:
-            secret = {"metadata": {"name": f"{name}-credentials"}, "stringData": {"token": rights.TOKEN}}
-            self.request(self.host, "POST", "/api/v1/namespaces/default/secrets", secret)
+            self.create_secret(name)
             self.register_cluster(name)
 
+    def create_secret(self, name: str, namespace: str = "default") -> None:
+        """The Secret of a Cluster object with this name."""
+        secret = {"metadata": {"name": f"{name}-credentials"}, "stringData": {"token": rights.TOKEN}}
+        self.request(self.host, "POST", f"/api/v1/namespaces/{namespace}/secrets", secret)
+
     def register_cluster(self, name: str) -> None:
-        """The Cluster object of a member whose Secret there is."""
+        """The Cluster object of a member whose Secret exists."""
+        self.create_cluster(name, name, health=self.health, capacity=self.capacity)
+
+    def create_cluster(self, name: str, server: str, namespace: str = "default", **spec: object) -> None:
+        """A Cluster object with this name for a server whose name may be another, and whose Secret exists."""
+        credentials = {"secretRef": {"name": f"{name}-credentials"}}
         cluster = {
             "apiVersion": names.API_VERSION,
             "kind": "Cluster",
             "metadata": {"name": name},
-            "spec": {
-                "server": f"https://{name}.test:6443",
-                "credentials": {"secretRef": {"name": f"{name}-credentials"}},
-                "health": self.health,
-                "capacity": self.capacity,
-            },
+            "spec": {"server": f"https://{server}.test:6443", "credentials": credentials, **spec},
         }
-        self.request(self.host, "POST", f"{names.API_PATH}/namespaces/default/clusters", cluster)
+        self.request(self.host, "POST", f"{names.API_PATH}/namespaces/{namespace}/clusters", cluster)
 
     def client(self, cluster: Cluster, token: str | TokenProvider = rights.TOKEN) -> Client:
         served = cluster if self.life is None else self.life.connected(cluster, self._at_address)

@@ -58,8 +58,6 @@ class Listing(Generic[T, U]):
     """The type that watches are decoded into."""
     get: Callable[[Client, str, str], Awaitable[Document]]
     """Reads one object by namespace and name. Raises CommandError if there is none."""
-    title: Callable[[str], str]
-    """The name of an object, as ``--output name`` shows it."""
     of_document: Callable[[Document], U]
     of_cached: Callable[[T], U]
     draw: Draw[U]
@@ -141,7 +139,7 @@ def _show(listing: Listing[T, U], query: Query, documents: Sequence[Document], o
         dump(documents[0] if len(query.names) == 1 else as_list(list(documents)), output)
     elif output == "name":
         for document in documents:
-            say(listing.title(document["metadata"]["name"]))
+            say(f"{listing.resource.plural[:-1]}.{listing.resource.group}/{document['metadata']['name']}")
     elif documents:
         screen = Screen()
         shown = [listing.of_document(document) for document in documents]

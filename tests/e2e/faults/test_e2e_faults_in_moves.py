@@ -49,9 +49,7 @@ def test_nothing_moves_while_three_of_four_members_are_lost(stage: Stage) -> Non
 @story
 def test_a_member_that_is_lost_in_mid_canary_gets_replacements_at_the_right_revisions(stage: Stage) -> None:
     """Half of each subset is held, wherever the pods run (I6)."""
-    member = stage.members[LOST]
-    with Forwarder(*member.address) as wire:
-        drill = stage.drill("moves", member, through(member.config, wire.port))
+    with stage.reached_through("moves", LOST) as (drill, wire):
         starts(drill, *STEADY, LOST)
         drill.set_image("app:2", partition="50%")
         drill.until(lambda: "app:2" in drill.truth.images(LOST), "the canary has begun there")

@@ -69,9 +69,7 @@ def test_a_frozen_member_is_lost_by_silence_and_keeps_what_must_not_run_twice(st
 
 @story
 def test_a_member_in_a_black_hole_is_lost_by_silence(stage: Stage) -> None:
-    member = stage.members[LOST]
-    with Forwarder(*member.address) as wire:
-        drill = stage.drill("silence", member, through(member.config, wire.port))
+    with stage.reached_through("silence", LOST) as (drill, wire):
         status, reason, message = lost_and_back(drill, LOST, wire.swallow, wire.open)
     assert (status, reason) == ("Unknown", "Unreachable")
     assert "no answer within 5 s" in message
@@ -80,9 +78,7 @@ def test_a_member_in_a_black_hole_is_lost_by_silence(stage: Stage) -> None:
 @story
 def test_a_member_that_answers_after_two_seconds_is_as_good_as_others(stage: Stage) -> None:
     """It is never Offline, and delays only its own subset (I10)."""
-    member = stage.members[LOST]
-    with Forwarder(*member.address) as wire:
-        drill = stage.drill("latency", member, through(member.config, wire.port))
+    with stage.reached_through("latency", LOST) as (drill, wire):
         starts(drill, *STEADY, LOST)
         wire.delay = 1.0
         drill.set_image("app:2")

@@ -20,7 +20,7 @@ from tests.integration.cli.test_permissions import user
 from tests.support.applications import application
 from uniteddeployment.cli import completion, connect
 from uniteddeployment.cli.listing import Query, follow
-from uniteddeployment.cli.main import app
+from uniteddeployment.cli.program import app
 from uniteddeployment.cli.rollout import verbs
 from uniteddeployment.cli.rollout.listing import TABLE
 from uniteddeployment.kube.client import Client
@@ -207,7 +207,7 @@ async def test_bad_commands_end_with_one_line_and_an_exit_code(tmp_path: Path) -
             "lost", "web", "web-2",
         ]  # fmt: skip
         assert await here.said("rollout", "list", "-l", "team=web", "-o", "name") == (
-            "unitedrollouts.uniteddeployment.io/web\n"
+            "unitedrollout.uniteddeployment.io/web\n"
         )
         documents = yaml.safe_load(await here.said("rollout", "list", "web", "lost", "-o", "yaml"))["items"]
         assert [document["kind"] for document in documents] == ["UnitedRollout"] * 2

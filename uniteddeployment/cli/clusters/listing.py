@@ -59,7 +59,6 @@ MEMBERS = Listing(
     resource=CLUSTERS,
     cached=Shown,
     get=read_cluster,
-    title=lambda name: f"{CLUSTERS.plural[:-1]}.{CLUSTERS.group}/{name}",
     of_document=lambda document: document,
     of_cached=Shown.as_dict,
     draw=_draw,

@@ -26,7 +26,6 @@ APPLICATIONS = Listing(
     resource=UNITED_DEPLOYMENTS,
     cached=Shown,
     get=_get,
-    title=lambda name: f"{names.UNITED_DEPLOYMENT_PLURAL[:-1]}.{names.GROUP}/{name}",
     of_document=lambda document: document,
     of_cached=Shown.as_dict,
     draw=_draw,

@@ -12,7 +12,7 @@ from uniteddeployment.cli.listing import Document, Listing, Query
 from uniteddeployment.cli.output.age import age
 from uniteddeployment.cli.output.table import Cell, Column, Row, table
 from uniteddeployment.cli.output.terminal import Lines, Screen
-from uniteddeployment.cli.rollout.objects import message, phase, title
+from uniteddeployment.cli.rollout.objects import message, phase
 from uniteddeployment.cli.rollout.tree import PHASE_STYLES, View
 from uniteddeployment.controller.served import check_served
 from uniteddeployment.kube.client import Client
@@ -87,7 +87,6 @@ TREES = Listing(
     resource=UNITED_ROLLOUTS,
     cached=StoredRollout,
     get=_get,
-    title=title,
     of_document=lambda document: msgspec.convert(document, StoredRollout),
     of_cached=lambda rollout: rollout,
     draw=_draw_trees,
