@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.unit.controller.retries import pauses
 from tests.unit.kube.fakes import FakeTransport, json_answer, running, status_answer, until
 from uniteddeployment.controller.member_namespaces import (
     LabelsUnknown,
@@ -169,6 +170,14 @@ async def test_labels_that_could_not_be_applied_are_tried_again() -> None:
         stage.labeller.member_changed("ns/m", "shop")
         await until(lambda: len(stage.transport.requests) == 3)
         await until(lambda: not stage.labeller._queue.num_requeues(("ns/m", "shop")))
+
+
+async def test_labels_are_tried_again_with_growing_pauses_of_at_most_a_minute() -> None:
+    stage = Stage(seen(), host={ENFORCE: "baseline"})
+    stage.refusals = [status_answer(500, "InternalError")] * 9
+    async with running(stage.labeller.run()):
+        stage.labeller.member_changed("ns/m", "shop")
+        assert await pauses(lambda: len(stage.transport.requests), 9) == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
 async def test_an_unexpected_error_about_one_namespace_does_not_end_the_work_on_others() -> None:

@@ -283,11 +283,20 @@ async def test_what_we_created_before_and_somebody_changed_since_is_looked_at() 
     assert member.shown == stored(6, generation=2)
 
 
-async def test_a_name_that_somebody_else_has_is_left_alone() -> None:
+@pytest.mark.parametrize(
+    ("annotations", "whose"),
+    [
+        (
+            {names.ANNOTATION_OWNER_UID: "uid-other", names.ANNOTATION_OWNER: "default/other"},
+            r"^it belongs to the UnitedDeployment default/other",
+        ),
+        ({}, r"^it is not of this UnitedDeployment$"),
+    ],
+)
+async def test_a_name_that_somebody_else_has_is_left_alone(annotations: dict[str, str], whose: str) -> None:
     """I13"""
-    theirs = {names.ANNOTATION_OWNER_UID: "uid-other", names.ANNOTATION_OWNER: "default/other"}
-    member = Member(CONFLICT, stored(6, annotations=theirs))
-    with pytest.raises(NotOurs, match="default/other"):
+    member = Member(CONFLICT, stored(6, annotations=annotations))
+    with pytest.raises(NotOurs, match=whose):
         await member.write(applied(create=True))
     assert member.shown is None
 

@@ -224,6 +224,47 @@ def test_a_cluster_that_the_registry_query_takes_in_is_as_it_is(rule: dict[str, 
     assert view.reach is Reach.READY
 
 
+PROFILE = {"apiVersion": names.CLUSTER_PROFILE_API_VERSION, "kind": names.CLUSTER_PROFILE_KIND}
+
+
+class WithoutObjects(Clusters):
+    """No cluster has a Cluster object."""
+
+    def cluster(self, cluster: str) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("clusters", "registry", "reach", "detail"),
+    [
+        (Clusters, {"clusterType": PROFILE}, Reach.UNKNOWN, "it is broken. What runs there is left as it is"),
+        (WithoutObjects, {"clusterType": PROFILE}, Reach.READY, "it is broken"),
+        (Clusters, {"namespaces": ["default"]}, Reach.READY, ""),
+    ],
+)
+def test_a_cluster_whose_profile_has_a_problem_is_seen_and_says_so(
+    clusters: Any, registry: dict[str, Any], reach: Reach, detail: str
+) -> None:
+    """Only if the application asks for ClusterProfiles, and only those that it targets are asked for."""
+    document = make.manifest()
+    document["spec"]["topology"]["clusterRegistry"] = registry
+    asked: list[str] = []
+
+    def problem(cluster: str) -> str:
+        asked.append(cluster)
+        return "it is broken"
+
+    seen = Observer(
+        Revisions(),  # type: ignore[arg-type]  # a stand-in
+        clusters(make.view("member-1", found()), make.view("member-9")),
+        lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        profile_problem=problem,
+    )
+    view = seen.observe(make.subject(make.application(document))).members[CLUSTER]
+    assert (view.reach, view.detail, len(view.workloads)) == (reach, detail, 1)
+    assert sorted(asked) == ([f"default/{name}" for name in make.MEMBERS] if detail else [])
+
+
 class Selecting(Clusters):
     """Clusters that only the namespaces with tier=gold may use."""
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.unit.controller.retries import pauses
 from tests.unit.fleet.test_profiles import provider
 from tests.unit.kube.fakes import FakeTransport, json_answer, running, status_answer, until
 from uniteddeployment.controller.profiles import READING, Profiles
@@ -15,7 +16,7 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Forbidden, NotFound
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.transport import Answer
-from uniteddeployment.kube.watch import ADDED, Change
+from uniteddeployment.kube.watch import ADDED, MODIFIED, Change
 from uniteddeployment_api import names
 
 pytestmark = pytest.mark.looptime
@@ -145,6 +146,14 @@ async def test_a_refused_write_is_said_and_tried_again() -> None:
     assert stage.changed == [NAME, NAME]
 
 
+async def test_a_refused_write_is_tried_again_with_growing_pauses_of_at_most_a_minute() -> None:
+    stage = Stage(profile())
+    stage.refusal = status_answer(403, "Forbidden", "not allowed")
+    stage.profiles.problem(NAME)
+    async with running(stage.profiles._work()):
+        assert await pauses(lambda: len(stage.transport.requests), 9) == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
 async def test_an_unexpected_error_is_said_without_its_message_and_the_others_go_on() -> None:
     """I10, I12"""
     stage = Stage(profile())
@@ -186,6 +195,7 @@ async def test_only_clusters_that_applications_ask_for_are_looked_at() -> None:
         for change in (
             lambda: stage.profiles.cluster_changed(NAME),
             lambda: stage.profiles._profile_changed(profile(), None),
+            lambda: stage.profiles._cache.take([Change(MODIFIED, profile(resourceVersion="2"))]),
             stage.profiles._queue_all,
         ):
             change()

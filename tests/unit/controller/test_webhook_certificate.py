@@ -178,6 +178,16 @@ async def test_an_expired_certificate_is_a_problem_with_its_time() -> None:
     assert host.certificate.problem == expected
 
 
+async def test_a_renewed_certificate_leaves_the_authority_of_the_one_before_in_use() -> None:
+    """Other replicas serve with that one until they look at the Secret again."""
+    host = Host(data(GOOD))
+    host.time = NOW + VALIDITY - timedelta(hours=1)
+    await host.certificate.refresh()
+    ((written),) = host.to(SECRET)
+    assert GOOD.authorities in base64.b64decode(written["data"]["ca.crt"])
+    assert base64.b64decode(written["data"]["tls.crt"]) != GOOD.certificate
+
+
 async def test_each_handshake_uses_the_newest_certificate() -> None:
     host = Host(data(GOOD))
     await host.certificate.refresh()

@@ -11,6 +11,7 @@ import structlog
 
 from tests.unit.kube.fakes import Feed, json_answer, running, status_answer, until
 from uniteddeployment.fleet.connector import RETRY_SECONDS
+from uniteddeployment.fleet.departure import Occupancy
 from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
@@ -101,6 +102,11 @@ class Host(Server):
         self.objects[name] = {"metadata": meta, "spec": spec, "status": status}
         self.clusters.event("ADDED" if created else "MODIFIED", self._next(name))
 
+    def change(self, name: str, **metadata: Any) -> None:
+        """Change the metadata of a Cluster, and send its event."""
+        self.objects[name]["metadata"] |= metadata
+        self.clusters.event("MODIFIED", self._next(name))
+
     def remove(self, name: str) -> None:
         gone = self._next(name)
         del self.objects[name]
@@ -115,7 +121,7 @@ class Host(Server):
 class Stage:
     """A fleet on a host, and the API servers of its members by host name."""
 
-    def __init__(self, *, read_only: bool = False) -> None:
+    def __init__(self, *, read_only: bool = False, occupancy: Occupancy | None = None) -> None:
         self.host = Host()
         self.servers = {"one.test": Server("uid-1"), "two.test": Server("uid-2")}
         self.connections: list[str] = []
@@ -126,6 +132,7 @@ class Stage:
             self.connect,
             on_change=lambda _cluster, _application: None,
             on_reach_changed=self.reached.append,
+            occupancy=occupancy,
             read_only=read_only,
         )
 

@@ -1,5 +1,6 @@
 """What a fleet does with changes of others: of a status, of the host's own workloads, and of what may be counted."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,7 +9,9 @@ import structlog
 
 from tests.unit.fleet.test_registry import APPLICATION, ONE, TWO, Stage
 from tests.unit.kube.fakes import until
+from uniteddeployment.fleet.departure import Left
 from uniteddeployment.planning.observed import HOST, FleetFacts, Reach
+from uniteddeployment_api import names
 
 pytestmark = pytest.mark.looptime
 
@@ -76,6 +79,45 @@ async def test_a_cluster_that_is_about_to_leave_shows_nothing_any_more() -> None
         stage.fleet._entries[ONE].closing = True
         view = stage.fleet.view(ONE, APPLICATION)
         assert (view.reach, view.detail) == (Reach.UNKNOWN, "the Cluster is being deleted")
+
+
+class Empty:
+    """Nothing is left in any cluster."""
+
+    def left(self, _cluster: str, *, seen: bool) -> Left | None:
+        return Left() if seen else None
+
+    async def clear(self, _cluster: str) -> None:
+        raise AssertionError("there is nothing to clear")
+
+
+async def test_a_cluster_that_is_being_deleted_leaves_and_its_finalizer_is_removed_as_often_as_it_comes_back() -> None:
+    """An answer that was lost, or a backup that is restored, may bring it back."""
+    stage = Stage(occupancy=Empty())
+    async with stage.runs("one"):
+
+        def finalizers() -> Any:
+            return stage.host.objects["one"]["metadata"].get("finalizers")
+
+        await until(lambda: finalizers() == [names.CLUSTER_FINALIZER])
+        stage.host.change("one", deletionTimestamp="2026-01-01T00:00:00Z")
+        await until(lambda: stage.fleet.cluster(ONE) is None)
+        await until(lambda: not finalizers())
+        stage.host.change("one", finalizers=[names.CLUSTER_FINALIZER])
+        await until(lambda: not finalizers())
+        stage.host.change("one", finalizers=["example.com/other"])
+        await asyncio.sleep(10)
+        assert finalizers() == ["example.com/other"]
+        assert stage.fleet.cluster(ONE) is None
+
+
+async def test_a_cluster_that_is_being_deleted_without_our_finalizer_is_gone() -> None:
+    """Somebody has removed it to let the object go."""
+    stage = Stage()
+    async with stage.runs("one", "two"):
+        stage.host.change("one", deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.com/other"])
+        await until(lambda: stage.fleet.cluster(ONE) is None)
+        assert stage.fleet.cluster(TWO) is not None
 
 
 async def test_only_the_members_of_present_connections_are_listened_to() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from uniteddeployment.fleet import rotation
 from uniteddeployment.fleet.account import NO_MARK, Lifetime, Mark, read_lifetime, read_mark
 from uniteddeployment.fleet.rotation import schedule
+from uniteddeployment_api import names
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS = st.integers(600, 366 * 24 * 3600)
@@ -82,3 +83,4 @@ def test_a_mark_is_read_as_it_was_written() -> None:
         assert set(mark.annotations()) <= set(NO_MARK)
     assert read_mark({}) is None
     assert read_mark(None) is None
+    assert read_mark({names.ANNOTATION_HOST_UID: "uid"}) == Mark("", "uid", "")

@@ -96,7 +96,7 @@ def standings(
             now=observed.now,
             clock=view.clock(observed.now),
             ahead=view.clock_ahead,
-            given=given.get(name, 0),
+            given=given[name],
             pods=view.pods.get(name, NO_PODS),
             order=_order(app, view, name),
             stored=known.get(name, NO_SUBSET),

@@ -89,7 +89,7 @@ def _limits(subset: SubsetRequest, share: int | None, total: int) -> Limits:
     if not subset.may_grow:
         hard = min(hard, subset.current)
     pinned = 0 if subset.may_shrink else subset.current
-    return Limits(share=share, low=low, high=high, hard=max(hard, pinned), pinned=pinned)
+    return Limits(low=low, high=high, hard=max(hard, pinned), pinned=pinned)
 
 
 @dataclass(frozen=True, slots=True)

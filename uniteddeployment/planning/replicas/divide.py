@@ -105,7 +105,7 @@ def _only_reported(basis: _Basis, division: Division) -> bool:
     """Return True if a number changes that a cluster has already, as after a crash between a write and the status."""
     for name, number in division.replicas.items():
         view = basis.observed.members.get(basis.app.cluster_of(basis.app.subsets[name]))
-        if number != basis.given.get(name, 0) and view is not None and number == _asked(basis.app, name, view):
+        if number != basis.given[name] and view is not None and number == _asked(basis.app, name, view):
             return True
     return False
 
@@ -130,7 +130,7 @@ def _desired(basis: _Basis, ranges: Mapping[str, Range]) -> Return:
     for subset in divided.subsets:
         limit, count = found.of(subset.name), moved.get(subset.name, 0)
         if limit.leaves:
-            count += max(0, basis.current.get(subset.name, 0) - subset.replicas)
+            count += max(0, basis.current[subset.name] - subset.replicas)
         open_ = limit.may_grow and not limit.leaves and basis.standings[subset.name].schedulable
         if count:
             (returning if open_ else staying)[subset.name] = count
@@ -146,7 +146,7 @@ def _round_size(basis: _Basis, returning: Mapping[str, int]) -> int | None:
     members = basis.observed.members
     for name, subset in basis.app.subsets.items():
         view = members.get(basis.app.cluster_of(subset))
-        given, current = basis.given.get(name, 0), basis.current.get(name, 0)
+        given, current = basis.given[name], basis.current[name]
         if view is not None and view.reach is Reach.READY and given > current:
             return 0
         if name in returning and serving(basis.app, view, name, given).ready < current:
@@ -163,7 +163,7 @@ def _paced(basis: _Basis, divided: Allocation, moved: Mapping[str, int]) -> Divi
     reserved = {subset.name: subset.reserved for subset in divided.subsets if subset.reserved}
     covered = covered_replicas(app.model.spec.replicas or 0, divided)
     conditions = {name: standing.condition(desired[name], observed.now) for name, standing in standings.items()}
-    left = [name for name in desired if basis.limits.of(name).leaves and basis.current.get(name, 0) > desired[name]]
+    left = [name for name in desired if basis.limits.of(name).leaves and basis.current[name] > desired[name]]
     persist_first = _persist_first(basis, divided, reserved, conditions, moved)
     reasons = {subset.name: _reason(subset, standings.get(subset.name)) for subset in divided.subsets}
     waits = [standing.requeue_after for standing in standings.values()] + [basis.limits.requeue_after]
@@ -186,7 +186,7 @@ def _paced(basis: _Basis, divided: Allocation, moved: Mapping[str, int]) -> Divi
         requeue_after=min((wait for wait in waits if wait is not None), default=None),
         persist_first=persist_first,
     )
-    if "spec.replicas" in subject.ignored or all(basis.given.get(name, 0) <= desired[name] for name in desired):
+    if "spec.replicas" in subject.ignored or all(basis.given[name] <= desired[name] for name in desired):
         return replace(division, reasons=explained(division.reasons, basis.limits, desired, moved))
     return _with_pace(basis, division)
 
@@ -197,7 +197,7 @@ def _with_pace(basis: _Basis, division: Division) -> Division:
     parties = []
     for name, subset in app.subsets.items():
         view = basis.observed.members.get(app.cluster_of(subset))
-        given = basis.given.get(name, 0)
+        given = basis.given[name]
         # What a deleted Cluster object stood for is given up. All other clusters have to be seen.
         seen = view is None or view.gone or view.reach is Reach.READY
         held = division.brake.level is Level.STOPPED and basis.limits.of(name).leaves
@@ -245,11 +245,11 @@ def _unwritten(basis: _Basis, numbers: Mapping[str, int]) -> dict[str, int]:
     """
     found = {}
     for name, number in numbers.items():
-        given = basis.given.get(name, 0)
+        given = basis.given[name]
         if number < given:
             subset = basis.app.subsets[name]
             view = basis.observed.members.get(basis.app.cluster_of(subset))
-            asked = min(given, _asked(basis.app, name, view) if view is not None else 0)
+            asked = min(given, _asked(basis.app, name, view))
             if asked > number:
                 found[name] = asked
     return found
@@ -315,10 +315,10 @@ def _persist_first(
     if any(name not in stored for name in basis.app.subsets):
         return True
     for name, entry in stored.items():
-        if name in basis.app.subsets and (entry.moved_replicas or 0) != moved.get(name, 0):
+        if name in basis.app.subsets and entry.moved_replicas != moved.get(name, 0):
             return True
     if found.leaving and any(
-        entry.desired > divided.replicas.get(name, 0) for name, entry in stored.items() if found.of(name).leaves
+        entry.desired > divided.replicas[name] for name, entry in stored.items() if found.of(name).leaves
     ):
         return True
     if all(map(_undisturbed, basis.standings.values())):
@@ -353,15 +353,15 @@ def reverts(app: Application, subset: str) -> bool:
 
 def _given(subject: Subject, app: Application, observed: Observed) -> dict[str, int]:
     """Subset -> the number that it was last assigned; if the status does not say, the one that its workloads have."""
-    current = {name: stored.replicas for name, stored in subject.status.subsets.items()}
-    for subset in app.subsets.values():
-        view = observed.members.get(app.cluster_of(subset))
-        if subset.name not in current and view is not None:
-            current[subset.name] = _asked(app, subset.name, view)
-    return current
+    given = {name: stored.replicas for name, stored in subject.status.subsets.items()}
+    for name, subset in app.subsets.items():
+        if name not in given:
+            given[name] = _asked(app, name, observed.members.get(app.cluster_of(subset)))
+    return given
 
 
-def _asked(app: Application, subset: str, view: MemberView) -> int:
+def _asked(app: Application, subset: str, view: MemberView | None) -> int:
     """The number of replicas that the workloads of a subset have."""
-    mine = (workload for workload in view.workloads if workload.subset == subset and workload.kind == app.kind)
+    workloads = view.workloads if view is not None else ()
+    mine = (workload for workload in workloads if workload.subset == subset and workload.kind == app.kind)
     return sum(workload.spec.replicas for workload in mine)

@@ -84,7 +84,7 @@ def limits(app: Application, observed: Observed, current: Mapping[str, int], las
     """
     if not observed.clusters:
         return NO_LIMITS
-    found = {name: _limit(app, observed, subset, current.get(name, 0)) for name, subset in app.subsets.items()}
+    found = {name: _limit(app, observed, subset, current[name]) for name, subset in app.subsets.items()}
     clusters = dict.fromkeys(app.cluster_of(subset) for subset in app.subsets.values())
     shared = tuple(room for cluster in clusters for room in observed.facts(cluster).shared)
     if not any(limit.leaves for limit in found.values()):
@@ -96,7 +96,7 @@ def limits(app: Application, observed: Observed, current: Mapping[str, int], las
             found[name] = replace(found[name], may_grow=False, note=found[name].note or "its cluster does not answer")
     grace = grace_seconds(app.model.spec.failover.grace_period)
     applied = brake(observed.fleet, DEFAULT_GRACE_SECONDS if grace is None else grace, observed.now)
-    concerned = [name for name, limit in found.items() if limit.leaves and current.get(name)]
+    concerned = [name for name, limit in found.items() if limit.leaves and current[name]]
     if applied.level is Level.FREE or not concerned:
         return Limits(found, shared=shared)
     for name in concerned:

@@ -63,14 +63,14 @@ def begun(
     >>> begun({"a": 4, "b": 4}, {"a": 2, "b": 4}, {}, Limits())
     ()
     """
-    growing = tuple(name for name, number in desired.items() if number > current.get(name, 0))
-    arriving = sum(desired[name] - current.get(name, 0) for name in growing)
+    growing = tuple(name for name, number in desired.items() if number > current[name])
+    arriving = sum(desired[name] - current[name] for name in growing)
     failback = f"failback to {_listed(returning)}" if returning else ""
     moves = []
     for name, number in desired.items():
-        count = min(arriving, current.get(name, 0) - number)
+        count = min(arriving, current[name] - number)
         if count > 0:
-            moves.append(Move(name, growing, count, limits.of(name).note or failback or reasons.get(name, "")))
+            moves.append(Move(name, growing, count, limits.of(name).note or failback or reasons[name]))
             arriving -= count
     return tuple(moves)
 
@@ -100,13 +100,13 @@ def explained(
     """The reasons of all subsets, with what moves and why."""
     texts = dict(reasons)
     for name, limit in limits.subsets.items():
-        if limit.leaves and name in texts:
+        if limit.leaves:
             kept = desired[name]
             texts[name] = f"{kept} can run nowhere else now: {limit.note}" if kept else limit.note
-        elif limit.note and name in texts and limit.note not in texts[name]:
+        elif limit.note not in texts[name]:
             texts[name] = f"{texts[name]}; {limit.note}"
     for name, count in moved.items():
-        if name in texts and not limits.of(name).leaves:
+        if not limits.of(name).leaves:
             texts[name] = f"{_replicas(count)} elsewhere until failback: {texts[name]}"
     for move in moving:
         text = f"{move.replicas} more move to {_listed(move.destinations)} when their replacements are ready"

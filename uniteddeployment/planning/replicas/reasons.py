@@ -11,7 +11,6 @@ from uniteddeployment_api.int_or_percent import scaled
 class Limits:
     """The bounds of a subset in numbers of pods: those of the spec, and others."""
 
-    share: int | None
     low: int
     high: int
     hard: int

@@ -56,7 +56,7 @@ def make_request(inputs: Inputs) -> AllocationRequest:
     total = inputs.app.model.spec.replicas
     reserve = inputs.reserve
     requests = [
-        _subset_request(subset, inputs.current.get(subset.name, 0), inputs.ranges.get(subset.name))
+        _subset_request(subset, inputs.current[subset.name], inputs.ranges.get(subset.name))
         for subset in topology.subsets
     ]
     if reserve:
@@ -137,9 +137,9 @@ def _limited(request: SubsetRequest, limit: Limit, *, reserve: bool, use_room: b
     """
     if limit is NO_LIMIT:
         return request
-    note = limit.note or request.note
     if limit.leaves:
-        return replace(request, limit=min(limit.keeps, request.current), note=note)
+        return replace(request, limit=min(limit.keeps, request.current))
+    note = limit.note or request.note
     if not limit.may_grow:
         request = replace(request, may_grow=False, note=note)
     if reserve:

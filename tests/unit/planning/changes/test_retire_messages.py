@@ -225,14 +225,13 @@ def test_workloads_that_only_the_status_knows_are_carried_on_until_their_cluster
 def test_the_subsets_of_the_status_are_carried_on_unless_they_are_in_place() -> None:
     silent = MemberView("default/member-1", Reach.PENDING, "no answer")
 
-    def names_of(**entry: Any) -> list[str]:
+    def names_of(*others: Any, **entry: Any) -> list[str]:
         given = {"name": "member-1", "cluster": "default/member-1", "workload": "StatefulSet/web-member-1"}
-        return [
-            left.ref.name
-            for left in decided(status={"subsetStatuses": [{**given, **entry}]}, member_1=silent).workloads
-        ]
+        status = {"subsetStatuses": [{**given, **entry}, *others]}
+        return [left.ref.name for left in decided(status=status, member_1=silent).workloads]
 
     assert names_of() == []
+    assert names_of({"name": "gone", "cluster": "default/member-1", "workload": "StatefulSet/web-gone"}) == ["web-gone"]
     assert names_of(workload="Deployment/web-x") == ["web-x"]
     assert names_of(name="gone") == ["web-member-1"]
 

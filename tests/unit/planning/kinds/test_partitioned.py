@@ -299,6 +299,14 @@ def test_going_back_to_the_stable_revision_reaches_all_pods_before_the_partition
     assert Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4).written() == ("app:1", 4, 2)
 
 
+@pytest.mark.parametrize("images", [["app:2", "app:1"], ["app:2"]])
+def test_what_a_controller_said_of_an_earlier_template_does_not_show_that_all_pods_are_back(images):
+    """Its status still counts the pods at the revision that is to go as updated."""
+    subset = Subset(size=len(images), held=1, target="app:1")
+    subset.shows("app:1", *images, current="app:2", observed=False, updated_replicas=len(images))
+    assert subset.planned()[1] is None
+
+
 @pytest.mark.parametrize("partition", [0, 2])
 def test_a_partition_is_not_written_again_before_its_controller_has_observed_the_last_write(partition) -> None:
     """Each of two partitions looked wrong after the other one was written, and they alternated forever."""

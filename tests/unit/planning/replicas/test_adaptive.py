@@ -13,6 +13,7 @@ from tests.unit.planning.replicas.adaptive_state import Seen, adaptive, ago, con
 from uniteddeployment.planning.observed import Reach, tally
 from uniteddeployment.planning.observed.values import later, seconds, since
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.replicas.adaptive import OrdinalOrder, in_order
 from uniteddeployment.planning.replicas.divide import divide as divide_replicas
 from uniteddeployment.planning.stored import StoredCondition, StoredStatus
 
@@ -115,6 +116,8 @@ def test_a_mark_ends_when_its_time_is_over_and_everything_runs() -> None:
     assert schedulable(result) == ("True", None)
     assert result.conditions["a"].last_transition_time == NOW
     assert dict(result.desired) == {"a": 2, "b": 2}
+    waits = divide(adaptive(4, TWO), a=Seen(2, ready=[500], waiting=[10], marked=360), b=Seen(2, ready=[20, 20]))
+    assert schedulable(waits) == ("True", 20), "one that has begun to wait may mark it again"
 
 
 def test_a_mark_stays_as_long_as_a_minimum_waits_and_nothing_is_written_for_it() -> None:
@@ -182,6 +185,24 @@ def test_pods_that_are_made_in_order_wait_with_the_first() -> None:
     assert dict(divide(parallel, a=Seen(3, waiting=[40]), b=Seen()).desired) == {"a": 3, "b": 0}
 
 
+@given(st.data(), st.integers(0, 3), st.integers(1, 6), st.booleans())
+def test_scaling_down_by_the_removable_pods_removes_none_that_has_a_node(
+    data: st.DataObject, first: int, total: int, one_by_one: bool
+) -> None:
+    """I7: and no more can be removed, unless lower ordinals are missing."""
+    ordinals = range(first, first + total)
+    existing = data.draw(st.sets(st.sampled_from(ordinals), min_size=1))
+    stuck = data.draw(st.sets(st.sampled_from(sorted(existing)), min_size=1))
+    found = in_order(sorted(existing), total, frozenset(stuck), OrdinalOrder(first, one_by_one))
+    missing = total - len(existing)
+    waiting = missing if one_by_one else 0
+    assert found.pods == len(stuck) + waiting
+    left = total - found.removable
+    assert existing - stuck <= set(ordinals[:left])
+    if existing == set(ordinals[: len(existing)]) and waiting == missing:
+        assert not left or ordinals[left - 1] in existing - stuck
+
+
 def test_a_member_that_does_not_answer_moves_nothing_and_keeps_its_mark() -> None:
     """I8: what it last said grows old, and decides nothing."""
     lost = {"a": Seen(4, waiting=[400, 400], ready=[9, 9], reach=Reach.OFFLINE), "b": Seen()}
@@ -243,6 +264,14 @@ def test_reservation_keeps_its_books_by_what_it_sees() -> None:
     assert (dict(released.reserved), dict(released.replicas)) == ({}, {"a": 1, "b": 0})
     growing = divide(reserving(2, two), a=Seen(1, ready=[35], marked=60), b=Seen())
     assert (dict(growing.reserved), dict(growing.replicas)) == ({"a": 1}, {"a": 2, "b": 1})
+
+
+def test_a_subset_whose_pods_were_ready_for_long_enough_keeps_its_mark_only_to_grow_with_stand_ins() -> None:
+    """The mark is what reserves the next pods until they have a node."""
+    two = {"a": {}, "b": {}}
+    proven = {"a": Seen(1, ready=[35], marked=60), "b": Seen()}
+    assert schedulable(divide(reserving(1, two), **proven)) == ("True", None)
+    assert schedulable(divide(reserving(2, two), **proven)) == ("False", None)
 
 
 def test_an_update_in_a_subset_with_reserved_pods_needs_no_more_stand_ins() -> None:

@@ -28,6 +28,7 @@ def test_a_drain_moves_replicas_within_the_budget_and_they_return_when_the_taint
     assert world.asked() == [6, 6, 1]
     world.go_on()
     assert world.asked() == [6, 6, 0]
+    assert world.entry("c").reason == "default/c has the taint maintenance:NoExecute"
     assert (world.condition("Moving"), world.condition("Ready")) == (None, ("True", "Ready"))
     del world.facts["c"]
     world.go_on()

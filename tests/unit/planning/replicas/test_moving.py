@@ -25,9 +25,8 @@ def test_a_move_names_its_source_and_at_most_three_destinations(move: Move | Mov
 
 def test_replicas_that_begin_to_move_are_those_that_others_get() -> None:
     limits = Limits({"b": Limit(note="b is Offline")})
-    moves = begun({"a": 5, "b": 4, "d": 1}, {"a": 3, "b": 1, "c": 3, "d": 2}, {"a": "fewer"}, limits)
+    moves = begun({"a": 5, "b": 4, "c": 0, "d": 1}, {"a": 3, "b": 1, "c": 3, "d": 2}, {"a": "fewer"}, limits)
     assert moves == (Move("a", ("c", "d"), 2, "fewer"), Move("b", ("c", "d"), 2, "b is Offline"))
-    assert begun({"a": 2}, {"a": 1, "b": 1}, {}, Limits()) == (Move("a", ("b",), 1, ""),)
 
 
 def test_replicas_that_return_after_a_failover_say_so() -> None:
@@ -62,7 +61,6 @@ def test_reasons_say_what_moves_and_why() -> None:
             "tainted": Limit(note="it has a taint"),
             "said": Limit(note="it has a taint"),
             "plain": Limit(),
-            "unknown": Limit(note="it has no reason"),
         }
     )
     reasons = {
@@ -80,7 +78,7 @@ def test_reasons_say_what_moves_and_why() -> None:
         Moving("source", ("b", "c"), 2, seen=True),
         Moving("lost", ("b",), 3, seen=False),
     ]
-    assert explained(reasons, limits, desired, {"back": 1, "gone": 4, "other": 1}, moving) == {
+    assert explained(reasons, limits, desired, {"back": 1, "gone": 4}, moving) == {
         "gone": "it is Offline",
         "kept": "2 can run nowhere else now: it is Offline",
         "tainted": "half; it has a taint",
