@@ -136,7 +136,7 @@ def _definitions() -> list[dict[str, Any]]:
             _column("Version", "string", ".status.kubernetesVersion", "Version of the API server"),
             _column("Nodes", "integer", ".status.nodes", "Number of nodes"),
             _column(
-                "Last Contact", "date", ".status.lastContactTime", "Age of the last answer; empty while it answers"
+                "Last Contact", "date", ".status.lastContactTime", "Age of the last good answer; empty while it is well"
             ),
             _column("Taints", "string", ".status.taints", "Taints in effect", priority=1),
             _column("Server", "string", ".spec.server", "URL of the API server", priority=1),

@@ -23,6 +23,8 @@ NOT_READABLE: Final = "NotReadable"
 """Its answers, or the events of its watches, cannot be understood."""
 INVALID_CREDENTIALS: Final = "InvalidCredentials"
 """The Secret is missing, or cannot be used."""
+RECOVERING: Final = "Recovering"
+"""It answers again, and is not Running yet."""
 INTERNAL_ERROR: Final = "InternalError"
 """An error of the controller itself."""
 

@@ -7,7 +7,15 @@ from typing import Any
 
 from uniteddeployment.fleet import taints
 from uniteddeployment.fleet.clusters import ClusterObject
-from uniteddeployment.fleet.health import INTERNAL_ERROR, INVALID_CREDENTIALS, UNAUTHORIZED, UNREACHABLE, Phase, Record
+from uniteddeployment.fleet.health import (
+    INTERNAL_ERROR,
+    INVALID_CREDENTIALS,
+    RECOVERING,
+    UNAUTHORIZED,
+    UNREACHABLE,
+    Phase,
+    Record,
+)
 from uniteddeployment.fleet.taints import rfc3339
 from uniteddeployment.planning.observed import Taint
 from uniteddeployment_api.duration import text
@@ -136,7 +144,7 @@ def _ready(cluster: ClusterObject, standing: Standing) -> Verdict:
         f"has answered since {rfc3339(record.answering_since)}, and is Running again after {_text(wait)} without a "
         f"failure{repeated}"
     )
-    return Verdict(unseen, "Recovering", message)
+    return Verdict(unseen, RECOVERING, message)
 
 
 def _failing(cluster: ClusterObject, standing: Standing) -> str:

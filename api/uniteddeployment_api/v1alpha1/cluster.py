@@ -193,7 +193,7 @@ class ClusterStatus(StatusModel):
     health: HealthStatus = HealthStatus()
     """State of the thresholds."""
     last_contact_time: Time | None = None
-    """Time of the last good answer. Only set while the cluster does not answer."""
+    """Time of the last good answer, as of the last write. Only set while the cluster fails or recovers."""
     cluster_uid: Annotated[str, Field(alias="clusterUID", max_length=128)] = ""
     """UID of the namespace kube-system, which identifies the cluster. Only one Cluster object is used for each UID."""
     kubernetes_version: str = ""

@@ -9,8 +9,11 @@ from uniteddeployment.cli.clusters.objects import condition
 from uniteddeployment.cli.output.age import age
 from uniteddeployment.cli.output.table import Cell, Column, Row, table
 from uniteddeployment.cli.output.terminal import Glyphs, Lines
+from uniteddeployment.fleet.health import NO_READY_NODES, NOT_HEALTHY, NOT_READABLE, RECOVERING
 
 STYLES = {"Running": "green", "Offline": "red", "Pending": "yellow", "Terminated": "bright_blue"}
+_ANSWERING = frozenset({NOT_HEALTHY, NO_READY_NODES, NOT_READABLE, RECOVERING})
+"""Reasons of a cluster that answers, although not well: the time of its last good answer is not the last contact."""
 _NAMESPACE = Column("NAMESPACE")
 _COLUMNS = (
     Column("NAME"),
@@ -37,6 +40,8 @@ def phase_of(cluster: Mapping[str, Any]) -> str:
 def contact(cluster: Mapping[str, Any], now: datetime) -> str:
     """The age of the last contact: ``now`` while the cluster answers, ``never`` if it was never connected."""
     status = cluster.get("status") or {}
+    if condition(cluster, "Ready").get("reason") in _ANSWERING:
+        return "now"
     if status.get("lastContactTime"):
         return f"{age(status['lastContactTime'], now)} ago"
     return "now" if phase_of(cluster) == "Running" else "never" if not status.get("clusterUID") else "unknown"

@@ -80,6 +80,13 @@ def test_a_lost_member_shows_the_age_of_what_is_known_and_the_way_out() -> None:
     assert "no answer within 5 s" in row
 
 
+@pytest.mark.parametrize("reason", ["NotHealthy", "NoReadyNodes", "NotReadable", "Recovering"])
+def test_a_member_that_answers_has_contact_now_although_it_is_not_well(reason: str) -> None:
+    """The time of its last good answer would contradict the message that it answers."""
+    ready = {"type": "Ready", "status": "Unknown", "reason": reason, "message": "it answers, but not well"}
+    assert contact(cluster(phase="Offline", lastContactTime=MINUTE_AGO, conditions=[ready]), NOW) == "now"
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
