@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from typer.testing import CliRunner
 
-from tests.integration.cli.cli_kit import NAMESPACE, lone_host
+from tests.integration.cli.cli_kit import NAMESPACE, Site, lone_host
 from tests.support.kubectl import kubectl
 from tests.support.preloaded import Preloaded
 from uniteddeployment.cli.program import app
@@ -38,7 +38,7 @@ DEFINITION = {
 }
 
 
-def blocks(language):
+def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -54,7 +54,7 @@ def test_every_manifest_of_the_page_is_converted() -> None:
     assert "partitions[gone]: removed" in result.stderr
 
 
-async def old_application(here) -> None:
+async def old_application(here: Site) -> None:
     """Create an application of OpenKruise with its StatefulSet."""
     made = await here.host.create(
         OPENKRUISE,
@@ -113,7 +113,7 @@ async def test_the_commands_that_migrate_an_application_work(tmp_path: Path, for
         assert here.fleet.host.cluster.access.list("uniteddeployments.apps.kruise.io", NAMESPACE) == []
 
 
-def served(here) -> bool:
+def served(here: Site) -> bool:
     try:
         here.fleet.host.cluster.access.list("uniteddeployments.apps.kruise.io", NAMESPACE)
     except StatusError:
@@ -121,7 +121,7 @@ def served(here) -> bool:
     return True
 
 
-async def sh(here, folder, script) -> None:
+async def sh(here: Site, folder: Path, script: str) -> None:
     """Run a script as a reader of the page would."""
     path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
     process = await asyncio.create_subprocess_exec(

@@ -7,19 +7,22 @@ way: a ready pod that goes because another could not be placed (I7).
 import asyncio
 import itertools
 from random import Random
+from typing import Any
 
 import pytest
 
 from tests.simulation.scene import Scene, is_ready
 from tests.support.kruise import ALL_KINDS, KRUISE_KINDS, NATIVE_KINDS, RESOURCES, kinds, world_for
 from tests.support.stories import some
+from tests.support.world import World
+from uniteddeployment.embedded.access import Change
 
 KINDS = ALL_KINDS
 UNORDERED = ["deploymentTemplate", "cloneSetTemplate"]
 """Kinds whose pods can have stand-ins."""
 
 
-def adaptive(critical=10, duration=10, **more):
+def adaptive(critical: int = 10, duration: int = 10, **more: Any) -> dict[str, Any]:
     return {
         "type": "Adaptive",
         "adaptive": {"rescheduleCriticalSeconds": critical, "unschedulableDuration": duration, **more},
@@ -27,7 +30,7 @@ def adaptive(critical=10, duration=10, **more):
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_bounds_are_filled_in_the_order_of_the_list(world, kind) -> None:
+async def test_bounds_are_filled_in_the_order_of_the_list(world: World, kind: str) -> None:
     """Scenario 37."""
     limited = {"minReplicas": 1, "maxReplicas": 2}
     scene = Scene(world, kind, {"a": limited, "b": limited, "c": {"minReplicas": 1}})
@@ -40,7 +43,7 @@ async def test_bounds_are_filled_in_the_order_of_the_list(world, kind) -> None:
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_percentages_are_rounded_and_the_rest_is_for_the_last(world, kind) -> None:
+async def test_percentages_are_rounded_and_the_rest_is_for_the_last(world: World, kind: str) -> None:
     """Scenario 38."""
     scene = Scene(world, kind, {"a": "25%", "b": "25%", "c": None})
     scene.ask(3)
@@ -53,7 +56,9 @@ async def test_percentages_are_rounded_and_the_rest_is_for_the_last(world, kind)
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
 @pytest.mark.fleet(members=4)
-async def test_pods_move_away_from_a_subset_without_nodes_and_new_ones_are_tried_there_later(world, kind) -> None:
+async def test_pods_move_away_from_a_subset_without_nodes_and_new_ones_are_tried_there_later(
+    world: World, kind: str
+) -> None:
     """Scenario 39; on the way no ready pod ever goes but those that are too many (I7)."""
     scene = Scene(world, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive())
     scene.cordon("b")
@@ -87,7 +92,7 @@ async def test_pods_move_away_from_a_subset_without_nodes_and_new_ones_are_tried
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
-async def test_a_minimum_waits_where_it_was_asked_for_and_the_mark_lasts_as_long(world, kind) -> None:
+async def test_a_minimum_waits_where_it_was_asked_for_and_the_mark_lasts_as_long(world: World, kind: str) -> None:
     """Scenario 40."""
     scene = Scene(world, kind, {"a": {"minReplicas": 1, "maxReplicas": 2}, "b": {}}, strategy=adaptive())
     scene.cordon("a")
@@ -112,7 +117,7 @@ async def test_a_minimum_waits_where_it_was_asked_for_and_the_mark_lasts_as_long
 
 
 @pytest.mark.parametrize("kind", UNORDERED)
-async def test_stand_ins_run_while_pods_wait_and_go_when_those_are_ready(world, kind) -> None:
+async def test_stand_ins_run_while_pods_wait_and_go_when_those_are_ready(world: World, kind: str) -> None:
     """Scenario 41: the pods that wait stay where they are, and the total serves all the time (I7)."""
     scene = Scene(world, kind, {"a": {}, "b": {}, "c": {}}, strategy=adaptive(20, 1, reserveUnschedulablePods=True))
     scene.cordon("a", "b")
@@ -143,7 +148,7 @@ async def test_stand_ins_run_while_pods_wait_and_go_when_those_are_ready(world, 
 
 
 @pytest.mark.parametrize("kind", some(UNORDERED, ["cloneSetTemplate"]))
-async def test_minimums_wait_with_stand_ins(world, kind) -> None:
+async def test_minimums_wait_with_stand_ins(world: World, kind: str) -> None:
     """Scenario 42."""
     bounds = {"a": {"minReplicas": 1}, "b": {"minReplicas": 1}, "c": {}}
     scene = Scene(world, kind, bounds, strategy=adaptive(20, 1, reserveUnschedulablePods=True))
@@ -176,7 +181,7 @@ class Guard:
     A pod that was not ready when its workload was scaled down may go, also if it should get ready at the last moment.
     """
 
-    def __init__(self, scene, enough=10**6) -> None:
+    def __init__(self, scene: Scene, enough: int = 10**6) -> None:
         self.scene, self.enough = scene, enough
         self.broken = []
         self.expected = set()
@@ -184,11 +189,11 @@ class Guard:
             member.access.subscribe("pods", lambda change, name=name: self._look(name, change))
             member.access.subscribe(RESOURCES[scene.kind], lambda change, name=name: self._scaled(name, change))
 
-    def _scaled(self, member, change) -> None:
+    def _scaled(self, member: str, change: Change) -> None:
         if change.type == "MODIFIED" and change.obj["spec"]["replicas"] < change.old["spec"]["replicas"]:
             self.expected |= {pod["metadata"]["uid"] for pod in self.scene.world.pods(member) if not is_ready(pod)}
 
-    def _look(self, member, change) -> None:
+    def _look(self, member: str, change: Change) -> None:
         if change.old is None or "deletionTimestamp" in change.old["metadata"] or not is_ready(change.old):
             return
         if change.type == "DELETED" or "deletionTimestamp" in change.obj["metadata"]:
@@ -204,7 +209,7 @@ class Guard:
         [*zip(itertools.cycle(NATIVE_KINDS), range(1, 5), strict=False), *((kind, 2) for kind in KRUISE_KINDS)],
     ),
 )
-async def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(world, kind, writes) -> None:
+async def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(world: World, kind: str, writes: int) -> None:
     """That a subset is unschedulable is stored before anything is done about it (I9, I7)."""
     scene = Scene(world, kind, {"a": {"maxReplicas": 2}, "b": {"maxReplicas": 2}, "c": {}}, strategy=adaptive(10, 60))
     scene.cordon("b")
@@ -213,7 +218,7 @@ async def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(world, kin
     guard = Guard(scene)
     before = {name: len(transport.sent) for name, transport in world.transports.items()}
 
-    def written():
+    def written() -> bool:
         sent = [one for name, t in world.transports.items() for one in t.sent[before[name] :]]
         return sum(1 for one in sent if one.method != "GET") >= writes
 
@@ -227,7 +232,7 @@ async def test_a_crash_at_any_moment_of_a_move_ends_in_the_same_state(world, kin
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_last(world, kind) -> None:
+async def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_last(world: World, kind: str) -> None:
     """Neither is it marked, nor does its mark end (I8)."""
     scene = Scene(world, kind, {"a": {"maxReplicas": 2}, "b": {}}, strategy=adaptive(60, 300))
     scene.cordon("a")
@@ -245,7 +250,7 @@ async def test_a_member_that_is_cut_off_moves_nothing_whatever_its_pods_said_las
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
 @pytest.mark.fleet(nodes=1, cpu="2")
-async def test_where_no_member_has_room_what_runs_goes_on_and_the_rest_waits(world, kind) -> None:
+async def test_where_no_member_has_room_what_runs_goes_on_and_the_rest_waits(world: World, kind: str) -> None:
     """The pods that are too many are tried here and there, a few times in five minutes (I4, I7)."""
     scene = Scene(world, kind, {"a": {"maxReplicas": 6}, "b": {}}, strategy=adaptive(30, 300))
     scene.workload = {"template": with_requests(scene, "1")}
@@ -264,14 +269,14 @@ async def test_where_no_member_has_room_what_runs_goes_on_and_the_rest_waits(wor
     assert not guard.broken
 
 
-def with_requests(scene, cpu):
+def with_requests(scene: Scene, cpu: str) -> dict[str, Any]:
     """The pod template of a scene with a request for processors."""
     template = scene.document(1)["spec"]["template"][scene.kind]["spec"]["template"]
     template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
     return template
 
 
-async def trouble(scene, guard, seed) -> None:
+async def trouble(scene: Scene, guard: Guard, seed: int) -> None:
     """Nodes are closed and opened, pods are lost, the controller dies: all by chance, and all is well at the end."""
     world, random = scene.world, Random(seed)
     for _ in range(30):
@@ -297,7 +302,7 @@ async def trouble(scene, guard, seed) -> None:
 @pytest.mark.parametrize(
     ("kind", "seed"), some(list(itertools.product(KINDS, range(10))), list(zip(KINDS, (0, 1, 0, 1), strict=True)))
 )
-async def test_no_ready_pod_is_removed_for_one_that_has_no_node(kind, seed) -> None:
+async def test_no_ready_pod_is_removed_for_one_that_has_no_node(kind: str, seed: int) -> None:
     """No ready pod is removed in favor of one without a node, whatever nodes do (I4, I7, I9)."""
     async with world_for(kind, seed) as world:
         scene = Scene(
@@ -316,7 +321,7 @@ async def test_no_ready_pod_is_removed_for_one_that_has_no_node(kind, seed) -> N
 @pytest.mark.parametrize(
     ("kind", "seed"), some(list(itertools.product(UNORDERED, range(10))), list(zip(UNORDERED, (0, 1), strict=True)))
 )
-async def test_stand_ins_are_removed_only_when_the_pods_that_they_replace_are_ready(kind, seed) -> None:
+async def test_stand_ins_are_removed_only_when_the_pods_that_they_replace_are_ready(kind: str, seed: int) -> None:
     """However nodes fail and return (I4, I7, I9)."""
     strategy = adaptive(5, 20, reserveUnschedulablePods=True)
     async with world_for(kind, seed) as world:

@@ -3,21 +3,30 @@
 import asyncio
 import base64
 import json
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from tests.support.inprocess import InProcessTransport
 from tests.support.planning import manifest
-from tests.support.world import UDS
+from tests.support.world import UDS, World
 from uniteddeployment.controller import planner as planner_module
+from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import StaticToken
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.observed import Observed
+from uniteddeployment.planning.plan import Plan
 from uniteddeployment_api import names
 
 CLUSTERS = f"{names.API_PATH}/namespaces/default/clusters"
 SECRETS = "/api/v1/namespaces/default/secrets"
 
 
-def cluster(world, name, *, server=None, data=None, **spec) -> None:
+def cluster(
+    world: World, name: str, *, server: str | None = None, data: dict[str, bytes] | None = None, **spec: Any
+) -> None:
     """A Cluster object with a Secret of its own."""
     if data is not None:
         secret = {"metadata": {"name": name}, "data": {k: base64.b64encode(v).decode() for k, v in data.items()}}
@@ -31,7 +40,7 @@ def cluster(world, name, *, server=None, data=None, **spec) -> None:
     world.request(world.host, "POST", CLUSTERS, body)
 
 
-def ready_condition(world, name):
+def ready_condition(world: World, name: str) -> dict[str, int | str]:
     found = world.host.access.get("clusters.uniteddeployment.io", "default", name)
     return next(iter((found.get("status") or {}).get("conditions", ())), {})
 
@@ -66,7 +75,7 @@ BAD_CLUSTERS = {
 }
 
 
-async def test_clusters_and_secrets_that_cannot_be_used_say_why_and_stop_nobody(world) -> None:
+async def test_clusters_and_secrets_that_cannot_be_used_say_why_and_stop_nobody(world: World) -> None:
     """I10, I12: each ended the controller for all. They are tried again, and one that is corrected is taken up."""
     for name, (options, _) in BAD_CLUSTERS.items():
         cluster(world, name, **options)
@@ -90,7 +99,7 @@ class Injecting(InProcessTransport):
 
     objects: tuple[bytes, ...] = ()
 
-    async def _guarded(self, chunks):
+    async def _guarded(self, chunks: Any) -> AsyncIterator[bytes]:
         async for chunk in super()._guarded(chunks):
             if b'"kind":"UnitedDeployment"' in chunk and b'"type":"ADDED"' in chunk:
                 for injected in self.objects:
@@ -117,9 +126,9 @@ DEEP = b'{"a":' * 3000 + b"1" + b"}" * 3000
     ids=range(9),
 )
 @pytest.mark.fleet(controller=False)
-async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(world, poison) -> None:
+async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(world: World, poison: bytes) -> None:
 
-    def client(where, token=None):
+    def client(where: Cluster, token: StaticToken | None = None) -> Client:
         made = type("Made", (Injecting,), {"objects": (poison,)}) if where is world.host else InProcessTransport
         transport = made(where, token or "admin-token", where.name)
         world.transports[where.name] = transport
@@ -134,7 +143,7 @@ async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(worl
     await world.until(world.settled, 120, what="the new image")
 
 
-async def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on(world) -> None:
+async def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_go_on(world: World) -> None:
     """An API server takes ten thousand levels (I11)."""
     document = manifest()
     document["spec"]["template"]["statefulSetTemplate"]["spec"]["x"] = nested(65)
@@ -150,18 +159,20 @@ async def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_g
     await world.until(world.settled, 60, what="the corrected one")
 
 
-def nested(levels):
+def nested(levels: int) -> dict[str, Any]:
     value = "x"
     for _ in range(levels):
         value = {"a": value}
     return value
 
 
-async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others_go_on(world, monkeypatch) -> None:
+async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others_go_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = planner_module.plan
     broken = {"web"}
 
-    def fails(subject, observed):
+    def fails(subject: Subject, observed: Observed) -> Plan:
         if subject.name in broken:
             raise ZeroDivisionError("what it was about")
         return plan(subject, observed)
@@ -183,7 +194,7 @@ async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others
     await world.until(world.settled, 120, what="the application")
 
 
-async def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused(world) -> None:
+async def test_two_kilobytes_of_overrides_that_stand_for_gigabytes_are_refused(world: World) -> None:
     """24 copies of a list to its own end."""
     document = manifest()
     first = {"op": "add", "path": "/metadata/annotations/x", "value": {"l": ["x" * 100]}}

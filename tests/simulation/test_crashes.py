@@ -160,14 +160,16 @@ SOME_KILLS = [
 
 @pytest.mark.parametrize(("kind", "write", "reached"), some(KILLS, [kill for kill in KILLS if kill.id in SOME_KILLS]))
 @pytest.mark.fleet(openkruise=True, members=2)
-async def test_a_kill_at_any_write_of_any_step_ends_in_the_same_state(world, kind, write, reached) -> None:
+async def test_a_kill_at_any_write_of_any_step_ends_in_the_same_state(
+    world: World, kind: str, write: int, reached: bool
+) -> None:
     """No second workload, nothing left over, and never more updated pods than the partitions allow (I9, I6)."""
     await Story(world, kind, write, reached=reached).tell()
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.fleet(openkruise=True, members=2)
-async def test_there_is_a_kill_for_every_write_of_every_step(world, kind) -> None:
+async def test_there_is_a_kill_for_every_write_of_every_step(world: World, kind: str) -> None:
     """Otherwise the test above would miss the last writes of a step."""
     told = Story(world, kind)
     await told.tell()
@@ -177,7 +179,9 @@ async def test_there_is_a_kill_for_every_write_of_every_step(world, kind) -> Non
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "stopped"])
 @pytest.mark.fleet(openkruise=True, members=2)
-async def test_a_killed_controller_writes_nothing_more_and_a_stopped_one_finishes_its_pass(world, kind, killed) -> None:
+async def test_a_killed_controller_writes_nothing_more_and_a_stopped_one_finishes_its_pass(
+    world: World, kind: str, killed: bool
+) -> None:
     """A stop does not stand for a crash, for it leaves nothing half done (I9)."""
     await world.controller.synced.wait()
     for member in world.members.values():

@@ -1,6 +1,7 @@
 """Creation: what exists under the name of a workload is never taken over, whoever wrote it and with which manager."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -8,14 +9,17 @@ from tests.support.kruise import PATHS, RESOURCES, kinds
 from tests.support.planning import manifest
 from tests.support.templates import done, entries, message, template
 from tests.support.watchdog import workloads
-from tests.support.world import running_world, second_host
+from tests.support.world import World, running_world, second_host
+from uniteddeployment.embedded.access import Change
 from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.transport import Answer
 from uniteddeployment_api import names
 
 STATEFUL_SETS = PATHS["statefulSetTemplate"]
 
 
-def foreign(name, *, image="other:1", **metadata):
+def foreign(name: str, *, image: str = "other:1", **metadata: Any) -> dict[str, Any]:
     """A StatefulSet without our labels."""
     return {
         "apiVersion": "apps/v1",
@@ -32,17 +36,17 @@ def foreign(name, *, image="other:1", **metadata):
     }
 
 
-def document(image="app:1", **more):
+def document(image: str = "app:1", **more: Any) -> dict[str, Any]:
     return manifest(shares={"member-1": 2}, replicas=2, image=image, **more)
 
 
-def one_workload(world, kind="statefulSetTemplate", member="member-1"):
+def one_workload(world: World, kind: str = "statefulSetTemplate", member: str = "member-1") -> dict[str, Any]:
     (found,) = world.members[member].access.list(RESOURCES[kind], "default")
     return found
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_foreign_workload_that_was_applied_with_our_field_manager_is_left_alone(world) -> None:
+async def test_a_foreign_workload_that_was_applied_with_our_field_manager_is_left_alone(world: World) -> None:
     """Another host uses the same field manager, so the API server sees no conflict (I13)."""
     theirs = foreign(
         "web-member-1",
@@ -62,7 +66,7 @@ async def test_a_foreign_workload_that_was_applied_with_our_field_manager_is_lef
 
 
 @pytest.mark.fleet(members=1, controller=False)
-async def test_a_foreign_workload_that_is_just_what_we_would_apply_is_left_alone(world) -> None:
+async def test_a_foreign_workload_that_is_just_what_we_would_apply_is_left_alone(world: World) -> None:
     """Where nothing differs, server-side apply sees no conflict with any manager (I13)."""
     world.start_controller()
     await done(world, document())
@@ -79,7 +83,7 @@ async def test_a_foreign_workload_that_is_just_what_we_would_apply_is_left_alone
 
 
 @pytest.mark.fleet(members=1)
-async def test_two_applications_whose_workloads_would_have_one_name_do_not_share_it(world) -> None:
+async def test_two_applications_whose_workloads_would_have_one_name_do_not_share_it(world: World) -> None:
     """One host, one field manager: `web` with the subset `a-b` and `web-a` with the subset `b` (I13)."""
     first, second = (
         manifest(shares={"a-b": 2}, replicas=2),
@@ -98,13 +102,13 @@ async def test_two_applications_whose_workloads_would_have_one_name_do_not_share
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_other_names_it(kind) -> None:
+async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_other_names_it(kind: str) -> None:
     """Neither has seen the other's when it writes (I13)."""
     async with running_world(members=1) as first, second_host(first) as second:
         first.members["member-1"].faults.set(latency=0.2)
         owners = set()
 
-        def note(change) -> None:
+        def note(change: Change) -> None:
             if change.type != "DELETED":
                 owners.add(change.obj["metadata"]["annotations"][names.ANNOTATION_OWNER_UID])
 
@@ -113,7 +117,7 @@ async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_othe
         second.apply(document(kind=kind))
         hosts = {"True": None, "False": None}
 
-        def decided():
+        def decided() -> bool:
             hosts.update({host.condition("Stalled"): host for host in (first, second)})
             return all(hosts.values())
 
@@ -131,13 +135,13 @@ async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_othe
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(world) -> None:
+async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(world: World) -> None:
     """The write succeeded and the answer was lost; no conflict is reported, and there is one workload (I9)."""
     await world.until(lambda: "member-1" in world.transports, what="the member")
     transport = world.transports["member-1"]
     sent, lost = transport.send, []
 
-    async def send(request, *, timeout):  # noqa: ASYNC109  # part of the protocol
+    async def send(request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the protocol
         answer = await sent(request, timeout=timeout)
         if request.verb == "apply" and len(lost) < 3:
             lost.append(answer.status)
@@ -159,7 +163,7 @@ async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_workload_that_lost_our_labels_gets_them_back(world) -> None:
+async def test_a_workload_that_lost_our_labels_gets_them_back(world: World) -> None:
     """No watch shows it any more, and its name is taken, but its owner annotation says that it is ours (I9)."""
     await done(world, document())
     made = one_workload(world)
@@ -174,7 +178,7 @@ async def test_a_workload_that_lost_our_labels_gets_them_back(world) -> None:
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
 @pytest.mark.fleet(members=1)
-async def test_a_field_that_leaves_the_template_leaves_the_workload_too(world, kind) -> None:
+async def test_a_field_that_leaves_the_template_leaves_the_workload_too(world: World, kind: str) -> None:
     """We own what we apply from the first write on, under one entry: no field stays behind forever."""
     doc = document(kind=kind)
     template(doc)["spec"]["revisionHistoryLimit"] = 3

@@ -2,19 +2,21 @@
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.watchdog import Watchdog
+from tests.support.world import World
 from uniteddeployment_api import names
 
 REVISIONS = "controllerrevisions.apps"
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 
 
-def nested(depth):
+def nested(depth: int) -> dict[str, Any]:
     value = {}
     for _ in range(depth):
         value = {"a": value}
@@ -33,7 +35,7 @@ DATA = {
 }
 
 
-def damage(world, name, **changes) -> None:
+def damage(world: World, name: str, **changes: Any) -> None:
     """Put another ControllerRevision in the place of one, as somebody who may delete and create them can."""
     access = world.host.access
     found = access.get(REVISIONS, "default", name)
@@ -42,7 +44,7 @@ def damage(world, name, **changes) -> None:
     access.create(REVISIONS, {**found, "metadata": metadata, **changes}, manager="somebody")
 
 
-async def quiet(world) -> None:
+async def quiet(world: World) -> None:
     """Nothing is asked of any server for ten minutes."""
     await asyncio.sleep(90)
     before = world.requests()
@@ -50,7 +52,7 @@ async def quiet(world) -> None:
     assert world.requests() == before
 
 
-async def canary(world, kind):
+async def canary(world: World, kind: str) -> str:
     world.apply(manifest(kind=kind))
     await world.until(world.settled, what="creation")
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -69,7 +71,9 @@ async def canary(world, kind):
         ],
     ),
 )
-async def test_a_stable_template_that_was_damaged_is_never_used_and_stalls_what_needs_it(world, kind, data) -> None:
+async def test_a_stable_template_that_was_damaged_is_never_used_and_stalls_what_needs_it(
+    world: World, kind: str, data: str
+) -> None:
     """The message names the revision and the way out, and that works (I6, I16)."""
     stable = await canary(world, kind)
     damage(world, stable, data=DATA[data])
@@ -105,7 +109,9 @@ ANNOTATIONS = ["{", '["a"]', '{"member-1": 5}', "[" * 5000, '{"member-1": "garba
         [("[" * 5000, "currentRevision"), ('{"member-1": 5}', "updatedRevision")],
     ),
 )
-async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(world, annotation, of) -> None:
+async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(
+    world: World, annotation: str, of: str
+) -> None:
     """The revision of the present template is written again; the other one is not used (I3, I16)."""
     await canary(world, "statefulSetTemplate")
     before = {pod["metadata"]["uid"] for member in world.members for pod in world.pods(member)}

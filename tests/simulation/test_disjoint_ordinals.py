@@ -1,19 +1,22 @@
 """Disjoint ordinals end to end."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.planning import manifest
 from tests.support.templates import applied, done, entries, ordinals, uids
+from tests.support.world import World
 
 
-def disjoint(*shares, total, block=10, **more):
+def disjoint(*shares: Any, total: int, block: int = 10, **more: Any) -> dict[str, Any]:
     doc = manifest(shares=dict(shares), replicas=total, **more)
     doc["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": block}
     return doc
 
 
 @pytest.mark.fleet(members=3)
-async def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go(world) -> None:
+async def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go(world: World) -> None:
     await done(world, disjoint(("member-1", 2), ("member-2", 2), total=4))
     assert [ordinals(world, one) for one in world.members] == [[0, 1], [10, 11], []]
     before = uids(world, "member-2")
@@ -34,7 +37,7 @@ async def test_disjoint_ordinals_stay_where_they_are_when_subsets_come_and_go(wo
 
 
 @pytest.mark.fleet(members=2)
-async def test_the_partition_counts_from_the_first_ordinal(world) -> None:
+async def test_the_partition_counts_from_the_first_ordinal(world: World) -> None:
     """A partition holds pods of the subset's own ordinals (I6)."""
     shares = ("member-1", 2), ("member-2", 3)
     await done(world, disjoint(*shares, total=5))
@@ -49,7 +52,7 @@ async def test_the_partition_counts_from_the_first_ordinal(world) -> None:
 
 
 @pytest.mark.fleet(members=2)
-async def test_more_pods_than_ordinals_find_no_place_and_the_reason_is_told(world) -> None:
+async def test_more_pods_than_ordinals_find_no_place_and_the_reason_is_told(world: World) -> None:
     """Status counts the pods that have no ordinal and gives the reason (I4)."""
     doc = disjoint(("member-1", {"weight": 1}), ("member-2", {"weight": 1}), total=4, block=2)
     await done(world, doc)

@@ -5,13 +5,16 @@ import asyncio
 import pytest
 
 from tests.simulation.scene import Scene
+from tests.support.world import World
 from uniteddeployment.controller import planner as planner_module
 
 
 @pytest.mark.parametrize("cordoned", [True, False])
 @pytest.mark.parametrize("duration", [0, 10])
 @pytest.mark.parametrize("reserve", [True, False])
-async def test_durations_that_are_over_cause_no_passes(world, monkeypatch, reserve, duration, cordoned) -> None:
+async def test_durations_that_are_over_cause_no_passes(
+    world: World, monkeypatch: pytest.MonkeyPatch, reserve: bool, duration: int, cordoned: bool
+) -> None:
     """A subset without nodes waits for a watch event, not for the clock, also if a duration is 0."""
     rules = {
         "rescheduleCriticalSeconds": 10,

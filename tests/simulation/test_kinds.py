@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,13 @@ from tests.support.kruise import (
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.watchdog import Watchdog, workloads
-from tests.support.world import TOKEN
+from tests.support.world import TOKEN, World
+from uniteddeployment.embedded.access import Change
+from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import StaticToken
+from uniteddeployment.kube.requests import Request
 from uniteddeployment_api import names
 
 TAKING_PLACE = [
@@ -34,34 +39,36 @@ TAKING_PLACE = [
 KINDS_HERE = {"cloneSetTemplate": "CloneSet", "advancedStatefulSetTemplate": "StatefulSet"}
 
 
-def on(kind, shares, **more):
+def on(kind: str, shares: dict[str, int | None], **more: Any) -> dict[str, Any]:
     return manifest(kind=kind, shares=shares, **more)
 
 
-def entry(world, subset):
+def entry(world: World, subset: str) -> dict[str, Any]:
     return next(one for one in world.status()["subsetStatuses"] if one["name"] == subset)
 
 
-def template_of(world, member):
+def template_of(world: World, member: str) -> dict[str, Any]:
     """The pod template of the newest workload in a member."""
     found = sorted(workloads(world, member).values(), key=lambda one: int(one["metadata"]["resourceVersion"]))
     return found[-1]["spec"]["template"]
 
 
-def sizes(world, *members):
+def sizes(world: World, *members: str) -> list[int]:
     return [
         len([pod for pod in world.pods(member) if "deletionTimestamp" not in pod["metadata"]]) for member in members
     ]
 
 
-async def applied(world, document, what="") -> None:
+async def applied(world: World, document: dict[str, Any], what: str = "") -> None:
     world.apply(document)
     await world.until(world.settled, what=what)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.fleet(members=2)
-async def test_a_workload_says_whose_it_is_and_carries_what_the_template_and_the_subset_say(world, kind) -> None:
+async def test_a_workload_says_whose_it_is_and_carries_what_the_template_and_the_subset_say(
+    world: World, kind: str
+) -> None:
     document = on(kind, {"member-1": 1, "member-2": 1}, replicas=2)
     document["spec"]["template"][kind]["metadata"] = {"annotations": {"team": "blue"}}
     document["spec"]["topology"]["subsets"][0]["patch"] = {"metadata": {"annotations": {"zone": "one"}}}
@@ -81,7 +88,9 @@ async def test_a_workload_says_whose_it_is_and_carries_what_the_template_and_the
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.fleet(members=1)
-async def test_nodes_and_tolerations_of_a_subset_reach_its_pods_beside_those_of_the_template(world, kind) -> None:
+async def test_nodes_and_tolerations_of_a_subset_reach_its_pods_beside_those_of_the_template(
+    world: World, kind: str
+) -> None:
     zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z1"]}
     term = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "NotIn", "values": ["plan9"]}]}
     document = on(kind, {"member-1": 1}, replicas=1)
@@ -100,7 +109,7 @@ async def test_nodes_and_tolerations_of_a_subset_reach_its_pods_beside_those_of_
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-async def test_subsets_come_and_go(world, kind) -> None:
+async def test_subsets_come_and_go(world: World, kind: str) -> None:
     await applied(world, on(kind, {"member-1": None}, replicas=2), "one subset")
     assert sizes(world, *world.members) == [2, 0, 0]
     await applied(world, on(kind, {"member-1": None, "member-2": None}, replicas=2), "two subsets")
@@ -112,7 +121,7 @@ async def test_subsets_come_and_go(world, kind) -> None:
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "advancedStatefulSetTemplate"])
 @pytest.mark.fleet(members=1)
-async def test_on_delete_is_kept_and_gets_no_partition(world, kind) -> None:
+async def test_on_delete_is_kept_and_gets_no_partition(world: World, kind: str) -> None:
     document = on(kind, {"member-1": None}, replicas=5, partitions={"member-1": 4})
     document["spec"]["template"][kind]["spec"]["updateStrategy"] = {"type": "OnDelete"}
     await applied(world, document, "creation")
@@ -125,7 +134,9 @@ async def test_on_delete_is_kept_and_gets_no_partition(world, kind) -> None:
 
 @pytest.mark.parametrize(("before", "after"), some(list(itertools.permutations(ALL_KINDS, 2)), TAKING_PLACE))
 @pytest.mark.fleet(openkruise=True, members=2)
-async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(world, before, after) -> None:
+async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(
+    world: World, before: str, after: str
+) -> None:
     """With no pod to spare, the old go when the new are ready, and then all of them do (I7).
 
     Scenarios 14 and 51 of OpenKruise, which deletes the old pods at the moment at which it makes the new ones.
@@ -136,7 +147,7 @@ async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(wo
     await applied(world, document, "creation")
     lowest = 5
 
-    def look(_) -> None:
+    def look(_: Change) -> None:
         nonlocal lowest
         pods = [pod for member in world.members for pod in world.pods(member)]
         lowest = min(lowest, sum(ready(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"]))
@@ -155,7 +166,7 @@ async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(wo
 
 @pytest.mark.parametrize("after", [kind for kind in ALL_KINDS if kind != "statefulSetTemplate"])
 @pytest.mark.fleet(openkruise=True, members=1)
-async def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(world, after) -> None:
+async def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(world: World, after: str) -> None:
     """The new kind runs no more updated pods than the partition lets it, at no moment (I6)."""
     one = {"member-1": None}
     held = {"member-1": 3}
@@ -171,7 +182,7 @@ async def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(worl
 
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
 @pytest.mark.fleet(without=["member-1", "member-2", "member-3"])
-async def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(world, kind) -> None:
+async def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(world: World, kind: str) -> None:
     """Its member does not serve it (I7)."""
     await applied(world, manifest(), "creation")
     world.apply(manifest(kind=kind))
@@ -182,7 +193,9 @@ async def test_a_new_kind_that_never_gets_ready_leaves_the_old_one_serving(world
 
 @pytest.mark.parametrize("kind", KRUISE_KINDS)
 @pytest.mark.fleet(without=["member-2"])
-async def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_others_go_on(world, kind) -> None:
+async def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_others_go_on(
+    world: World, kind: str
+) -> None:
     """Nothing is asked of it but the watch, every few minutes; once it serves the kind, the subset comes (I10, I3)."""
     world.apply(manifest(kind=kind))
     await world.until(lambda: world.condition("Stalled") == "True", what="the condition")
@@ -204,14 +217,14 @@ async def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_
 
 
 @pytest.mark.fleet(without=["member-1", "member-2", "member-3"])
-async def test_a_member_without_openkruise_runs_everything_else(world) -> None:
+async def test_a_member_without_openkruise_runs_everything_else(world: World) -> None:
     await applied(world, manifest(), "creation")
     assert sizes(world, *world.members) == [4, 2, 2]
 
 
 @pytest.mark.parametrize("kind", some(KRUISE_KINDS, ["cloneSetTemplate"]))
 @pytest.mark.fleet(openkruise=True)
-async def test_openkruise_that_is_removed_is_said_and_comes_back(world, kind) -> None:
+async def test_openkruise_that_is_removed_is_said_and_comes_back(world: World, kind: str) -> None:
     """A kind that a member stops serving is a condition of its subset, and the other subsets go on (I8, I10)."""
     await applied(world, manifest(kind=kind), "creation")
     member = world.members["member-2"]
@@ -228,7 +241,7 @@ async def test_openkruise_that_is_removed_is_said_and_comes_back(world, kind) ->
 class Denying(InProcessTransport):
     """Credentials that were made before OpenKruise came: they have no right to its kinds, served or not."""
 
-    async def _ask(self, request, seconds):
+    async def _ask(self, request: Request, seconds: float) -> Response:
         if "apps.kruise.io" in request.path:
             self.sent.append(request)
             status = {"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": "no right"}
@@ -238,10 +251,10 @@ class Denying(InProcessTransport):
 
 @pytest.mark.parametrize("kind", some(KRUISE_KINDS, ["advancedStatefulSetTemplate"]))
 @pytest.mark.fleet(openkruise=True, controller=False)
-async def test_credentials_without_the_right_to_openkruise_do_for_everything_else(world, kind) -> None:
+async def test_credentials_without_the_right_to_openkruise_do_for_everything_else(world: World, kind: str) -> None:
     """Whether it is served is unknown, and only applications that need it wait (I8, I10)."""
 
-    def client(cluster, token=TOKEN):
+    def client(cluster: Cluster, token: StaticToken | str = TOKEN) -> Client:
         transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)
         world.transports[cluster.name] = transport
         return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
@@ -259,6 +272,6 @@ async def test_credentials_without_the_right_to_openkruise_do_for_everything_els
     assert world.requests() == before
 
 
-def ready(pod):
+def ready(pod: dict[str, Any]) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

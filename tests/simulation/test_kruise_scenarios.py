@@ -6,6 +6,7 @@ does not test. Where ours does something else on purpose, the test says what and
 
 import asyncio
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.simulation.scene import Scene
 from tests.support.kruise import ALL_KINDS, KRUISE_KINDS, NATIVE_KINDS, PATHS, RESOURCES, kinds
 from tests.support.stories import some
 from tests.support.watchdog import workloads
-from tests.support.world import UDS
+from tests.support.world import UDS, World
 from uniteddeployment_api import names
 
 KINDS = ALL_KINDS
@@ -26,7 +27,7 @@ KIND_NAMES = {
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_a_subset_that_is_removed_leaves_nothing_behind(world, kind) -> None:
+async def test_a_subset_that_is_removed_leaves_nothing_behind(world: World, kind: str) -> None:
     """Scenario 3; and what remains has its ready total before anything goes (51, I7)."""
     scene = Scene(world, kind, {"a": None, "b": None})
     scene.ask(4)
@@ -40,7 +41,7 @@ async def test_a_subset_that_is_removed_leaves_nothing_behind(world, kind) -> No
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_the_total_is_shared_evenly(world, kind) -> None:
+async def test_the_total_is_shared_evenly(world: World, kind: str) -> None:
     """Scenario 8; of one pod OpenKruise gives it to the last name, ours to the first of the list."""
     scene = Scene(world, kind, {"a": None, "b": None})
     for total, pods in ((1, (1, 0)), (2, (1, 1)), (6, (3, 3)), (4, (2, 2))):
@@ -50,7 +51,7 @@ async def test_the_total_is_shared_evenly(world, kind) -> None:
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "cloneSetTemplate"))
-async def test_a_new_image_reaches_every_subset_and_the_old_one_is_kept(world, kind) -> None:
+async def test_a_new_image_reaches_every_subset_and_the_old_one_is_kept(world: World, kind: str) -> None:
     """Scenario 9."""
     scene = Scene(world, kind, {"a": None, "b": None})
     scene.ask(4)
@@ -64,7 +65,7 @@ async def test_a_new_image_reaches_every_subset_and_the_old_one_is_kept(world, k
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_partitions_hold_pods_back_until_they_are_lowered(world, kind) -> None:
+async def test_partitions_hold_pods_back_until_they_are_lowered(world: World, kind: str) -> None:
     """Scenarios 10 and 52: for a Deployment, too, which OpenKruise updates at once."""
     scene = Scene(world, kind, {"a": None, "b": None})
     scene.ask(10)
@@ -80,7 +81,7 @@ async def test_partitions_hold_pods_back_until_they_are_lowered(world, kind) -> 
             assert scene.images(name) == {"app:2": 5 - old} | ({"app:1": old} if old else {})
 
 
-async def test_pods_that_keep_a_statefulset_from_going_on_are_replaced_one_by_one(world) -> None:
+async def test_pods_that_keep_a_statefulset_from_going_on_are_replaced_one_by_one(world: World) -> None:
     """Scenario 11: ordinals 0-3 and 0-2 are held by their partitions and stay, although they are not ready either.
 
     OpenKruise deletes all pods above at once; ours one at a time, as each comes back at the wanted revision."""
@@ -105,11 +106,13 @@ async def test_pods_that_keep_a_statefulset_from_going_on_are_replaced_one_by_on
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_shares_and_partitions_may_change_together(world, kind) -> None:
+async def test_shares_and_partitions_may_change_together(world: World, kind: str) -> None:
     """Scenario 13: a partition is never more than the subset has, and is as asked for again when it has more."""
     scene = Scene(world, kind, {"a": None, "b": None})
 
-    async def change(total, shares, partition, pods, partitions) -> None:
+    async def change(
+        total: int, shares: dict[str, Any], partition: int, pods: tuple[int, ...], partitions: list[int]
+    ) -> None:
         scene.subsets = shares
         held = {"partitions": dict.fromkeys(shares, partition)}
         scene.spec["updateStrategy"] = {"manualUpdate": held}
@@ -126,7 +129,7 @@ async def test_shares_and_partitions_may_change_together(world, kind) -> None:
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_history_keeps_as_many_old_revisions_as_it_is_told_to(world, kind) -> None:
+async def test_history_keeps_as_many_old_revisions_as_it_is_told_to(world: World, kind: str) -> None:
     """Scenarios 15 and 49. As in Kubernetes the limit counts old revisions, not the one that is live; OpenKruise's
     counts all, and with a CloneSet none."""
     scene = Scene(world, kind, {"a": None, "b": None}, revisionHistoryLimit=1)
@@ -146,7 +149,7 @@ async def test_history_keeps_as_many_old_revisions_as_it_is_told_to(world, kind)
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_an_autoscaler_may_ask_for_a_total_that_the_shares_do_not_fit(world, kind) -> None:
+async def test_an_autoscaler_may_ask_for_a_total_that_the_shares_do_not_fit(world: World, kind: str) -> None:
     """Scenario 43: OpenKruise stops until somebody edits it. Ours places what percentages allow, as closely to them as
     it can, and keeps serving (I4, I11)."""
     scene = Scene(world, kind, {"a": "50%", "b": "50%"})
@@ -162,7 +165,9 @@ async def test_an_autoscaler_may_ask_for_a_total_that_the_shares_do_not_fit(worl
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_pods_that_an_autoscaler_asks_for_beyond_fixed_shares_are_counted_as_unplaced(world, kind) -> None:
+async def test_pods_that_an_autoscaler_asks_for_beyond_fixed_shares_are_counted_as_unplaced(
+    world: World, kind: str
+) -> None:
     """Scenario 43 with numbers as shares: status counts what does not fit, and the rest keeps running (I4, I11)."""
     scene = Scene(world, kind, {"a": 2, "b": 2})
     scene.ask(4)
@@ -177,7 +182,7 @@ async def test_pods_that_an_autoscaler_asks_for_beyond_fixed_shares_are_counted_
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
-async def test_a_workload_that_was_there_before_is_left_alone(world, kind) -> None:
+async def test_a_workload_that_was_there_before_is_left_alone(world: World, kind: str) -> None:
     """Scenario 44: one with the same labels in this and in another namespace. OpenKruise adopts it and then stops; ours
     touches nothing that it did not make (I13)."""
     scene = Scene(world, kind, {"a": None, "b": None})
@@ -195,7 +200,7 @@ async def test_a_workload_that_was_there_before_is_left_alone(world, kind) -> No
         world.request(member, "POST", PATHS[kind].replace("default", namespace), body)
     await asyncio.sleep(5)
 
-    def older():
+    def older() -> list[dict[str, Any]]:
         return [member.access.get(RESOURCES[kind], namespace, "older") for namespace in ("default", "other")]
 
     before = older()
@@ -215,7 +220,7 @@ async def test_a_workload_that_was_there_before_is_left_alone(world, kind) -> No
     ("kind", "length"),
     some(list(product(KINDS, [60, 253])), [*product(NATIVE_KINDS, [253]), *product(KRUISE_KINDS, [60])]),
 )
-async def test_long_names_work(world, kind, length) -> None:
+async def test_long_names_work(world: World, kind: str, length: int) -> None:
     """Scenario 45: the name of a workload is a label of its pods, and a label has 63 characters."""
     scene = Scene(world, kind, {"a": None, "b" * 63: None}, name=".".join(["n" * 60] * 5)[:length].rstrip("."))
     scene.ask(4)
@@ -226,7 +231,7 @@ async def test_long_names_work(world, kind, length) -> None:
     await world.until(lambda: scene.images("a") == {"app:2": 2}, what="the update")
 
 
-async def test_the_selector_cannot_be_changed(world) -> None:
+async def test_the_selector_cannot_be_changed(world: World) -> None:
     """Scenario 47: OpenKruise would forget all that runs, and run it again."""
     scene = Scene(world, "statefulSetTemplate", {"a": None})
     scene.ask(1)
@@ -240,7 +245,7 @@ async def test_the_selector_cannot_be_changed(world) -> None:
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_what_somebody_edits_in_a_member_is_put_back(world, kind) -> None:
+async def test_what_somebody_edits_in_a_member_is_put_back(world: World, kind: str) -> None:
     """Scenario 50: OpenKruise leaves an edited image until something else changes."""
     scene = Scene(world, kind, {"a": None})
     scene.ask(2)
@@ -257,7 +262,7 @@ async def test_what_somebody_edits_in_a_member_is_put_back(world, kind) -> None:
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_one_member_that_refuses_holds_up_no_other(world, kind) -> None:
+async def test_one_member_that_refuses_holds_up_no_other(world: World, kind: str) -> None:
     """Scenario 53: OpenKruise goes through subsets by name and stops at the first that fails (I10)."""
     scene = Scene(world, kind, {"a": None, "b": None, "c": None})
     scene.ask(6)
@@ -275,7 +280,7 @@ async def test_one_member_that_refuses_holds_up_no_other(world, kind) -> None:
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
 @pytest.mark.fleet(ready_after=20.0)
-async def test_a_slow_update_moves_no_replicas(world, kind) -> None:
+async def test_a_slow_update_moves_no_replicas(world: World, kind: str) -> None:
     """Scenario 55: pods that take longer to get ready than OpenKruise's critical time are not unschedulable ones."""
     strategy = {"type": "Adaptive", "adaptive": {"rescheduleCriticalSeconds": 5, "unschedulableDuration": 10}}
     scene = Scene(world, kind, {"a": {"maxReplicas": 9}, "b": {}, "c": {"minReplicas": 2}}, strategy=strategy)
@@ -296,7 +301,7 @@ async def test_a_slow_update_moves_no_replicas(world, kind) -> None:
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_nothing_is_written_while_a_canary_is_held_and_a_minimum_waits(world, kind) -> None:
+async def test_nothing_is_written_while_a_canary_is_held_and_a_minimum_waits(world: World, kind: str) -> None:
     """Scenario 56: OpenKruise writes each subset with a partition in every pass (I3)."""
     strategy = {"type": "Adaptive", "adaptive": {"rescheduleCriticalSeconds": 5, "unschedulableDuration": 10}}
     scene = Scene(world, kind, {"a": {"minReplicas": 1}, "b": {}}, strategy=strategy)
@@ -315,7 +320,7 @@ async def test_nothing_is_written_while_a_canary_is_held_and_a_minimum_waits(wor
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_a_controller_that_starts_again_makes_nothing_twice(world, kind) -> None:
+async def test_a_controller_that_starts_again_makes_nothing_twice(world: World, kind: str) -> None:
     """Scenario 57: also if it died right after its write (I9)."""
     scene = Scene(world, kind, {"a": None, "b": None})
     scene.ask(4)
@@ -328,7 +333,7 @@ async def test_a_controller_that_starts_again_makes_nothing_twice(world, kind) -
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_what_is_not_of_the_pods_restarts_none(world, kind) -> None:
+async def test_what_is_not_of_the_pods_restarts_none(world: World, kind: str) -> None:
     """Scenario 58."""
     scene = Scene(world, kind, {"a": None, "b": None})
     scene.ask(4)

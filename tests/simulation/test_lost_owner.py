@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+from typing import Any
 
 import pytest
 
@@ -9,14 +10,14 @@ from tests.support.kruise import RESOURCES, kinds
 from tests.support.planning import manifest
 from tests.support.templates import entries, message, subset, uids
 from tests.support.watchdog import Watchdog
-from tests.support.world import UDS
+from tests.support.world import UDS, World
 from uniteddeployment_api import names
 
 HELD = {"member-1": 2, "member-2": 1, "member-3": 2}
 REVISIONS = "controllerrevisions.apps"
 
 
-async def lose_host(world):
+async def lose_host(world: World) -> str:
     """Lose every object of ours on the host but the Clusters. Return the uid of the UnitedDeployment that was lost."""
     await world.stop_controller()
     access, uid = world.host.access, world.ud()["metadata"]["uid"]
@@ -29,23 +30,23 @@ async def lose_host(world):
     return uid
 
 
-def reclaiming(document, uid):
+def reclaiming(document: dict[str, Any], uid: str) -> dict[str, Any]:
     document = copy.deepcopy(document)
     document["spec"]["topology"]["adopt"] = {"ownerUID": uid}
     return document
 
 
-def owners(world, kind):
+def owners(world: World, kind: str) -> set[str]:
     """The owner uids of all workloads in members."""
     found = [one for member in world.members.values() for one in member.access.list(RESOURCES[kind], "default")]
     return {one["metadata"]["annotations"][names.ANNOTATION_OWNER_UID] for one in found}
 
 
-def images(world):
+def images(world: World) -> dict[str, Any]:
     return {name: world.images(name) for name in world.members}
 
 
-async def canary(world, kind):
+async def canary(world: World, kind: str) -> dict[str, Any]:
     """Hold a canary. Return its manifest."""
     world.apply(manifest(kind=kind))
     await world.until(world.settled, what="creation")
@@ -56,7 +57,7 @@ async def canary(world, kind):
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "deploymentTemplate"))
-async def test_a_rebuilt_host_takes_its_canary_back_without_a_restart_and_finishes_it(world, kind) -> None:
+async def test_a_rebuilt_host_takes_its_canary_back_without_a_restart_and_finishes_it(world: World, kind: str) -> None:
     """Until it is given the old uid it changes nothing, and partitions hold all the time (I6, I7, I13)."""
     document = await canary(world, kind)
     before, held = uids(world), images(world)
@@ -88,7 +89,7 @@ async def test_a_rebuilt_host_takes_its_canary_back_without_a_restart_and_finish
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
 async def test_a_held_pod_that_has_to_be_created_after_the_host_was_lost_stalls_and_is_not_created_at_the_new_revision(
-    world, kind
+    world: World, kind: str
 ) -> None:
     """Nobody knows the template of the stable revision any more (I6)."""
     document = await canary(world, kind)
@@ -110,7 +111,7 @@ async def test_a_held_pod_that_has_to_be_created_after_the_host_was_lost_stalls_
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_member_that_cannot_be_seen_after_the_host_was_lost_is_not_taken_for_updated(world) -> None:
+async def test_a_member_that_cannot_be_seen_after_the_host_was_lost_is_not_taken_for_updated(world: World) -> None:
     """Its pods may all be at the stable revision, so nothing is created beyond a partition elsewhere (I8)."""
     shares = {"member-1": 2, "member-2": 2}
     world.apply(manifest(shares=shares, replicas=4))
@@ -133,12 +134,12 @@ async def test_a_member_that_cannot_be_seen_after_the_host_was_lost_is_not_taken
     assert world.images("member-2") == {"app:1": 2}
 
 
-def owned_in(world, member):
+def owned_in(world: World, member: str) -> str:
     (found,) = world.members[member].access.list("statefulsets.apps", "default")
     return found["metadata"]["annotations"][names.ANNOTATION_OWNER_UID]
 
 
-async def test_what_is_no_longer_asked_for_is_taken_back_too_and_goes(world) -> None:
+async def test_what_is_no_longer_asked_for_is_taken_back_too_and_goes(world: World) -> None:
     """A subset that the manifest does not have any more is removed as if the host had not been lost (I7, I13)."""
     world.apply(manifest())
     await world.until(world.settled, what="creation")
@@ -150,7 +151,7 @@ async def test_what_is_no_longer_asked_for_is_taken_back_too_and_goes(world) -> 
     assert owners(world, "statefulSetTemplate") == {world.ud()["metadata"]["uid"]}
 
 
-async def test_a_paused_application_takes_nothing_back(world) -> None:
+async def test_a_paused_application_takes_nothing_back(world: World) -> None:
     world.apply(manifest())
     await world.until(world.settled, what="creation")
     lost = await lose_host(world)
@@ -170,7 +171,7 @@ async def test_a_paused_application_takes_nothing_back(world) -> None:
     ids=["namespace", "name", "uid"],
 )
 @pytest.mark.fleet(members=1)
-async def test_what_belongs_to_somebody_else_is_not_taken_back(world, annotations) -> None:
+async def test_what_belongs_to_somebody_else_is_not_taken_back(world: World, annotations: dict[str, str]) -> None:
     """The uid in the spec is not enough (I13)."""
     document = manifest(shares={"member-1": 2}, replicas=2)
     world.apply(document)
@@ -197,7 +198,7 @@ async def test_what_belongs_to_somebody_else_is_not_taken_back(world, annotation
 
 @pytest.mark.parametrize("orphan", [False, True])
 @pytest.mark.fleet(members=1)
-async def test_a_deletion_before_anything_is_taken_back_works_on_the_old_workloads(world, orphan) -> None:
+async def test_a_deletion_before_anything_is_taken_back_works_on_the_old_workloads(world: World, orphan: bool) -> None:
     """They are its own; with the policy Orphan they stay and belong to nobody (I13)."""
     more = {"deletionPolicy": "Orphan"} if orphan else {}
     document = manifest(shares={"member-1": 2}, replicas=2, paused=True, **more)
@@ -216,14 +217,14 @@ async def test_a_deletion_before_anything_is_taken_back_works_on_the_old_workloa
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_workload_that_was_adopted_before_the_host_was_lost_is_taken_back(world) -> None:
+async def test_a_workload_that_was_adopted_before_the_host_was_lost_is_taken_back(world: World) -> None:
     """Its pods carry no revision, and the partition holds all the same (I6, I13)."""
     spec = copy.deepcopy(manifest()["spec"]["template"]["statefulSetTemplate"]["spec"])
     spec |= {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}}
     path = "/apis/apps/v1/namespaces/default/statefulsets"
     world.request(world.members["member-1"], "POST", path, {"metadata": {"name": "legacy"}, "spec": spec})
 
-    def adopting(**more):
+    def adopting(**more: Any) -> dict[str, Any]:
         document = manifest(shares={"member-1": 3}, replicas=3, **more)
         subset(document, "member-1")["adopt"] = {"name": "legacy"}
         return document

@@ -4,12 +4,13 @@ import pytest
 
 from tests.support.kruise import ALL_KINDS
 from tests.support.planning import manifest
+from tests.support.world import World
 
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-async def test_an_application_is_rolled_out_in_two_halves(world, kind) -> None:
+async def test_an_application_is_rolled_out_in_two_halves(world: World, kind: str) -> None:
     world.apply(manifest(kind=kind))
     await world.until(world.settled, what="creation")
     assert [len(world.pods(member)) for member in world.members] == [4, 2, 2]

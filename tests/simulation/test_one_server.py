@@ -1,8 +1,10 @@
 """Several Cluster objects for one cluster, and one Cluster object for several clusters, one after the other."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import cycle, product
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -11,10 +13,13 @@ from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.templates import applied, done, entries, message, uids
 from tests.support.watchdog import workloads
-from tests.support.world import ADMIN, TOKEN
+from tests.support.world import ADMIN, TOKEN, World
 from uniteddeployment.cli.install import rbac
+from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.storage.store import HistoryLimits
+from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.transport import Answer
 from uniteddeployment_api import names
 
 CLUSTERS = "clusters.uniteddeployment.io"
@@ -31,7 +36,7 @@ RENAMED = [
 ]
 
 
-def register(world, name, server, namespace="default") -> None:
+def register(world: World, name: str, server: str, namespace: str = "default") -> None:
     """A Cluster object with its Secret."""
     if world.host.access.get("namespaces", "", namespace) is None:
         world.request(world.host, "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
@@ -39,31 +44,33 @@ def register(world, name, server, namespace="default") -> None:
     world.create_cluster(name, server, namespace)
 
 
-def unregister(world, name, namespace="default") -> None:
+def unregister(world: World, name: str, namespace: str = "default") -> None:
     world.request(world.host, "DELETE", f"{names.API_PATH}/namespaces/{namespace}/clusters/{name}")
 
 
-def cluster(world, name, namespace="default"):
+def cluster(world: World, name: str, namespace: str = "default") -> dict[str, Any]:
     return world.host.access.get(CLUSTERS, namespace, name) or {}
 
 
-def ready(world, name, namespace="default"):
+def ready(world: World, name: str, namespace: str = "default") -> tuple[str | None, str | None, str | None, str]:
     """Phase, and status, reason and message of the condition Ready."""
     status = cluster(world, name, namespace).get("status") or {}
     condition = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
     return status.get("phase"), condition.get("status"), condition.get("reason"), condition.get("message", "")
 
 
-def refused(world, name, reason, namespace="default"):
+def refused(world: World, name: str, reason: str, namespace: str = "default") -> Callable[..., Any]:
     phase = "Offline" if reason == "ClusterReplaced" else "Pending"
     return lambda: ready(world, name, namespace)[:3] == (phase, "False", reason)
 
 
-def server_uid(cluster):
+def server_uid(cluster: Cluster) -> str:
     return cluster.access.get("namespaces", "", "kube-system")["metadata"]["uid"]
 
 
-def document(kind="statefulSetTemplate", clusters=("member-1", "member-2"), **more):
+def document(
+    kind: str = "statefulSetTemplate", clusters: tuple[str, str] = ("member-1", "member-2"), **more: Any
+) -> dict[str, Any]:
     """Two subsets of two pods, in these Clusters."""
     doc = manifest(kind=kind, shares={"a": 2, "b": 2}, replicas=4, **more)
     for subset, name in zip(doc["spec"]["topology"]["subsets"], clusters, strict=True):
@@ -75,12 +82,12 @@ def document(kind="statefulSetTemplate", clusters=("member-1", "member-2"), **mo
 class Pods:
     """Counts the pods that were created and deleted since."""
 
-    def __init__(self, world) -> None:
+    def __init__(self, world: World) -> None:
         self.created = self.deleted = 0
         for member in world.clusters.values():
             member.access.subscribe("pods", self._note)
 
-    def _note(self, change) -> None:
+    def _note(self, change: Change) -> None:
         self.created += change.type == "ADDED"
         self.deleted += "deletionTimestamp" in change.obj["metadata"] or change.type == "DELETED"
 
@@ -93,7 +100,9 @@ class Pods:
     ),
 )
 @pytest.mark.fleet(members=2)
-async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(world, kind, name, namespace) -> None:
+async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(
+    world: World, kind: str, name: str, namespace: str
+) -> None:
     """Nothing is deleted and created forever; what the first one runs is left alone (I7, I14)."""
     await done(world, document(kind))
     assert cluster(world, "member-1")["status"]["clusterUID"] == server_uid(world.members["member-1"])
@@ -114,7 +123,7 @@ async def test_a_second_cluster_for_a_server_is_refused_and_names_the_first(worl
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_cluster_object_for_the_host_is_refused(world) -> None:
+async def test_a_cluster_object_for_the_host_is_refused(world: World) -> None:
     """The host runs subsets without a target cluster (I14)."""
     doc = document(clusters=("member-1", "member-1"))
     for subset in doc["spec"]["topology"]["subsets"]:
@@ -135,7 +144,7 @@ async def test_a_cluster_object_for_the_host_is_refused(world) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [("z", "a"), ("a", "z")])
 @pytest.mark.fleet(members=1, controller=False)
-async def test_of_two_new_clusters_the_older_is_used(world, first, second) -> None:
+async def test_of_two_new_clusters_the_older_is_used(world: World, first: str, second: str) -> None:
     """Also when the controller was down and finds both, and when the older answers last (I14)."""
     unregister(world, "member-1")
     register(world, first, "member-1")
@@ -147,7 +156,7 @@ async def test_of_two_new_clusters_the_older_is_used(world, first, second) -> No
 
 
 @pytest.mark.fleet(members=1, controller=False)
-async def test_of_two_clusters_that_are_as_old_the_first_by_name_is_used(world) -> None:
+async def test_of_two_clusters_that_are_as_old_the_first_by_name_is_used(world: World) -> None:
     """The outcome does not depend on who answers first (I2, I14)."""
     unregister(world, "member-1")
     for name in ("b", "a", "c"):
@@ -160,7 +169,7 @@ async def test_of_two_clusters_that_are_as_old_the_first_by_name_is_used(world) 
 
 
 @pytest.mark.fleet(members=2)
-async def test_the_one_that_is_used_stays_so_while_its_server_does_not_answer(world) -> None:
+async def test_the_one_that_is_used_stays_so_while_its_server_does_not_answer(world: World) -> None:
     """Its status has the uid, so an older or reachable Cluster does not take its place (I8, I14)."""
     await done(world, document())
     world.members["member-1"].faults.set(cut_off=True)
@@ -176,7 +185,7 @@ async def test_the_one_that_is_used_stays_so_while_its_server_does_not_answer(wo
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_suspended_cluster_keeps_its_place(world) -> None:
+async def test_a_suspended_cluster_keeps_its_place(world: World) -> None:
     """Nothing in it is changed, through another Cluster neither (I14)."""
     await done(world, document())
     patch = {"spec": {"suspended": True}}
@@ -188,13 +197,15 @@ async def test_a_suspended_cluster_keeps_its_place(world) -> None:
 
 @pytest.mark.parametrize(("kind", "order", "renamed"), some(list(product(KINDS, ORDERS, [False, True])), RENAMED))
 @pytest.mark.fleet(members=2)
-async def test_a_renamed_cluster_takes_over_without_losing_a_pod(world, kind, order, renamed) -> None:
+async def test_a_renamed_cluster_takes_over_without_losing_a_pod(
+    world: World, kind: str, order: str, renamed: bool
+) -> None:
     """Without a restart of the controller; the pods of a subset that keeps its name are not touched (I7, I14)."""
     await done(world, document(kind))
     before, pods = uids(world), Pods(world)
     lowest = [4]
 
-    def look(_change) -> None:
+    def look(_change: Change) -> None:
         living = [pod for member in world.members for pod in world.pods(member)]
         lowest[0] = min(lowest[0], sum(is_ready(pod) for pod in living))
 
@@ -226,14 +237,14 @@ async def test_a_renamed_cluster_takes_over_without_losing_a_pod(world, kind, or
         assert (uids(world), pods.created, pods.deleted) == (before, 0, 0)
 
 
-def is_ready(pod):
+def is_ready(pod: dict[str, Any]) -> bool:
     conditions = pod["status"].get("conditions", ())
     going = "deletionTimestamp" in pod["metadata"]
     return not going and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 @pytest.mark.fleet(members=2)
-async def test_an_application_in_a_refused_cluster_is_stalled_and_can_be_deleted(world) -> None:
+async def test_an_application_in_a_refused_cluster_is_stalled_and_can_be_deleted(world: World) -> None:
     """What to do is said, and the deletion waits for nothing that cannot be there (I11)."""
     await world.until(lambda: ready(world, "member-1")[0] == "Running", what="the first")
     register(world, "again", "member-1")
@@ -246,7 +257,7 @@ async def test_an_application_in_a_refused_cluster_is_stalled_and_can_be_deleted
 
 
 @pytest.mark.fleet(members=2)
-async def test_the_deletion_of_an_application_in_a_refused_cluster_waits_for_the_one_that_is_used(world) -> None:
+async def test_the_deletion_of_an_application_in_a_refused_cluster_waits_for_the_one_that_is_used(world: World) -> None:
     """Its workloads are there, whatever the Cluster was called when they were applied (I8)."""
     await done(world, document())
     register(world, "north", "member-1")
@@ -268,7 +279,7 @@ async def test_the_deletion_of_an_application_in_a_refused_cluster_waits_for_the
 
 
 @pytest.mark.fleet(members=2, controller=False)
-async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place(world) -> None:
+async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place(world: World) -> None:
     """An earlier user of the same clusters is on the way out, and its Cluster objects are the last to go (I14)."""
     for name in world.members:
         unregister(world, name)
@@ -298,7 +309,7 @@ async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_cluster_that_is_being_deleted_gives_up_its_place(world) -> None:
+async def test_a_cluster_that_is_being_deleted_gives_up_its_place(world: World) -> None:
     """A finalizer may keep the object for long (I14)."""
     await done(world, document())
     before = uids(world)
@@ -312,7 +323,7 @@ async def test_a_cluster_that_is_being_deleted_gives_up_its_place(world) -> None
     assert uids(world) == before
 
 
-def replace_server(world, name, seed=99):
+def replace_server(world: World, name: str, seed: int = 99) -> Cluster:
     """An empty cluster takes the address of a member, with the same credentials."""
     fresh = Cluster(
         name,
@@ -339,7 +350,7 @@ def replace_server(world, name, seed=99):
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.fleet(members=2)
 async def test_another_cluster_under_the_same_address_is_not_taken_for_one_in_which_all_was_deleted(
-    world, restart
+    world: World, restart: bool
 ) -> None:
     """Nothing is written to it, and what ran before is unknown and not gone (I7, I14)."""
     await done(world, document())
@@ -366,13 +377,13 @@ async def test_another_cluster_under_the_same_address_is_not_taken_for_one_in_wh
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_which_one_answers(world) -> None:
+async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_which_one_answers(world: World) -> None:
     """The lists come at once, and what identifies the cluster comes late (I14)."""
     await done(world, document())
     transport = world.transports["member-1"]
     send = transport.send
 
-    async def late(request, *, timeout):  # noqa: ASYNC109  # part of the protocol
+    async def late(request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the protocol
         if request.resource == "namespaces":
             await asyncio.sleep(4)
         return await send(request, timeout=timeout)
@@ -385,7 +396,7 @@ async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_whic
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world) -> None:
+async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world: World) -> None:
     """The way out that the condition names (I14)."""
     await done(world, document())
     replace_server(world, "member-1")
@@ -398,7 +409,7 @@ async def test_a_cluster_that_was_replaced_for_good_is_registered_again(world) -
 
 
 @pytest.mark.fleet(members=3)
-async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(world) -> None:
+async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(world: World) -> None:
     """An edit of the address does not move what was applied; both Clusters keep what they have (I14)."""
     await done(world, document())
     before = uids(world)
@@ -412,7 +423,7 @@ async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(wo
 
 
 @pytest.mark.fleet(members=2, controller=False)
-async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused_with_the_right(world) -> None:
+async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused_with_the_right(world: World) -> None:
     """The reason says what to grant; with it, the member is used without a restart (I11)."""
     member = world.members["member-2"]
     role = member.access.get(ROLES, "", rbac.MEMBER_ROLE)
@@ -428,11 +439,11 @@ async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused
 
 
 @pytest.mark.fleet(members=1, controller=False)
-async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(world) -> None:
+async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(world: World) -> None:
     """A process that starts after a crash decides in the same way; other news about the Cluster can wait (I9, I14)."""
     held = []
 
-    def note(change) -> None:
+    def note(change: Change) -> None:
         if change.type == "ADDED":
             held.append(cluster(world, "member-1").get("status", {}).get("clusterUID"))
 
@@ -442,7 +453,7 @@ async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(wo
     transport = world.transports["host"]
     send = transport.send
 
-    async def late(request, *, timeout):  # noqa: ASYNC109  # part of the protocol
+    async def late(request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the protocol
         if request.resource == "clusters" and b"conditions" in request.body:
             await asyncio.sleep(10)
         return await send(request, timeout=timeout)
@@ -454,14 +465,14 @@ async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(wo
 
 @pytest.mark.parametrize("writes", range(1, 8))
 @pytest.mark.fleet(members=1, controller=False)
-async def test_a_crash_while_two_clusters_are_sorted_out_uses_only_one(world, writes) -> None:
+async def test_a_crash_while_two_clusters_are_sorted_out_uses_only_one(world: World, writes: int) -> None:
     """Which one is used is in its status before anything is applied through it (I9, I14)."""
     unregister(world, "member-1")
     register(world, "b", "member-1")
     register(world, "a", "member-1")
     used = set()
 
-    def note(change) -> None:
+    def note(change: Change) -> None:
         if change.type != "DELETED":
             used.add(change.obj["metadata"]["annotations"][names.ANNOTATION_CLUSTER])
 
@@ -469,7 +480,7 @@ async def test_a_crash_while_two_clusters_are_sorted_out_uses_only_one(world, wr
     world.apply(document(clusters=("b", "a")))
     world.start_controller()
 
-    def written():
+    def written() -> bool:
         sent = [one for t in world.transports.values() for one in t.sent]
         return sum(one.method != "GET" for one in sent) >= writes
 

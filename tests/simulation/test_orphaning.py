@@ -5,45 +5,51 @@ object rarely shows what was asked for.
 """
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import product
+from typing import Any
 
 import pytest
 
+from tests.support.inprocess import InProcessTransport
 from tests.support.kruise import RESOURCES, kinds
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.templates import PATH, done, uids
 from tests.support.watchdog import workloads
+from tests.support.world import World
+from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.storage.store import HistoryLimits
+from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.transport import Stream
 from uniteddeployment_api import names
 
 REVISIONS = "controllerrevisions.apps"
 
 
-def document(kind="statefulSetTemplate", **more):
+def document(kind: str = "statefulSetTemplate", **more: Any) -> dict[str, Any]:
     return manifest(kind=kind, shares={"member-1": 2, "member-2": 2}, replicas=4, **more)
 
 
-def orphan(world) -> None:
+def orphan(world: World) -> None:
     """What ``kubectl delete --cascade=orphan`` sends."""
     world.request(world.host, "DELETE", f"{PATH}/web", {"propagationPolicy": "Orphan"})
 
 
-def delete(world) -> None:
+def delete(world: World) -> None:
     """What ``kubectl delete`` sends."""
     world.request(world.host, "DELETE", f"{PATH}/web", {"propagationPolicy": "Background"})
 
 
-async def collected(world) -> None:
+async def collected(world: World) -> None:
     """Until the garbage collector has done its part."""
     await world.until(
         lambda: "orphan" not in (world.ud() or {"metadata": {}})["metadata"].get("finalizers", ()), every=0.001
     )
 
 
-def marks(world, member, kind="statefulSetTemplate"):
+def marks(world: World, member: str, kind: str = "statefulSetTemplate") -> list[str]:
     """Our marks on the workloads of a member."""
     return [
         mark
@@ -53,7 +59,7 @@ def marks(world, member, kind="statefulSetTemplate"):
     ]
 
 
-async def left_alone(world, before, kind="statefulSetTemplate") -> None:
+async def left_alone(world: World, before: set[str], kind: str = "statefulSetTemplate") -> None:
     """The application goes, every pod stays, and nothing says any more that it is ours."""
     await world.until(lambda: world.ud() is None, what="the deletion")
     await asyncio.sleep(60)
@@ -68,7 +74,7 @@ async def left_alone(world, before, kind="statefulSetTemplate") -> None:
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "advancedStatefulSetTemplate"))
 @pytest.mark.fleet(members=2)
-async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acted(world, kind) -> None:
+async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acted(world: World, kind: str) -> None:
     """Both events come in one piece, and only the last state is planned for (I7, I9)."""
     await done(world, document(kind))
     before = uids(world)
@@ -79,7 +85,7 @@ async def test_workloads_stay_when_the_finalizer_is_gone_before_anybody_has_acte
 
 
 @pytest.mark.fleet(members=2, history=HistoryLimits(events=50))
-async def test_workloads_stay_when_a_list_shows_the_last_state_only(world) -> None:
+async def test_workloads_stay_when_a_list_shows_the_last_state_only(world: World) -> None:
     """The watch was broken, its place is forgotten, and the object is listed as it was left (I7, I9)."""
     await done(world, document())
     before = uids(world)
@@ -98,7 +104,7 @@ async def test_workloads_stay_when_a_list_shows_the_last_state_only(world) -> No
 
 @pytest.mark.parametrize("limit", [0, 10])
 @pytest.mark.fleet(members=2)
-async def test_workloads_stay_when_the_controller_was_down(world, limit) -> None:
+async def test_workloads_stay_when_the_controller_was_down(world: World, limit: int) -> None:
     """The revisions on the host have lost their owner, which only ``--cascade=orphan`` does (I7, I9)."""
     await done(world, document(revisionHistoryLimit=limit))
     before = uids(world)
@@ -115,7 +121,7 @@ async def test_workloads_stay_when_the_controller_was_down(world, limit) -> None
     some(list(product(range(1, 7), [False, True])), [(writes, writes % 2 == 0) for writes in range(1, 7)]),
 )
 @pytest.mark.fleet(members=2)
-async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes) -> None:
+async def test_workloads_stay_wherever_the_controller_dies(world: World, policy: bool, writes: int) -> None:
     """It dies after its n-th write since the deletion, and another one takes over (I9)."""
     doc = document()
     if policy:
@@ -124,7 +130,7 @@ async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes
     before = uids(world)
     sent = {name: len(one.sent) for name, one in world.transports.items()}
 
-    def written():
+    def written() -> bool:
         new = [one for name, t in world.transports.items() for one in t.sent[sent[name] :]]
         return sum(one.method != "GET" for one in new) >= writes or world.ud() is None
 
@@ -137,7 +143,7 @@ async def test_workloads_stay_wherever_the_controller_dies(world, policy, writes
 
 
 @pytest.mark.fleet(members=2)
-async def test_workloads_stay_when_the_revisions_that_show_it_are_lost_after_it_was_seen(world) -> None:
+async def test_workloads_stay_when_the_revisions_that_show_it_are_lost_after_it_was_seen(world: World) -> None:
     """The application itself says so from the first write on: a deletion can wait for days for a member (I7, I9)."""
     await done(world, document())
     before = uids(world, "member-2")
@@ -156,7 +162,7 @@ async def test_workloads_stay_when_the_revisions_that_show_it_are_lost_after_it_
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world) -> None:
+async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world: World) -> None:
     """One member is not reached by then; the second deletion says that its workloads stay (I7)."""
     await done(world, document())
     before = uids(world, "member-2")
@@ -174,7 +180,7 @@ async def test_a_deletion_that_turns_into_orphaning_keeps_what_is_left(world) ->
 
 @pytest.mark.parametrize("when", ["before", "while deleting"])
 @pytest.mark.fleet(members=2)
-async def test_the_deletion_policy_keeps_workloads_with_the_controller_down(world, when) -> None:
+async def test_the_deletion_policy_keeps_workloads_with_the_controller_down(world: World, when: str) -> None:
     """Spec.deletionPolicy is for certainty; it can still be set while a deletion waits (I7)."""
     doc = document()
     if when == "before":
@@ -192,7 +198,7 @@ async def test_the_deletion_policy_keeps_workloads_with_the_controller_down(worl
 
 @pytest.mark.parametrize("policy", [None, "Delete"])
 @pytest.mark.fleet(members=2)
-async def test_an_ordinary_deletion_deletes(world, policy) -> None:
+async def test_an_ordinary_deletion_deletes(world: World, policy: str | None) -> None:
     """What is not asked to stay goes, also after a restart in the middle."""
     doc = document()
     if policy:
@@ -208,11 +214,11 @@ async def test_an_ordinary_deletion_deletes(world, policy) -> None:
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_deletes(world) -> None:
+async def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_deletes(world: World) -> None:
     """Its missing owner would be taken for ``--cascade=orphan``; a restored backup has such revisions."""
     await done(world, document())
 
-    def revisions():
+    def revisions() -> list[dict[str, Any]]:
         found = world.host.access.list(REVISIONS, "default")
         return [one for one in found if one["metadata"]["name"].startswith("web-")]
 
@@ -229,7 +235,7 @@ async def test_a_revision_without_owner_gets_it_back_so_that_a_later_deletion_de
 
 
 @pytest.mark.fleet(members=2, controller=False)
-async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_not_get_it_back(world) -> None:
+async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_not_get_it_back(world: World) -> None:
     """The watch of the revisions may be ahead of that of the UnitedDeployments (I9)."""
     world.start_controller()
     gate = held_back(world.transports["host"], "uniteddeployments")
@@ -238,7 +244,7 @@ async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_
     gate.clear()
     references = []
 
-    def note(change) -> None:
+    def note(change: Change) -> None:
         if change.obj["metadata"]["name"].startswith("web-"):
             references.append(bool(change.obj["metadata"].get("ownerReferences")))
 
@@ -252,18 +258,18 @@ async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_
     await left_alone(world, before)
 
 
-def held_back(transport, resource):
+def held_back(transport: InProcessTransport, resource: str) -> Iterator[Any]:
     """An Event that lets the watch of one resource through as long as it is set."""
     opened, gate = transport.stream, asyncio.Event()
     gate.set()
 
-    async def through(chunks):
+    async def through(chunks: Any) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             await gate.wait()
             yield chunk
 
     @asynccontextmanager
-    async def stream(request, *, timeout):  # noqa: ASYNC109  # part of the protocol
+    async def stream(request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # part of the protocol
         async with opened(request, timeout=timeout) as found:
             late = request.resource == resource
             yield Stream(found.status, found.headers, through(found.chunks)) if late else found

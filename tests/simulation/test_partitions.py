@@ -6,6 +6,7 @@ a subset grows. Raising it takes nothing back.
 
 import asyncio
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,8 @@ from tests.support.planning import manifest
 from tests.support.stories import EVERY, some
 from tests.support.virtual_time import simulate
 from tests.support.watchdog import Watchdog, workloads
+from tests.support.world import World
+from uniteddeployment.embedded.access import Change
 from uniteddeployment_api import names
 
 pytestmark = pytest.mark.fleet(members=2)
@@ -51,11 +54,11 @@ EMPTIED = [
 class Canary:
     """One application in two members; the test watches the first, the second holds all of its pods."""
 
-    def __init__(self, world, kind) -> None:
+    def __init__(self, world: World, kind: str) -> None:
         self.world, self.kind = world, kind
         self.image, self.size, self.held = "app:1", 4, 0
 
-    def write(self, **changes) -> None:
+    def write(self, **changes: Any) -> None:
         """Change ``image``, ``size`` or ``held`` and apply the application."""
         for name, value in changes.items():
             setattr(self, name, value)
@@ -64,39 +67,39 @@ class Canary:
             manifest(kind=self.kind, image=self.image, replicas=self.size + 1, shares=TWO, partitions=partitions)
         )
 
-    async def apply(self, what, **changes) -> None:
+    async def apply(self, what: str, **changes: Any) -> None:
         """Write them and wait until all is as asked for."""
         self.write(**changes)
         await self.world.until(self.world.settled, what=what)
 
     @property
-    def images(self):
+    def images(self) -> dict[str, int]:
         return self.world.images("member-1")
 
     @property
-    def pods(self):
+    def pods(self) -> dict[str, str]:
         """Name -> uid of the pods that are not going away."""
         pods = [pod["metadata"] for pod in self.world.pods("member-1")]
         return {pod["name"]: pod["uid"] for pod in pods if "deletionTimestamp" not in pod}
 
-    def uids(self, image):
+    def uids(self, image: str) -> set[str]:
         pods = [pod for pod in self.world.pods("member-1") if pod["spec"]["containers"][0]["image"] == image]
         return {pod["metadata"]["uid"] for pod in pods} & set(self.pods.values())
 
     @property
-    def entry(self):
+    def entry(self) -> dict[str, Any]:
         return next(one for one in self.world.status()["subsetStatuses"] if one["name"] == "member-1")
 
 
 @pytest.fixture
-def canary(world, kind):
+def canary(world: World, kind: str) -> Canary:
     """The application of a test, in its fleet."""
     return Canary(world, kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_pods_held_when_a_subset_leaves_zero_are_stable_ones_and_not_those_of_an_abandoned_canary(
-    canary, world
+    canary: Canary, world: World
 ) -> None:
     """The workload has seen nothing but the abandoned revision since it had no pods (I6)."""
     await canary.apply("creation", size=3)
@@ -114,7 +117,7 @@ async def test_pods_held_when_a_subset_leaves_zero_are_stable_ones_and_not_those
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_zero_and_back_while_pods_still_go_away_keeps_to_the_partition(canary, world) -> None:
+async def test_zero_and_back_while_pods_still_go_away_keeps_to_the_partition(canary: Canary, world: World) -> None:
     """Its controller forgets the stable revision at any moment from then on (I6)."""
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=3)
@@ -135,7 +138,7 @@ async def test_zero_and_back_while_pods_still_go_away_keeps_to_the_partition(can
 
 @pytest.mark.parametrize(("kind", "held"), some(list(product(KINDS, ["100%", 4, 3])), GROWING))
 async def test_pods_that_scaling_up_adds_to_an_updated_subset_are_stable_when_its_partition_was_raised(
-    canary, held
+    canary: Canary, held: int | str
 ) -> None:
     """I6: its controller has forgotten the stable revision. What is updated stays, and nothing is restarted."""
     await canary.apply("creation", size=2)
@@ -154,7 +157,7 @@ async def test_pods_that_scaling_up_adds_to_an_updated_subset_are_stable_when_it
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_subset_that_was_held_again_goes_on_with_the_update_step_by_step(canary, world) -> None:
+async def test_a_subset_that_was_held_again_goes_on_with_the_update_step_by_step(canary: Canary, world: World) -> None:
     """From there the partition is lowered, pods are lost, and it ends with all of them updated (I6)."""
     await canary.apply("creation", size=2)
     await canary.apply("the update", image="app:2")
@@ -176,7 +179,7 @@ async def test_a_subset_that_was_held_again_goes_on_with_the_update_step_by_step
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_third_version_finds_an_updated_subset_that_was_forgotten_at_the_stable_one_when_it_grows(
-    canary,
+    canary: Canary,
 ) -> None:
     """Pods that are added are stable, although the subset itself has completed another revision since (I6)."""
     await canary.apply("creation", size=2)
@@ -196,7 +199,7 @@ async def test_a_third_version_finds_an_updated_subset_that_was_forgotten_at_the
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "deploymentTemplate"))
-async def test_an_update_that_is_held_again_can_be_taken_back(canary) -> None:
+async def test_an_update_that_is_held_again_can_be_taken_back(canary: Canary) -> None:
     """Undo needs no partition (I6)."""
     await canary.apply("creation", size=2)
     await canary.apply("the update", image="app:2")
@@ -206,7 +209,7 @@ async def test_an_update_that_is_held_again_can_be_taken_back(canary) -> None:
 
 
 @pytest.mark.parametrize(("kind", "held"), some(list(product(KINDS, ["100%", 3])), RAISED))
-async def test_raising_a_partition_takes_nothing_back(canary, held) -> None:
+async def test_raising_a_partition_takes_nothing_back(canary: Canary, held: int | str) -> None:
     """The rule for every kind: it limits what is updated or created from then on."""
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=1)
@@ -224,7 +227,7 @@ async def test_raising_a_partition_takes_nothing_back(canary, held) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_scaling_up_above_the_cap_creates_stable_pods_until_the_cap_is_met_again(canary) -> None:
+async def test_scaling_up_above_the_cap_creates_stable_pods_until_the_cap_is_met_again(canary: Canary) -> None:
     """New pods are stable while more are updated than the raised partition allows (I6)."""
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=1)
@@ -241,7 +244,7 @@ async def test_scaling_up_above_the_cap_creates_stable_pods_until_the_cap_is_met
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_scaling_down_above_the_cap_removes_updated_pods_first(canary) -> None:
+async def test_scaling_down_above_the_cap_removes_updated_pods_first(canary: Canary) -> None:
     """Scaling down brings a subset back under the cap of its raised partition (I6)."""
     await canary.apply("creation", size=6)
     await canary.apply("the canary", image="app:2", held=2)
@@ -254,7 +257,7 @@ async def test_scaling_down_above_the_cap_removes_updated_pods_first(canary) -> 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
 async def test_a_template_that_is_changed_before_any_version_was_complete_is_held_and_ready(
-    canary, world, kind
+    canary: Canary, world: World, kind: str
 ) -> None:
     """Held pods without a stable revision are as they were asked for."""
     broken = manifest(kind=kind, image="app:1", replicas=2, shares={"member-1": 1, "member-2": 1})
@@ -283,14 +286,16 @@ async def test_a_template_that_is_changed_before_any_version_was_complete_is_hel
     assert world.status()["currentRevision"] == world.status()["updatedRevision"]
 
 
-def delete_stable_revision(world):
+def delete_stable_revision(world: World) -> str:
     name = world.status()["currentRevision"]
     world.host.access.delete("controllerrevisions.apps", "default", name)
     return name
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
-async def test_a_canary_whose_stable_revision_was_deleted_is_ready_as_long_as_nothing_has_to_be_created(canary) -> None:
+async def test_a_canary_whose_stable_revision_was_deleted_is_ready_as_long_as_nothing_has_to_be_created(
+    canary: Canary,
+) -> None:
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=2)
     delete_stable_revision(canary.world)
@@ -301,7 +306,7 @@ async def test_a_canary_whose_stable_revision_was_deleted_is_ready_as_long_as_no
 
 @pytest.mark.parametrize(("kind", "emptied"), some(list(product(KINDS, ["deleted", "zero"])), EMPTIED))
 async def test_a_member_that_is_emptied_when_the_stable_revision_was_deleted_waits_and_says_so(
-    canary, world, kind, emptied
+    canary: Canary, world: World, kind: str, emptied: str
 ) -> None:
     """No pod more than allowed is created at the new revision, and the message tells the way out (I6, I7)."""
     await canary.apply("creation")
@@ -334,7 +339,7 @@ async def test_a_member_that_is_emptied_when_the_stable_revision_was_deleted_wai
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "deploymentTemplate"))
-async def test_a_revision_label_that_somebody_changes_is_put_back_once(canary, world, kind) -> None:
+async def test_a_revision_label_that_somebody_changes_is_put_back_once(canary: Canary, world: World, kind: str) -> None:
     """A label costs neither a second workload nor a write every minute (I3)."""
     await canary.apply("creation")
     await canary.apply("the canary", image="app:2", held=2)
@@ -355,7 +360,7 @@ async def test_a_revision_label_that_somebody_changes_is_put_back_once(canary, w
         assert world.requests() == before
 
 
-def partition_of(child):
+def partition_of(child: dict[str, Any]) -> int:
     strategy = child["spec"].get("updateStrategy") or {}
     return strategy.get("partition", (strategy.get("rollingUpdate") or {}).get("partition", 0))
 
@@ -363,12 +368,12 @@ def partition_of(child):
 class Writes:
     """The partitions that a member's workload is set to, one after the other."""
 
-    def __init__(self, world, kind, member="member-1") -> None:
+    def __init__(self, world: World, kind: str, member: str = "member-1") -> None:
         self.seen = []
         self._kind = kind
         world.members[member].access.subscribe(RESOURCES[kind], self._note)
 
-    def _note(self, change) -> None:
+    def _note(self, change: Change) -> None:
         new = partition_of(change.obj)
         if not self.seen or self.seen[-1] != new:
             self.seen.append(new)
@@ -376,7 +381,9 @@ class Writes:
 
 @pytest.mark.parametrize("kind", PARTITIONED)
 @pytest.mark.fleet(ready_after=30.0)
-async def test_each_edit_of_a_partition_in_the_middle_of_an_update_is_one_write(canary, world, kind) -> None:
+async def test_each_edit_of_a_partition_in_the_middle_of_an_update_is_one_write(
+    canary: Canary, world: World, kind: str
+) -> None:
     """Only one pod is being updated when the partition is raised, so there is nothing to be careful about (I3)."""
     await canary.apply("creation")
     canary.write(image="app:2", held=1)
@@ -392,7 +399,9 @@ async def test_each_edit_of_a_partition_in_the_middle_of_an_update_is_one_write(
 
 @pytest.mark.parametrize("kind", PARTITIONED)
 @pytest.mark.fleet(ready_after=30.0)
-async def test_growing_in_the_middle_of_an_update_holds_all_first_and_then_as_many_as_asked_for(canary, kind) -> None:
+async def test_growing_in_the_middle_of_an_update_holds_all_first_and_then_as_many_as_asked_for(
+    canary: Canary, kind: str
+) -> None:
     """I6: until its controller sees that it grows, it may update pods that then count; that is what the first write is
     for. A CloneSet needs none of that."""
     await canary.apply("creation")
@@ -411,7 +420,7 @@ edits = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, ma
 """The size of the subset and its partition, one after the other."""
 
 
-def kept(canary, size, held):
+def kept(canary: Canary, size: int, held: int) -> int:
     """How many updated pods stay whatever is asked for: a StatefulSet removes its last pods, the others these first."""
     old, new = canary.images.get("app:1", 0), canary.images.get("app:2", 0)
     if canary.kind in ("statefulSetTemplate", "advancedStatefulSetTemplate"):
@@ -420,7 +429,7 @@ def kept(canary, size, held):
     return min(new, size - min(old, held))
 
 
-async def keeps_to_the_rule(kind, asked) -> None:
+async def keeps_to_the_rule(kind: str, asked: list[tuple[int, int]]) -> None:
     """Play one list of edits in a fleet of its own."""
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
@@ -442,7 +451,7 @@ async def keeps_to_the_rule(kind, asked) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=20 if EVERY else 3, derandomize=True, deadline=None)
 @given(edits)
-def test_whatever_partition_and_size_are_asked_for_the_rule_holds(kind, asked) -> None:
+def test_whatever_partition_and_size_are_asked_for_the_rule_holds(kind: str, asked: list[tuple[int, int]]) -> None:
     """As many pods are updated as the partition allows, and those beyond that were updated before and stayed (I6)."""
 
     simulate(lambda: keeps_to_the_rule(kind, asked))

@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -10,41 +12,46 @@ from tests.support import rights
 from tests.support.inprocess import InProcessTransport
 from tests.support.planning import manifest
 from tests.support.stories import some
+from tests.support.world import World
+from uniteddeployment.embedded.cluster import Cluster
+from uniteddeployment.embedded.http import Response
 from uniteddeployment.fleet.member import PROBE_INTERVAL, Member
 from uniteddeployment.kube.client import Client
+from uniteddeployment.kube.credentials import StaticToken
 from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.kube.requests import Request
 from uniteddeployment_api import names
 
 FOUND_WITHIN = 30.0
 
 
-def entry(world, subset):
+def entry(world: World, subset: str) -> dict[str, Any]:
     return next(one for one in world.status()["subsetStatuses"] if one["name"] == subset)
 
 
-def observed_at(world, subset):
+def observed_at(world: World, subset: str) -> datetime:
     return datetime.fromisoformat(entry(world, subset)["lastObservedTime"])
 
 
-def second(moment):
+def second(moment: datetime) -> datetime:
     return moment.replace(microsecond=0)
 
 
-async def created(world, **more) -> None:
+async def created(world: World, **more: Any) -> None:
     world.apply(manifest(**more))
     await world.until(world.settled, what="creation")
 
 
-async def next_probe(world, member) -> None:
+async def next_probe(world: World, member: str) -> None:
     """Wait until a member has just been probed."""
     count = world.probes()[member]
     await world.until(lambda: world.probes()[member] > count, what="a probe", every=0.01)
 
 
-def with_transport(world, made) -> None:
+def with_transport(world: World, made: type[Any]) -> None:
     """Let the members' clients use transports of another kind, from now on."""
 
-    def client(cluster, token=rights.TOKEN):
+    def client(cluster: Cluster, token: StaticToken | str = rights.TOKEN) -> Client:
         transport = (made if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)
         world.transports[cluster.name] = transport
         return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
@@ -53,7 +60,7 @@ def with_transport(world, made) -> None:
 
 
 @pytest.mark.parametrize("after", [0.1, 7.0, 14.9])
-async def test_an_idle_member_that_freezes_is_offline_within_30_seconds(world, after) -> None:
+async def test_an_idle_member_that_freezes_is_offline_within_30_seconds(world: World, after: float) -> None:
     """I8: its connections stay open, and nothing comes. It is well again as soon as it goes on."""
     await created(world)
     await asyncio.sleep(300)
@@ -68,7 +75,7 @@ async def test_an_idle_member_that_freezes_is_offline_within_30_seconds(world, a
     await world.until(lambda: world.phase("member-2") == "Running" and world.settled(), 20, what="its return")
 
 
-async def test_one_slow_probe_changes_nothing(world) -> None:
+async def test_one_slow_probe_changes_nothing(world: World) -> None:
     """The next one is answered, so nothing is written (I3, I8)."""
     await created(world)
     await asyncio.sleep(60)
@@ -84,7 +91,7 @@ async def test_one_slow_probe_changes_nothing(world) -> None:
     assert world.requests() == before
 
 
-async def test_a_member_that_was_lost_for_long_is_probed_as_often_as_ever_the_next_time(world) -> None:
+async def test_a_member_that_was_lost_for_long_is_probed_as_often_as_ever_the_next_time(world: World) -> None:
     """The pauses between probes grow while it is lost, and start over when it is well again."""
     member = world.members["member-2"]
     await created(world)
@@ -97,7 +104,7 @@ async def test_a_member_that_was_lost_for_long_is_probed_as_often_as_ever_the_ne
         await asyncio.sleep(30)
 
 
-async def test_a_lost_member_is_probed_with_growing_pauses(world) -> None:
+async def test_a_lost_member_is_probed_with_growing_pauses(world: World) -> None:
     """An hour of it costs no more than a member that is well (I10)."""
     await created(world)
     world.members["member-2"].faults.set(cut_off=True)
@@ -107,7 +114,7 @@ async def test_a_lost_member_is_probed_with_growing_pauses(world) -> None:
     assert 3600 / 30 < world.probes()["member-2"] - before <= 3600 / PROBE_INTERVAL
 
 
-async def test_the_time_of_the_counts_is_the_last_at_which_they_were_seen(world) -> None:
+async def test_the_time_of_the_counts_is_the_last_at_which_they_were_seen(world: World) -> None:
     """After ten idle minutes it is the last probe that was answered, and not the last change (I8)."""
     await created(world)
     await asyncio.sleep(600)
@@ -123,7 +130,7 @@ async def test_the_time_of_the_counts_is_the_last_at_which_they_were_seen(world)
     assert world.ud()["metadata"]["resourceVersion"] == stored, "nothing is written while nothing is observed"
 
 
-async def test_the_time_of_the_counts_is_not_older_than_the_last_change_that_they_show(world) -> None:
+async def test_the_time_of_the_counts_is_not_older_than_the_last_change_that_they_show(world: World) -> None:
     """It goes silent in the middle of a rollout (I8)."""
     await created(world)
     await asyncio.sleep(60)
@@ -145,7 +152,7 @@ class Garbling(InProcessTransport):
     broken = False
     garbage = b"\xff\xfe no event\n"
 
-    async def _guarded(self, chunks):
+    async def _guarded(self, chunks: Any) -> AsyncIterator[bytes]:
         async for chunk in super()._guarded(chunks):
             yield self.garbage if self.broken else chunk
 
@@ -160,7 +167,9 @@ GARBAGE = {
 
 @pytest.mark.parametrize("garbage", some(list(GARBAGE), ["deep", "error"]))
 @pytest.mark.fleet(controller=False)
-async def test_a_member_that_answers_and_whose_watches_are_garbage_is_no_more_to_be_trusted(world, garbage) -> None:
+async def test_a_member_that_answers_and_whose_watches_are_garbage_is_no_more_to_be_trusted(
+    world: World, garbage: str
+) -> None:
     """The counts are not taken for those of now, their time does not move, and the others go on (I8, I16)."""
     with_transport(world, Garbling)
     world.start_controller()
@@ -181,7 +190,7 @@ async def test_a_member_that_answers_and_whose_watches_are_garbage_is_no_more_to
     assert set(world.images("member-2")) == {"app:2"}
 
 
-async def test_a_cluster_that_is_suspended_leaves_the_time_of_its_last_counts(world) -> None:
+async def test_a_cluster_that_is_suspended_leaves_the_time_of_its_last_counts(world: World) -> None:
     """The counts of a suspended cluster keep the time at which they were seen (I8)."""
     await created(world)
     await asyncio.sleep(100)
@@ -197,7 +206,7 @@ async def test_a_cluster_that_is_suspended_leaves_the_time_of_its_last_counts(wo
 class OldAuthority(InProcessTransport):
     """As over TLS with a certificate authority that was replaced: the connection fails before any answer."""
 
-    async def _ask_as(self, token, request, seconds):
+    async def _ask_as(self, token: str, request: Request, seconds: float) -> Response:
         if token not in self._cluster.tokens:
             self.sent.append(request)
             raise Unreachable(self._name, "TLS: self-signed certificate in certificate chain")
@@ -205,7 +214,7 @@ class OldAuthority(InProcessTransport):
 
 
 @pytest.mark.fleet(controller=False)
-async def test_a_secret_is_read_again_whatever_the_connection_fails_with(world) -> None:
+async def test_a_secret_is_read_again_whatever_the_connection_fails_with(world: World) -> None:
     """A member whose certificate authority was replaced is reached again when its Secret has the new one."""
     with_transport(world, OldAuthority)
     world.start_controller()
@@ -224,13 +233,13 @@ async def test_a_secret_is_read_again_whatever_the_connection_fails_with(world) 
     await world.until(world.settled, what="the application")
 
 
-async def test_a_failure_that_nobody_foresaw_stays_in_its_member(world, monkeypatch) -> None:
+async def test_a_failure_that_nobody_foresaw_stays_in_its_member(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is Offline with a reason, the others go on, and it is tried again (I10, I16)."""
     await created(world)
     look = Member._probe_once
     broken = {"default/member-2"}
 
-    async def fails(member) -> None:
+    async def fails(member: Member) -> None:
         if member.name in broken:
             raise RuntimeError("secret-token")
         await look(member)
@@ -251,7 +260,9 @@ async def test_a_failure_that_nobody_foresaw_stays_in_its_member(world, monkeypa
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_failure_that_nobody_foresaw_about_the_host_itself_is_tried_again(world, monkeypatch) -> None:
+async def test_a_failure_that_nobody_foresaw_about_the_host_itself_is_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An unexpected error about the host's own workloads does not end the controller (I16)."""
     document = manifest(shares={"member-1": None})
     del document["spec"]["topology"]["subsets"][0]["targetCluster"]
@@ -260,7 +271,7 @@ async def test_a_failure_that_nobody_foresaw_about_the_host_itself_is_tried_agai
     look = Member._probe_once
     broken = {""}
 
-    async def fails(member) -> None:
+    async def fails(member: Member) -> None:
         if member.name in broken:
             raise RuntimeError
         await look(member)

@@ -19,11 +19,12 @@ from tests.support.templates import (
     uids,
     with_storage,
 )
+from tests.support.world import World
 from uniteddeployment_api import names
 
 
 @pytest.mark.fleet(members=2)
-async def test_what_an_api_server_refuses_to_change_stalls_with_its_message_and_the_rest_goes_on(world) -> None:
+async def test_what_an_api_server_refuses_to_change_stalls_with_its_message_and_the_rest_goes_on(world: World) -> None:
     """Another service name got past admission (I11)."""
     doc = document()
     await applied(world, doc)
@@ -40,7 +41,7 @@ async def test_what_an_api_server_refuses_to_change_stalls_with_its_message_and_
 
 
 @pytest.mark.fleet(members=3)
-async def test_with_the_annotation_it_is_recreated_one_subset_at_a_time_and_no_pod_restarts(world) -> None:
+async def test_with_the_annotation_it_is_recreated_one_subset_at_a_time_and_no_pod_restarts(world: World) -> None:
     """Recreating a workload keeps its pods running (I7)."""
     provide_storage(world)
     doc = manifest()
@@ -57,7 +58,7 @@ async def test_with_the_annotation_it_is_recreated_one_subset_at_a_time_and_no_p
     for member in world.members.values():
         member.faults.set(latency=0.02)  # or all would be done at one moment
 
-    def watched():
+    def watched() -> bool:
         missing = [name for name, uid in recreated(world).items() if not uid]
         fresh = [
             name
@@ -79,7 +80,7 @@ async def test_with_the_annotation_it_is_recreated_one_subset_at_a_time_and_no_p
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_recreation_in_mid_canary_leaves_every_pod_at_its_revision(world) -> None:
+async def test_a_recreation_in_mid_canary_leaves_every_pod_at_its_revision(world: World) -> None:
     """Recreating a workload during a canary updates no pod and reverts none (I6)."""
     doc = manifest(shares={"member-1": None}, replicas=4)
     await applied(world, doc)
@@ -103,7 +104,7 @@ async def test_a_recreation_in_mid_canary_leaves_every_pod_at_its_revision(world
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_successor_that_nobody_would_accept_costs_no_workload(world) -> None:
+async def test_a_successor_that_nobody_would_accept_costs_no_workload(world: World) -> None:
     """It is tried before anything is deleted (I7)."""
     doc = manifest(shares={"member-1": None}, replicas=2)
     await applied(world, doc)
@@ -122,7 +123,7 @@ async def test_a_successor_that_nobody_would_accept_costs_no_workload(world) -> 
 
 
 @pytest.mark.fleet(members=1)
-async def test_a_crash_in_the_middle_of_a_recreation_ends_in_the_same_state(world) -> None:
+async def test_a_crash_in_the_middle_of_a_recreation_ends_in_the_same_state(world: World) -> None:
     """The workload is deleted, and the process that was about to create it again is gone (I9)."""
     doc = manifest(shares={"member-1": None}, replicas=4)
     await applied(world, doc)
@@ -141,7 +142,7 @@ async def test_a_crash_in_the_middle_of_a_recreation_ends_in_the_same_state(worl
 
 
 @pytest.mark.fleet(members=1)
-async def test_pods_that_could_not_go_on_under_the_successor_keep_their_workload(world) -> None:
+async def test_pods_that_could_not_go_on_under_the_successor_keep_their_workload(world: World) -> None:
     """A pod cannot get the volume of a new claim template (I7)."""
     provide_storage(world)
     doc = manifest(shares={"member-1": None}, replicas=2)

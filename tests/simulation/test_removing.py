@@ -1,28 +1,31 @@
 """Subsets that leave the topology while their cluster does not answer: what may still run there is not forgotten."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from tests.support.planning import manifest
 from tests.support.templates import PATH, applied, done, message
 from tests.support.watchdog import workloads
+from tests.support.world import World
+from uniteddeployment.embedded.access import Change
 from uniteddeployment_api import names
 
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
 LEFT = {"member-1": 2}
 
 
-def document(kind="statefulSetTemplate", shares=None, **more):
+def document(kind: str = "statefulSetTemplate", shares: dict[str, int] | None = None, **more: Any) -> dict[str, Any]:
     shares = shares or {"member-1": 2, "member-2": 2}
     return manifest(kind=kind, shares=shares, replicas=sum(shares.values()), **more)
 
 
-def leftovers(world):
+def leftovers(world: World) -> dict[tuple[str, str], Any]:
     return {(one["cluster"], one["subset"]): one for one in world.status().get("leftovers", ())}
 
 
-async def removed_while_away(world, kind) -> None:
+async def removed_while_away(world: World, kind: str) -> None:
     """Two subsets, of which the second is removed while its cluster is cut off."""
     await done(world, document(kind))
     world.members["member-2"].faults.set(cut_off=True)
@@ -31,7 +34,7 @@ async def removed_while_away(world, kind) -> None:
     await world.until(lambda: len(world.status()["subsetStatuses"]) == 1, what="the subset is removed")
 
 
-def check_unknown(world, kind) -> None:
+def check_unknown(world: World, kind: str) -> None:
     assert world.condition("Ready") == "Unknown"
     assert "default/member-2" in message(world, "Ready")
     (entry,) = leftovers(world).values()
@@ -44,7 +47,9 @@ def check_unknown(world, kind) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.fleet(members=2)
-async def test_what_a_member_that_does_not_answer_may_run_is_shown_until_it_answers(world, kind, restart) -> None:
+async def test_what_a_member_that_does_not_answer_may_run_is_shown_until_it_answers(
+    world: World, kind: str, restart: bool
+) -> None:
     """Nobody knows whether its pods run; also after a restart, when the cache is empty (I8)."""
     await removed_while_away(world, kind)
     check_unknown(world, kind)
@@ -61,7 +66,7 @@ async def test_what_a_member_that_does_not_answer_may_run_is_shown_until_it_answ
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=2)
-async def test_it_is_also_known_to_a_controller_that_never_saw_the_member(world, kind) -> None:
+async def test_it_is_also_known_to_a_controller_that_never_saw_the_member(world: World, kind: str) -> None:
     """It starts while the member is away, and only then the subset is removed (I8, I9)."""
     await done(world, document(kind))
     world.members["member-2"].faults.set(cut_off=True)
@@ -74,7 +79,7 @@ async def test_it_is_also_known_to_a_controller_that_never_saw_the_member(world,
 
 
 @pytest.mark.fleet(members=2)
-async def test_a_deletion_waits_for_what_is_left_over(world) -> None:
+async def test_a_deletion_waits_for_what_is_left_over(world: World) -> None:
     """The finalizer stays until the member has answered (I8)."""
     await removed_while_away(world, "statefulSetTemplate")
     await world.stop_controller()
@@ -88,7 +93,7 @@ async def test_a_deletion_waits_for_what_is_left_over(world) -> None:
 
 
 @pytest.mark.fleet(members=2)
-async def test_abandoning_a_lost_cluster_gives_up_what_may_run_there(world) -> None:
+async def test_abandoning_a_lost_cluster_gives_up_what_may_run_there(world: World) -> None:
     """As it does for an application that is deleted: otherwise a lost cluster would be waited for forever."""
     await removed_while_away(world, "statefulSetTemplate")
     path = f"{names.API_PATH}/namespaces/default/clusters/member-2"
@@ -101,7 +106,7 @@ async def test_abandoning_a_lost_cluster_gives_up_what_may_run_there(world) -> N
 
 
 @pytest.mark.fleet(members=3)
-async def test_a_subset_that_is_moved_away_from_a_lost_member_is_not_forgotten_there(world) -> None:
+async def test_a_subset_that_is_moved_away_from_a_lost_member_is_not_forgotten_there(world: World) -> None:
     """The same subset runs elsewhere, and twice as many pods as were asked for may run (I8)."""
     await done(world, document())
     world.members["member-2"].faults.set(cut_off=True)
@@ -119,7 +124,7 @@ async def test_a_subset_that_is_moved_away_from_a_lost_member_is_not_forgotten_t
 
 
 @pytest.mark.fleet(members=3)
-async def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has(world) -> None:
+async def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has(world: World) -> None:
     """Within the budget of maxUnavailable its pods could go, but nothing would replace them (I7)."""
     shares = {"member-1": 8, "member-2": 2}
     await done(world, document(shares=shares))
@@ -142,14 +147,14 @@ async def test_a_subset_that_is_moved_to_a_lost_member_keeps_what_it_has(world) 
 
 @pytest.mark.parametrize("writes", range(1, 6))
 @pytest.mark.fleet(members=2)
-async def test_a_crash_between_any_two_writes_forgets_nothing(world, writes) -> None:
+async def test_a_crash_between_any_two_writes_forgets_nothing(world: World, writes: int) -> None:
     """The subset leaves the list of subsets with the same write with which it enters the other list (I8, I9)."""
     await done(world, document())
     world.members["member-2"].faults.set(cut_off=True)
     await world.until(lambda: world.condition("Ready") == "Unknown", what="the member is seen as lost")
     seen = []
 
-    def note(_change) -> None:
+    def note(_change: Change) -> None:
         rows = {one["name"] for one in world.status().get("subsetStatuses", ())}
         seen.append("member-2" in rows or ("default/member-2", "member-2") in leftovers(world))
 
@@ -159,7 +164,7 @@ async def test_a_crash_between_any_two_writes_forgets_nothing(world, writes) -> 
     world.apply(document(shares=LEFT))
     world.apply(document(shares={"member-1": 3}))
 
-    def written():
+    def written() -> bool:
         new = world.transports["host"].sent[sent:]
         return sum(one.method != "GET" for one in new) >= writes or len(world.pods("member-1")) == 3
 
@@ -176,7 +181,7 @@ async def test_a_crash_between_any_two_writes_forgets_nothing(world, writes) -> 
 
 
 @pytest.mark.fleet(members=2)
-async def test_an_ordinary_removal_shows_what_is_left_over_and_then_nothing(world) -> None:
+async def test_an_ordinary_removal_shows_what_is_left_over_and_then_nothing(world: World) -> None:
     """While the old waits for the new, status says so (I7)."""
     await applied(world, document())
     doc = document(shares={"renamed": 2, "member-1": 2})

@@ -4,10 +4,13 @@ Raising a partition takes nothing back (I6). A subset that is named in ``revert`
 only that one; ``maxUpdated`` holds a subset that grows.
 """
 
+from typing import Any
+
 import pytest
 
 from tests.support.kruise import ALL_KINDS, kinds, world_for
 from tests.support.planning import manifest
+from tests.support.world import World
 
 OLD, NEW, BAD = "app:1", "app:2", "fail:2"
 SIZES = {"member-1": 4, "member-2": 2}
@@ -16,32 +19,32 @@ SIZES = {"member-1": 4, "member-2": 2}
 class Canary:
     """One application in two members."""
 
-    def __init__(self, world, kind) -> None:
+    def __init__(self, world: World, kind: str) -> None:
         self.world, self.kind = world, kind
 
-    def write(self, image, sizes=SIZES, **manual) -> None:
+    def write(self, image: str, sizes: dict[str, int] = SIZES, **manual: Any) -> None:
         document = manifest(kind=self.kind, image=image, replicas=None, shares=sizes)
         document["spec"]["updateStrategy"] = {"manualUpdate": manual}
         self.world.apply(document)
 
-    async def apply(self, image, sizes=SIZES, **manual) -> None:
+    async def apply(self, image: str, sizes: dict[str, int] = SIZES, **manual: Any) -> None:
         """Write it and wait until all is as asked for."""
         self.write(image, sizes, **manual)
         await self.world.until(self.world.settled)
 
     @property
-    def images(self):
+    def images(self) -> list[dict[str, int]]:
         return [self.world.images(name) for name in SIZES]
 
-    def entry(self, name):
+    def entry(self, name: str) -> dict[str, Any]:
         return next(entry for entry in self.world.status()["subsetStatuses"] if entry["name"] == name)
 
-    def condition(self, type_):
+    def condition(self, type_: str) -> dict[str, int | str]:
         return next(found for found in self.world.status()["conditions"] if found["type"] == type_)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-async def test_only_the_subset_that_is_named_goes_back_and_it_is_held_until_its_partition_is_lowered(kind) -> None:
+async def test_only_the_subset_that_is_named_goes_back_and_it_is_held_until_its_partition_is_lowered(kind: str) -> None:
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
         await canary.apply(OLD)
@@ -69,7 +72,7 @@ async def test_only_the_subset_that_is_named_goes_back_and_it_is_held_until_its_
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_a_subset_whose_updated_pods_never_become_ready_is_reverted(kind) -> None:
+async def test_a_subset_whose_updated_pods_never_become_ready_is_reverted(kind: str) -> None:
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
         await canary.apply(OLD)
@@ -80,7 +83,7 @@ async def test_a_subset_whose_updated_pods_never_become_ready_is_reverted(kind) 
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
-async def test_a_list_for_an_earlier_revision_does_not_concern_the_next_template(kind) -> None:
+async def test_a_list_for_an_earlier_revision_does_not_concern_the_next_template(kind: str) -> None:
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
         await canary.apply(OLD)
@@ -91,7 +94,7 @@ async def test_a_list_for_an_earlier_revision_does_not_concern_the_next_template
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_a_subset_that_grows_gets_no_more_updated_pods_than_its_maximum(kind) -> None:
+async def test_a_subset_that_grows_gets_no_more_updated_pods_than_its_maximum(kind: str) -> None:
     async with world_for(kind, members=2) as world:
         canary = Canary(world, kind)
         most = []

@@ -2,12 +2,13 @@
 
 import asyncio
 import copy
+from typing import Any
 
 import pytest
 
 from tests.support.planning import manifest
 from tests.support.templates import PATH, annotate, applied, done, entries, message, subset, template, uids
-from tests.support.world import UDS
+from tests.support.world import UDS, World
 from uniteddeployment_api import names
 
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
@@ -19,7 +20,9 @@ APPS = "/apis/apps/v1/namespaces/default"
 PLURALS = {"statefulSetTemplate": "statefulsets", "deploymentTemplate": "deployments"}
 
 
-async def existing(world, kind, *, replicas=3, image="app:1", member="member-1", **metadata) -> None:
+async def existing(
+    world: World, kind: str, *, replicas: int = 3, image: str = "app:1", member: str = "member-1", **metadata: Any
+) -> None:
     """A workload as somebody made it by hand, with its pods running."""
     spec = copy.deepcopy(manifest(kind=kind, image=image)["spec"]["template"][kind]["spec"])
     spec |= {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}}
@@ -30,23 +33,25 @@ async def existing(world, kind, *, replicas=3, image="app:1", member="member-1",
     )
 
 
-def legacy(world, kind, member="member-1"):
+def legacy(world: World, kind: str, member: str = "member-1") -> dict[str, Any] | None:
     return world.members[member].access.get(f"{PLURALS[kind]}.apps", "default", "legacy")
 
 
-def adopting(kind, *, replicas=3, **more):
+def adopting(kind: str, *, replicas: int = 3, **more: Any) -> dict[str, Any]:
     doc = manifest(kind=kind, shares={"member-1": replicas}, replicas=replicas, **more)
     subset(doc, "member-1")["adopt"] = {"name": "legacy"}
     return doc
 
 
-def owned(workload):
+def owned(workload: dict[str, Any]) -> bool:
     return names.ANNOTATION_OWNER in workload["metadata"].get("annotations", {})
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_updated_by_a_canary(world, kind) -> None:
+async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_updated_by_a_canary(
+    world: World, kind: str
+) -> None:
     """Adoption restarts no pod, and partitions hold from then on (I6, I13)."""
     await existing(world, kind)
     before, uid = uids(world), legacy(world, kind)["metadata"]["uid"]
@@ -80,7 +85,7 @@ async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_upd
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_going_back_after_a_canary_on_an_adopted_workload_reaches_every_pod(world, kind) -> None:
+async def test_going_back_after_a_canary_on_an_adopted_workload_reaches_every_pod(world: World, kind: str) -> None:
     """The template that was adopted can be restored for all pods (I6)."""
     await existing(world, kind)
     await done(world, adopting(kind))
@@ -110,7 +115,9 @@ async def test_going_back_after_a_canary_on_an_adopted_workload_reaches_every_po
     ],
 )
 @pytest.mark.fleet(members=1)
-async def test_a_workload_of_somebody_else_is_not_adopted(world, kind, metadata, told) -> None:
+async def test_a_workload_of_somebody_else_is_not_adopted(
+    world: World, kind: str, metadata: dict[str, Any], told: str
+) -> None:
     """Adoption is refused for a workload that has another owner, with the reason (I13)."""
     world.members["member-1"].stop()
     await existing_at_rest(world, kind, **metadata)
@@ -121,7 +128,7 @@ async def test_a_workload_of_somebody_else_is_not_adopted(world, kind, metadata,
     assert legacy(world, kind) == before
 
 
-async def existing_at_rest(world, kind, **metadata) -> None:
+async def existing_at_rest(world: World, kind: str, **metadata: Any) -> None:
     """One whose controllers are away, so that nothing happens to it but what we do."""
     spec = copy.deepcopy(manifest(kind=kind)["spec"]["template"][kind]["spec"])
     spec |= {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}}
@@ -131,7 +138,7 @@ async def existing_at_rest(world, kind, **metadata) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(world, kind) -> None:
+async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(world: World, kind: str) -> None:
     """Differences are reported (I13)."""
     await existing(world, kind, image="app:0")
     before = legacy(world, kind)
@@ -145,7 +152,7 @@ async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world, kind) -> None:
+async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world: World, kind: str) -> None:
     """A typing mistake must not make a second application (I13)."""
     world.apply(adopting(kind))
     await world.until(lambda: world.condition("Stalled") == "True")
@@ -158,7 +165,7 @@ async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world,
 
 
 @pytest.mark.fleet(members=1)
-async def test_an_adopted_stateful_set_that_somebody_deletes_comes_back_under_its_name(world) -> None:
+async def test_an_adopted_stateful_set_that_somebody_deletes_comes_back_under_its_name(world: World) -> None:
     await existing(world, "statefulSetTemplate")
     await done(world, adopting("statefulSetTemplate"))
     uid = legacy(world, "statefulSetTemplate")["metadata"]["uid"]
@@ -171,7 +178,7 @@ async def test_an_adopted_stateful_set_that_somebody_deletes_comes_back_under_it
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(world, kind) -> None:
+async def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(world: World, kind: str) -> None:
     """I13: the second is Stalled with the name of the owner. (A second host is played by a uid that changes.)"""
     doc = manifest(kind=kind, shares={"member-1": 2}, replicas=2)
     await done(world, doc)
@@ -191,7 +198,7 @@ async def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(w
 
 
 @pytest.mark.fleet(members=1)
-async def test_an_adopted_stateful_set_is_recreated_in_mid_canary_without_a_restart(world) -> None:
+async def test_an_adopted_stateful_set_is_recreated_in_mid_canary_without_a_restart(world: World) -> None:
     """Its pods have no labels of ours, and are held all the same (I6, I7)."""
     kind = "statefulSetTemplate"
     await existing(world, kind)

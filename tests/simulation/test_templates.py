@@ -15,6 +15,7 @@ from tests.support.templates import (
     uids,
     with_storage,
 )
+from tests.support.world import World
 
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
 
@@ -24,7 +25,7 @@ EDGE = {"spec": {"containers": [{"name": "app", "image": "app:edge"}]}}
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=2)
-async def test_a_change_of_anything_but_the_pod_template_restarts_nothing(world, kind) -> None:
+async def test_a_change_of_anything_but_the_pod_template_restarts_nothing(world: World, kind: str) -> None:
     doc = document(kind=kind)
     await applied(world, doc)
     before, revision = uids(world), world.status()["updatedRevision"]
@@ -49,7 +50,7 @@ async def test_a_change_of_anything_but_the_pod_template_restarts_nothing(world,
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=2)
-async def test_a_patch_of_one_subset_updates_that_subset_within_its_partition(world, kind) -> None:
+async def test_a_patch_of_one_subset_updates_that_subset_within_its_partition(world: World, kind: str) -> None:
     """A changed patch updates one subset, and its partition caps that (I6)."""
     doc = document(kind=kind)
     await applied(world, doc)
@@ -76,7 +77,7 @@ async def test_a_patch_of_one_subset_updates_that_subset_within_its_partition(wo
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(members=1)
-async def test_the_longest_names_work(world, kind) -> None:
+async def test_the_longest_names_work(world: World, kind: str) -> None:
     """253 characters of the application, 63 of the subset."""
     application, long = ".".join(["a" * 62] * 4)[:253].rstrip("."), "s" * 63
     doc = document(kind=kind)
@@ -94,7 +95,7 @@ async def test_the_longest_names_work(world, kind) -> None:
 
 
 @pytest.mark.fleet(members=2)
-async def test_the_fields_of_stateful_sets_are_carried(world) -> None:
+async def test_the_fields_of_stateful_sets_are_carried(world: World) -> None:
     provide_storage(world)
     doc = document()
     with_storage(doc, "1Gi")

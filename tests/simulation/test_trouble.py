@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,8 @@ from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.virtual_time import simulate
 from tests.support.watchdog import Watchdog, workloads
-from tests.support.world import UDS, running_world
+from tests.support.world import UDS, World, running_world
+from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.controllers.definitions import LifecycleController
 from uniteddeployment_api import names
 
@@ -24,11 +26,11 @@ HALF_DONE = {
 }
 
 
-def images(world):
+def images(world: World) -> dict[str, Any]:
     return {member: world.images(member) for member in world.members}
 
 
-async def created(world, kind, **more) -> None:
+async def created(world: World, kind: str, **more: Any) -> None:
     world.apply(manifest(kind=kind, **more))
     await world.until(world.settled, what="creation")
 
@@ -40,7 +42,9 @@ async def created(world, kind, **more) -> None:
         [("statefulSetTemplate", "black_hole"), ("deploymentTemplate", "cut_off")],
     ),
 )
-async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_back(world, kind, fault) -> None:
+async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_it_is_back(
+    world: World, kind: str, fault: str
+) -> None:
     """The others go on, status says what is unknown, and the lost member follows within its partition (I6, I8, I10)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -61,7 +65,7 @@ async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_i
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
 @pytest.mark.fleet(seed=7)
-async def test_slow_and_failing_servers_only_take_longer(world, kind) -> None:
+async def test_slow_and_failing_servers_only_take_longer(world: World, kind: str) -> None:
     for cluster in world.members.values():
         cluster.faults.set(latency=0.2, jitter=0.5, error_rate=0.2)
     world.host.faults.set(latency=0.05, error_rate=0.1)
@@ -75,7 +79,7 @@ async def test_slow_and_failing_servers_only_take_longer(world, kind) -> None:
 
 @pytest.mark.parametrize(("kind", "minutes"), [("statefulSetTemplate", 60), ("deploymentTemplate", 10)])
 async def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_15_seconds(
-    world, kind, minutes
+    world: World, kind: str, minutes: int
 ) -> None:
     """Up to an hour of it, also while a canary is held (I3)."""
     await created(world, kind)
@@ -90,7 +94,7 @@ async def test_a_settled_fleet_costs_its_watches_and_a_probe_of_each_cluster_in_
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_a_restart_writes_nothing(world, kind) -> None:
+async def test_a_restart_writes_nothing(world: World, kind: str) -> None:
     """What was applied, and at which generation, is found again by the state (I3)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -106,7 +110,7 @@ async def test_a_restart_writes_nothing(world, kind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fleet(controllers=(LifecycleController,))
-async def test_creation_and_a_later_step_cost_what_they_have_to(world, kind) -> None:
+async def test_creation_and_a_later_step_cost_what_they_have_to(world: World, kind: str) -> None:
     """One write per subset and four on the host; then one per changed subset and two on the host."""
     for document, on_host in (
         (manifest(kind=kind), 4),
@@ -122,7 +126,7 @@ async def test_creation_and_a_later_step_cost_what_they_have_to(world, kind) -> 
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "deploymentTemplate"))
-async def test_a_template_taken_back_in_mid_canary_is_undone(world, kind) -> None:
+async def test_a_template_taken_back_in_mid_canary_is_undone(world: World, kind: str) -> None:
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
     await world.until(world.settled, what="the canary")
@@ -132,7 +136,7 @@ async def test_a_template_taken_back_in_mid_canary_is_undone(world, kind) -> Non
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(world, kind) -> None:
+async def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(world: World, kind: str) -> None:
     await created(world, kind)
     stable = world.status()["currentRevision"]
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -145,7 +149,7 @@ async def test_a_third_version_in_mid_canary_leaves_the_stable_one_stable(world,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_scaling_in_mid_canary_keeps_to_the_partition(world, kind) -> None:
+async def test_scaling_in_mid_canary_keeps_to_the_partition(world: World, kind: str) -> None:
     """Scaling up and down during a canary updates no pod beyond the partition (I6)."""
     dog = Watchdog(world)
     await created(world, kind)
@@ -168,7 +172,7 @@ async def test_scaling_in_mid_canary_keeps_to_the_partition(world, kind) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revision(world, kind) -> None:
+async def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revision(world: World, kind: str) -> None:
     """The StatefulSet controller forgets it (I6)."""
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
@@ -184,7 +188,7 @@ async def test_scaling_to_zero_and_back_in_mid_canary_remembers_the_stable_revis
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(world, kind) -> None:
+async def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(world: World, kind: str) -> None:
     """A new subset is created at the stable revision and then follows its partition (I6)."""
     shares = {"member-1": "50%", "member-2": "25%"}
     dog = Watchdog(world)
@@ -200,7 +204,7 @@ async def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(wo
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
-async def test_what_somebody_edits_or_deletes_in_a_member_comes_back(world, kind) -> None:
+async def test_what_somebody_edits_or_deletes_in_a_member_comes_back(world: World, kind: str) -> None:
     await created(world, kind)
     (name,) = workloads(world, "member-1")
     path = f"{PATHS[kind]}/{name}"
@@ -216,7 +220,7 @@ async def test_what_somebody_edits_or_deletes_in_a_member_comes_back(world, kind
 
 
 @pytest.mark.fleet(controller=False)
-async def test_a_foreign_workload_of_the_same_name_is_left_alone_and_said_so(world) -> None:
+async def test_a_foreign_workload_of_the_same_name_is_left_alone_and_said_so(world: World) -> None:
     """A workload of somebody else is not changed, and the subset says why it has none (I13)."""
     member = world.members["member-1"]
     foreign = {
@@ -244,7 +248,7 @@ async def test_a_foreign_workload_of_the_same_name_is_left_alone_and_said_so(wor
     assert "uniteddeployment.io/name" not in left["metadata"].get("labels", {})
 
 
-async def history():
+async def history() -> list[tuple[str, str, str]]:
     """What a canary writes in a fleet of its own."""
     written = []
     async with running_world(seed=3) as world:
@@ -267,7 +271,9 @@ def test_one_seed_gives_one_history() -> None:
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "advancedStatefulSetTemplate"))
-async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_its_writer(world, kind) -> None:
+async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_its_writer(
+    world: World, kind: str
+) -> None:
     await created(world, kind)
     (name,) = workloads(world, "member-1")
     path = f"{PATHS[kind]}/{name}?fieldManager=somebody"
@@ -275,7 +281,7 @@ async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_
     world.request(world.members["member-1"], "PATCH", path, edit, content_type="application/json-patch+json")
     await world.until(lambda: world.settled() and world.images("member-1") == {"app:1": 4}, what="the image")
 
-    def told():
+    def told() -> bool:
         notes = [one["message"] for one in world.host.access.list("events") if one["reason"] == "DriftRepaired"]
         return any("spec.template.spec.containers[0].image (by somebody)" in note for note in notes)
 
@@ -289,7 +295,7 @@ async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_what_is_left_to_others_is_left_alone(world, kind) -> None:
+async def test_what_is_left_to_others_is_left_alone(world: World, kind: str) -> None:
     """An HPA in a member scales as it likes."""
     document = manifest(kind=kind)
     document["metadata"]["annotations"] = {"uniteddeployment.io/ignore-differences": "spec.replicas"}
@@ -313,7 +319,7 @@ async def test_what_is_left_to_others_is_left_alone(world, kind) -> None:
 
 
 @pytest.mark.parametrize("kind", kinds("deploymentTemplate", "cloneSetTemplate"))
-async def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(world, kind) -> None:
+async def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off(world: World, kind: str) -> None:
     await created(world, kind)
     before = {pod["metadata"]["uid"] for pod in world.pods("member-1")}
     path = f"{names.API_PATH}/namespaces/default/uniteddeployments/web"
@@ -330,7 +336,7 @@ async def test_deleting_with_orphan_leaves_the_workloads_and_takes_our_marks_off
     ]
 
 
-async def test_raising_a_partition_is_no_rollback_and_status_says_so(world) -> None:
+async def test_raising_a_partition_is_no_rollback_and_status_says_so(world: World) -> None:
     await created(world, "statefulSetTemplate")
     world.apply(manifest(image="app:2", partitions=HALF))
     await world.until(world.settled, what="the canary")
@@ -343,7 +349,7 @@ async def test_raising_a_partition_is_no_rollback_and_status_says_so(world) -> N
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world, policy) -> None:
+async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world: World, policy: str) -> None:
     """The StatefulSet controller waits forever for the broken pod to get ready."""
     good, bad = manifest(), manifest(image="fail:2", partitions=HALF)
     for document in (good, bad):
@@ -362,13 +368,13 @@ async def test_a_bad_version_that_is_taken_back_does_not_stay_stuck(world, polic
 
 
 @pytest.mark.parametrize("kind", NATIVE_KINDS)
-async def test_a_subset_that_moves_or_is_renamed_keeps_the_ready_total(world, kind) -> None:
+async def test_a_subset_that_moves_or_is_renamed_keeps_the_ready_total(world: World, kind: str) -> None:
     """The new is ready before the old goes (I7)."""
     shares = {"member-1": 4, "member-2": 4}
     await created(world, kind, shares=shares)
     lowest = [8]
 
-    def look(_change) -> None:
+    def look(_change: Change) -> None:
         lowest[0] = min(lowest[0], sum(ready(world, member) for member in world.members))
 
     for cluster in world.members.values():
@@ -391,7 +397,7 @@ async def test_a_subset_that_moves_or_is_renamed_keeps_the_ready_total(world, ki
     assert lowest[0] >= 6
 
 
-def ready(world, member):
+def ready(world: World, member: str) -> int:
     return sum(
         any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ()))
         for pod in world.pods(member)
@@ -399,7 +405,7 @@ def ready(world, member):
     )
 
 
-async def test_credentials_that_were_replaced_are_taken_up_without_a_restart(world) -> None:
+async def test_credentials_that_were_replaced_are_taken_up_without_a_restart(world: World) -> None:
     """A member whose token was changed is reached again when its Secret has the new one."""
     await created(world, "statefulSetTemplate")
     member = world.members["member-2"]

@@ -1,6 +1,7 @@
 """Status says why pods are not ready, per subset: what would otherwise take a look into the member."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.support.world import UDS, World, running_world
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
 
 
-def entry(world: World, subset: str):
+def entry(world: World, subset: str) -> dict[str, Any]:
     return next((one for one in world.status().get("subsetStatuses", ()) if one["name"] == subset), {"reason": ""})
 
 
@@ -27,7 +28,9 @@ async def says(world: World, text: str, subset: str = "member-1") -> None:
         ("fail:2", "CrashLoopBackOff: container app ended with Error, exit code 1, 3 restarts"),
     ],
 )
-async def test_a_broken_image_is_named_in_the_subsets_that_run_it(world, kind, image, text) -> None:
+async def test_a_broken_image_is_named_in_the_subsets_that_run_it(
+    world: World, kind: str, image: str, text: str
+) -> None:
     """Also in the message of the condition Ready (I11)."""
     world.apply(manifest(kind=kind))
     await world.until(world.settled, what="creation")
@@ -45,7 +48,7 @@ async def test_a_broken_image_is_named_in_the_subsets_that_run_it(world, kind, i
         ("statefulSetTemplate", "1 not created: see the Events of StatefulSet web-member-1"),
     ],
 )
-async def test_pods_that_a_quota_refuses_are_told(world, kind, text) -> None:
+async def test_pods_that_a_quota_refuses_are_told(world: World, kind: str, text: str) -> None:
     quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "3"}}}
     world.request(world.members["member-1"], "POST", "/api/v1/namespaces/default/resourcequotas", quota)
     world.apply(manifest(kind=kind))
@@ -53,7 +56,7 @@ async def test_pods_that_a_quota_refuses_are_told(world, kind, text) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_pods_that_find_no_node_are_told(world, kind) -> None:
+async def test_pods_that_find_no_node_are_told(world: World, kind: str) -> None:
     access = world.members["member-1"].access
     for node in access.list("nodes"):
         access.update("nodes", {**node, "spec": {**node["spec"], "unschedulable": True}}, manager="test")
@@ -62,7 +65,7 @@ async def test_pods_that_find_no_node_are_told(world, kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_pods_that_stay_unready_are_told_and_those_that_only_start_are_not(kind) -> None:
+async def test_pods_that_stay_unready_are_told_and_those_that_only_start_are_not(kind: str) -> None:
     """What every pod goes through is not written (I3)."""
     async with running_world(ready_after=5.0) as world:
         told: list[str] = []

@@ -1,7 +1,7 @@
 """OpenKruise in embedded clusters: the definitions of its kinds and the simulation of its controllers."""
 
-from collections.abc import Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import _AsyncGeneratorContextManager, asynccontextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ def install(made: World, cluster: Cluster) -> None:
 @asynccontextmanager
 async def kruise_world(
     seed: int = 1, members: int = 3, *, without: Collection[str] = (), controller: bool = True, **cluster: Any
-):
+) -> AsyncIterator[World]:
     """A world whose members have OpenKruise, but those that are named ``without``."""
     options = {"controllers": (*default_controllers(), *kruise_controllers()), **cluster}
     served = {name for name in (f"member-{i + 1}" for i in range(members)) if name not in without}
@@ -70,6 +70,6 @@ async def kruise_world(
         yield made
 
 
-def world_for(kind: str, seed: int = 1, members: int = 3, **options: Any):
+def world_for(kind: str, seed: int = 1, members: int = 3, **options: Any) -> _AsyncGeneratorContextManager:
     """A world in which the members serve a kind."""
     return (kruise_world if kind in KRUISE_KINDS else running_world)(seed, members, **options)

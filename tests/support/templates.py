@@ -1,31 +1,32 @@
 """Helpers of tests about templates: what is applied, what runs, and what the status says."""
 
 import copy
+from typing import Any
 
 from tests.support.planning import manifest
-from tests.support.world import UDS
+from tests.support.world import UDS, World
 from uniteddeployment_api import names
 
 PATH = f"{names.API_PATH}/namespaces/default/{names.UNITED_DEPLOYMENT_PLURAL}"
 
 
-def document(**more):
+def document(**more: Any) -> dict[str, Any]:
     """Two subsets of two pods each."""
     return manifest(shares={"member-1": 2, "member-2": 2}, replicas=4, **more)
 
 
-def subset(doc, name):
+def subset(doc: dict[str, Any], name: str) -> dict[str, Any]:
     """A subset of a manifest."""
     return next(one for one in doc["spec"]["topology"]["subsets"] if one["name"] == name)
 
 
-def template(doc):
+def template(doc: dict[str, Any]) -> dict[str, Any]:
     """The workload template of a manifest."""
     (found,) = doc["spec"]["template"].values()
     return found
 
 
-def uids(w, *members):
+def uids(w: World, *members: str) -> set[str]:
     """Of the living pods."""
     return {
         pod["metadata"]["uid"]
@@ -35,34 +36,34 @@ def uids(w, *members):
     }
 
 
-def ordinals(w, member):
+def ordinals(w: World, member: str) -> list[int]:
     """Of the pods of a member."""
     return sorted(int(pod["metadata"]["name"].rpartition("-")[2]) for pod in w.pods(member))
 
 
-def entries(w):
+def entries(w: World) -> dict[str, Any]:
     """The status of each subset."""
     return {one["name"]: one for one in w.status()["subsetStatuses"]}
 
 
-def message(w, type_):
+def message(w: World, type_: str) -> str:
     """Of a condition."""
     return next(one["message"] for one in w.status()["conditions"] if one["type"] == type_)
 
 
-async def applied(w, doc) -> None:
+async def applied(w: World, doc: dict[str, Any]) -> None:
     """Apply a manifest and wait until everything is as asked for."""
     w.apply(doc)
     await w.until(w.settled, what="settling")
 
 
-async def done(w, doc) -> None:
+async def done(w: World, doc: dict[str, Any]) -> None:
     """The same, until every pod is at the new template."""
     w.apply(doc)
     await w.until(lambda: w.settled() and w.status()["currentRevision"] == w.status()["updatedRevision"])
 
 
-def annotate(w, **annotations) -> None:
+def annotate(w: World, **annotations: Any) -> None:
     """Set the annotations of the UnitedDeployment."""
     found = w.host.access.get(UDS, "default", "web")
     metadata = {**found["metadata"], "annotations": annotations}
@@ -75,7 +76,7 @@ CLAIM = {
 }
 
 
-def provide_storage(w) -> None:
+def provide_storage(w: World) -> None:
     """A default class whose volumes are made on demand."""
     kind = {
         "metadata": {
@@ -89,18 +90,18 @@ def provide_storage(w) -> None:
         w.request(member, "POST", "/apis/storage.k8s.io/v1/storageclasses", kind)
 
 
-def with_storage(doc, size) -> None:
+def with_storage(doc: dict[str, Any], size: str) -> None:
     """Give the pods of a manifest a claim of that size."""
     claim = copy.deepcopy(CLAIM)
     claim["spec"]["resources"]["requests"]["storage"] = size
     template(doc)["spec"]["volumeClaimTemplates"] = [claim]
 
 
-def stateful_sets(w):
+def stateful_sets(w: World) -> dict[str, Any]:
     """The one of each member."""
     return {name: next(iter(one.access.list("statefulsets.apps", "default")), None) for name, one in w.members.items()}
 
 
-def recreated(w):
+def recreated(w: World) -> dict[str, str]:
     """The uid of the StatefulSet of each member; empty where there is none."""
     return {name: one["metadata"]["uid"] if one else "" for name, one in stateful_sets(w).items()}

@@ -6,7 +6,7 @@ Under virtual time (``virtual_time``) minutes of waiting in it take milliseconds
 import asyncio
 import json
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -285,7 +285,7 @@ class World:
 @asynccontextmanager
 async def running_world(
     seed: int = 1, members: int = 3, *, controller: bool = True, registered: bool = True, **cluster: Any
-):
+) -> AsyncIterator[World]:
     """A world in which, unless told otherwise, members are registered and the controller runs."""
     made = World(seed, members, **cluster)
     made.start_clusters()
@@ -303,7 +303,7 @@ async def running_world(
 
 
 @asynccontextmanager
-async def second_host(first: World, seed: int = 2):
+async def second_host(first: World, seed: int = 2) -> AsyncIterator[World]:
     """Another host with a controller of its own that has the members of a first one registered."""
     made = World(seed, members=0, uids=seed)
     made.members = first.members

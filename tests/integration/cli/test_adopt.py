@@ -1,11 +1,14 @@
 """``ud adopt``: workloads on the host or in members are taken over without a restart."""
 
 import copy
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.integration.cli.cli_kit import NAMESPACE, site
+from tests.support.site import Site
 from uniteddeployment.kube.resource import CONFIGMAPS, DEPLOYMENTS, STATEFULSETS, Resource
 from uniteddeployment_api import names
 
@@ -15,7 +18,7 @@ STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageCla
 RESOURCES = {"sts": STATEFULSETS, "deploy": DEPLOYMENTS}
 
 
-def workload(word, *, replicas=3, name="web", **metadata):
+def workload(word: str, *, replicas: int = 3, name: str = "web", **metadata: Any) -> dict[str, Any]:
     resource = RESOURCES[word]
     spec = {
         "replicas": replicas,
@@ -43,7 +46,7 @@ def workload(word, *, replicas=3, name="web", **metadata):
     }
 
 
-async def run(here, cluster, word) -> None:
+async def run(here: Site, cluster: str, word: str) -> None:
     """Create the workload and the StorageClass of its volumes."""
     storage = {"metadata": {"name": "zonal"}, "provisioner": "embedded/zonal"}
     await here.clients[cluster].create(STORAGE_CLASSES, storage, dict)
@@ -52,7 +55,7 @@ async def run(here, cluster, word) -> None:
 
 @pytest.mark.parametrize("word", ["sts", "deploy"])
 @pytest.mark.parametrize("place", ["host", "member-1"])
-async def test_a_workload_is_taken_over_and_then_rolled_out(tmp_path, word, place) -> None:
+async def test_a_workload_is_taken_over_and_then_rolled_out(tmp_path: Path, word: str, place: str) -> None:
     """I13: no pod restarts."""
     async with site(tmp_path) as here:
         await run(here, place, word)
@@ -77,7 +80,7 @@ async def test_a_workload_is_taken_over_and_then_rolled_out(tmp_path, word, plac
         assert len(here.pods(place)) == 3
 
 
-async def test_the_printed_object_is_the_one_that_apply_creates(tmp_path) -> None:
+async def test_the_printed_object_is_the_one_that_apply_creates(tmp_path: Path) -> None:
     async with site(tmp_path, control=False) as here:
         await run(here, "member-1", "sts")
         printed = yaml.safe_load(await here.said("adopt", "sts/web", "--name", "shop", "--cluster", "member-1"))
@@ -97,7 +100,7 @@ async def test_the_printed_object_is_the_one_that_apply_creates(tmp_path) -> Non
         )
 
 
-async def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(tmp_path) -> None:
+async def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(tmp_path: Path) -> None:
     async with site(tmp_path, control=False) as here:
         above = {"metadata": {"name": "owner"}}
         made = await here.clients["host"].create(CONFIGMAPS, above, dict, namespace=NAMESPACE)
@@ -108,7 +111,7 @@ async def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(t
         paused["spec"]["paused"] = True
         await here.clients["host"].create(DEPLOYMENTS, paused, dict, namespace=NAMESPACE)
 
-        async def problem(*arguments):
+        async def problem(*arguments: Any) -> tuple[int, str]:
             result = await here.ud("adopt", *arguments, "--name", "x")
             assert result.stdout == ""
             return result.exit_code, result.stderr
@@ -133,7 +136,7 @@ async def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(t
         assert (code, said) == (1, 'error: clusters.uniteddeployment.io "nowhere" not found (namespace default)\n')
 
 
-async def test_the_partition_of_a_workload_is_taken_over_and_holds_the_next_template(tmp_path) -> None:
+async def test_the_partition_of_a_workload_is_taken_over_and_holds_the_next_template(tmp_path: Path) -> None:
     """I6"""
     async with site(tmp_path) as here:
         held = workload("sts")
@@ -161,7 +164,7 @@ async def test_the_partition_of_a_workload_is_taken_over_and_holds_the_next_temp
         )
 
 
-async def test_the_same_workload_of_several_members_becomes_one_application(tmp_path) -> None:
+async def test_the_same_workload_of_several_members_becomes_one_application(tmp_path: Path) -> None:
     """I13: no pod restarts, and each subset keeps its replicas."""
     async with site(tmp_path, members=2) as here:
         for member, replicas in (("member-1", 3), ("member-2", 1)):

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.integration.cli.cli_kit import site
 from tests.support.planning import manifest
+from tests.support.site import Site
 from uniteddeployment.cli.demo import embedded
 from uniteddeployment.cli.demo.embedded import Options
 from uniteddeployment.cli.program import app
@@ -18,19 +21,28 @@ TITLE = "uniteddeployments.uniteddeployment.io/web"
 HALF = {"member-1": 1}
 
 
-def web(image, cause="", *, kind="statefulSetTemplate", partitions=None, **spec):
+def web(
+    image: str,
+    cause: str = "",
+    *,
+    kind: str = "statefulSetTemplate",
+    partitions: dict[str, int] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
     document = manifest(kind=kind, image=image, replicas=2, shares={"member-1": None}, partitions=partitions, **spec)
     if cause:
         document["metadata"]["annotations"] = {names.ANNOTATION_CHANGE_CAUSE: cause}
     return document
 
 
-def images(running, cluster):
+def images(running: Site, cluster: str) -> dict[str, int]:
     return dict(Counter(pod["spec"]["containers"][0]["image"] for pod in running.pods(cluster)))
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-async def test_history_shows_the_pods_of_each_revision_and_undo_makes_an_earlier_one_the_newest(tmp_path, kind) -> None:
+async def test_history_shows_the_pods_of_each_revision_and_undo_makes_an_earlier_one_the_newest(
+    tmp_path: Path, kind: str
+) -> None:
     async with site(tmp_path) as here:
         await here.apply(web("app:1", "first release", kind=kind))
         await here.wait_settled()
@@ -71,14 +83,14 @@ async def test_history_shows_the_pods_of_each_revision_and_undo_makes_an_earlier
         assert again == f"{TITLE} skipped rollback (current template already matches revision 3)\n"
 
 
-async def test_a_change_cause_that_is_added_later_is_stored_with_the_newest_revision(tmp_path) -> None:
+async def test_a_change_cause_that_is_added_later_is_stored_with_the_newest_revision(tmp_path: Path) -> None:
     async with site(tmp_path) as here:
         await here.apply(web("app:1"))
         await here.wait_settled()
         assert "<none>" in await here.said("history", "web")
         await here.apply(web("app:1", "given later"))
 
-        def noted():
+        def noted() -> bool:
             found = here.fleet.host.cluster.access.list("controllerrevisions.apps", "default")
             annotations = [one["metadata"].get("annotations", {}) for one in found]
             return any(one.get(names.ANNOTATION_CHANGE_CAUSE) == "given later" for one in annotations)
@@ -87,7 +99,7 @@ async def test_a_change_cause_that_is_added_later_is_stored_with_the_newest_revi
         assert (await here.json("history", "web"))["revisions"][0]["changeCause"] == "given later"
 
 
-async def test_undo_of_a_paused_application_changes_no_pods_and_a_dry_run_writes_nothing(tmp_path) -> None:
+async def test_undo_of_a_paused_application_changes_no_pods_and_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     async with site(tmp_path) as here:
         await here.apply(web("app:1"))
         await here.wait_settled()
@@ -109,7 +121,7 @@ async def test_undo_of_a_paused_application_changes_no_pods_and_a_dry_run_writes
         assert images(here, "member-1") == {"app:2": 2}
 
 
-async def test_an_error_of_history_or_undo_is_one_line(tmp_path) -> None:
+async def test_an_error_of_history_or_undo_is_one_line(tmp_path: Path) -> None:
     async with site(tmp_path) as here:
         missing = await here.ud("history", "web")
         assert missing.exit_code == 1
@@ -125,7 +137,7 @@ async def test_an_error_of_history_or_undo_is_one_line(tmp_path) -> None:
         assert (await here.ud("history", "web", "-o", "xml")).exit_code == 2
 
 
-async def test_a_host_without_the_crds_is_reported_with_the_command_that_helps(tmp_path) -> None:
+async def test_a_host_without_the_crds_is_reported_with_the_command_that_helps(tmp_path: Path) -> None:
     served = await embedded.serve(Options(name="host", nodes=0))
     try:
         file = tmp_path / "kubeconfig"

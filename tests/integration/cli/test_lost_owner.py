@@ -1,11 +1,14 @@
 """``ud adopt --owner-lost`` on a fleet over HTTPS: the host was lost, and its workloads are taken back."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from tests.integration.cli.cli_kit import NAMESPACE, site
 from tests.support.planning import manifest
+from tests.support.site import Site
 from uniteddeployment.cli.demo.fleet import controlled
 from uniteddeployment_api import names
 
@@ -15,11 +18,11 @@ WORKLOADS = "statefulsets.apps"
 OTHER = "ffffffff-5d2f-4f0c-9d3f-3f0a5a4a0f11"
 
 
-def web(**more):
+def web(**more: Any) -> dict[str, Any]:
     return manifest(shares={"member-1": 2, "member-2": 1}, replicas=3, **more)
 
 
-async def lost_host(here):
+async def lost_host(here: Site) -> str:
     """Run the application, and lose its object and its revisions. Return its uid."""
     async with controlled(here.fleet):
         await here.apply(web())
@@ -32,7 +35,7 @@ async def lost_host(here):
     return found["metadata"]["uid"]
 
 
-def annotate(here, member, **annotations) -> None:
+def annotate(here: Site, member: str, **annotations: Any) -> None:
     """Change annotations of the workload of a member."""
     access = here.served(member).cluster.access
     (found,) = access.list(WORKLOADS, NAMESPACE)
@@ -40,7 +43,7 @@ def annotate(here, member, **annotations) -> None:
     access.update(WORKLOADS, {**found, "metadata": {**found["metadata"], "annotations": marks}}, manager="somebody")
 
 
-async def test_the_old_uid_is_shown_and_the_applied_object_takes_its_workloads_back(tmp_path) -> None:
+async def test_the_old_uid_is_shown_and_the_applied_object_takes_its_workloads_back(tmp_path: Path) -> None:
     """I13: nothing is written until --apply, and no pod restarts."""
     async with site(tmp_path, members=2, control=False) as here:
         uid = await lost_host(here)
@@ -77,7 +80,7 @@ async def test_the_old_uid_is_shown_and_the_applied_object_takes_its_workloads_b
         assert "there is nothing to take back" in taken.stderr
 
 
-async def test_the_object_on_the_host_is_changed_in_place(tmp_path) -> None:
+async def test_the_object_on_the_host_is_changed_in_place(tmp_path: Path) -> None:
     async with site(tmp_path, members=2, control=False) as here:
         uid = await lost_host(here)
         await here.apply({**web(), "metadata": {"name": "web", "annotations": {"team": "shop"}}})
@@ -93,7 +96,9 @@ async def test_the_object_on_the_host_is_changed_in_place(tmp_path) -> None:
         assert len(spec["topology"]["subsets"]) == 2
 
 
-async def test_workloads_of_another_namespace_are_ignored_and_the_user_chooses_among_several_uids(tmp_path) -> None:
+async def test_workloads_of_another_namespace_are_ignored_and_the_user_chooses_among_several_uids(
+    tmp_path: Path,
+) -> None:
     """I13"""
     async with site(tmp_path, members=2, control=False) as here:
         uid = await lost_host(here)
@@ -111,7 +116,7 @@ async def test_workloads_of_another_namespace_are_ignored_and_the_user_chooses_a
         assert only["spec"]["topology"]["adopt"] == {"ownerUID": uid}
 
 
-async def test_an_unreachable_member_is_reported(tmp_path) -> None:
+async def test_an_unreachable_member_is_reported(tmp_path: Path) -> None:
     """I8: it may run workloads that the command does not see."""
     async with site(tmp_path, members=2, control=False) as here:
         await lost_host(here)

@@ -6,9 +6,11 @@ import io
 import json
 import socket
 import ssl
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -27,7 +29,7 @@ from uniteddeployment.controller.errors import WebhookError
 from uniteddeployment.controller.settings import WEBHOOK, Settings
 from uniteddeployment.controller.webhook_certificate import CONFIGURATIONS, WebhookCertificate
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.credentials import from_values
+from uniteddeployment.kube.credentials import Connection, from_values
 from uniteddeployment.kube.meta import PartialObject
 from uniteddeployment.kube.resource import NAMESPACES, SECRETS
 from uniteddeployment.kube.transport import AiohttpTransport
@@ -106,7 +108,7 @@ def asked(obj: dict, old: dict | None = None) -> dict:
 
 
 @asynccontextmanager
-async def host():
+async def host() -> AsyncIterator[tuple[Connection, Client]]:
     """A host with the webhook configurations of config/."""
     async with AsyncExitStack() as stack:
         served = await embedded.serve(Options(name="host", nodes=0))
@@ -129,7 +131,7 @@ def configured() -> list[dict]:
 
 
 @asynccontextmanager
-async def webhooks(**options):
+async def webhooks(**options: Any) -> AsyncIterator[Webhooks]:
     """A host, and the webhooks as the controller serves them."""
     async with AsyncExitStack() as stack:
         connection, client = await stack.enter_async_context(host())
@@ -139,7 +141,7 @@ async def webhooks(**options):
         yield Webhooks(served.port, client, session)
 
 
-async def until(condition) -> None:
+async def until(condition: Callable[..., Any]) -> None:
     """Wait for something that comes true by itself."""
     for _ in range(1000):
         if await condition():
@@ -207,7 +209,7 @@ async def test_reviews_of_the_largest_objects_are_answered_and_larger_ones_are_r
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b"\xff\xfe", b'{"a":' * 100_000, b"{}", b'{"request": []}'])
-async def test_what_is_no_review_is_refused_and_the_next_one_is_answered(body) -> None:
+async def test_what_is_no_review_is_refused_and_the_next_one_is_answered(body: bytes) -> None:
     async with webhooks() as served:
         status, text = await served.post("/validate", body)
         assert status == 400, text

@@ -1,7 +1,9 @@
 """Gates against a real Prometheus: the queries of docs/gates.md, and every outcome of scenario 35."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -32,12 +34,12 @@ ERRORS = {
 
 
 @pytest.fixture(scope="module")
-def url():
+def url() -> Iterator[str]:
     with prometheus(ERRORS) as address:
         yield address
 
 
-async def measured(url, cluster="good", **fields):
+async def measured(url: str, cluster: str = "good", **fields: Any) -> tuple[str, str]:
     session = Web()
     gate = {"address": url, "successCondition": "result < 0.05", **fields}
     try:
@@ -49,7 +51,7 @@ async def measured(url, cluster="good", **fields):
     return found.outcome, found.value
 
 
-async def test_35_and_36_the_error_rate_of_the_page_judges_each_cluster_by_itself(url) -> None:
+async def test_35_and_36_the_error_rate_of_the_page_judges_each_cluster_by_itself(url: str) -> None:
     """Scenario 36: where stable pods have as many errors, the cluster is to blame and not the new version."""
     spec = parse_gate_template(TEMPLATE).spec.prometheus.model_dump(by_alias=True, exclude_none=True)
     fields = {
@@ -68,7 +70,7 @@ async def test_35_and_36_the_error_rate_of_the_page_judges_each_cluster_by_itsel
     assert await measured(url, "bad", **compared) == ("Failure", "0.2/0.01")
 
 
-async def test_35_what_is_not_a_number_is_inconclusive_and_what_is_not_a_query_is_an_error(url) -> None:
+async def test_35_what_is_not_a_number_is_inconclusive_and_what_is_not_a_query_is_an_error(url: str) -> None:
     assert await measured(url, query="0 * sum(build_info) / 0") == ("Inconclusive", "no data")
     assert await measured(url, query="vector(0)") == ("Success", "0")
     assert await measured(url, query="scalar(build_info)") == ("Failure", "1")
@@ -82,7 +84,7 @@ async def test_35_what_is_not_a_number_is_inconclusive_and_what_is_not_a_query_i
         assert caught.value.permanent
 
 
-def rollout(url, **fields):
+def rollout(url: str, **fields: Any) -> dict[str, Any]:
     measured = {"address": url, "query": "sum(up)", "successCondition": "result < 1", **fields}
     steps = [{"replicas": 1, "gates": [{"name": "errors", "prometheus": measured}]}]
     return {
@@ -92,7 +94,7 @@ def rollout(url, **fields):
     }
 
 
-async def test_a_query_that_does_not_parse_is_refused_at_admission_with_the_path_of_the_field(url) -> None:
+async def test_a_query_that_does_not_parse_is_refused_at_admission_with_the_path_of_the_field(url: str) -> None:
     valid = rollout(url, query='sum(rate(x{v="{{revision}}"}[1m]))', baseline="vector(1)")
     assert await query_errors(valid) == ()
     broken = rollout(url, query="sum(", baseline="up[")

@@ -1,7 +1,7 @@
 """A rollout controller in a simulated fleet, with the rights of its role and no others, and words for what it does."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -190,7 +190,7 @@ async def rollouts(
     workload: dict[str, Any] | None = None,
     prepare: Callable[[World], None] = lambda _: None,
     **spec: Any,
-):
+) -> AsyncIterator[Rollouts]:
     """Four, two and two pods in three members at app:1, ready, with a rollout that holds every new template.
 
     ``workload`` are fields of the workloads. ``prepare`` is called before the application is created.

@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,6 +12,8 @@ from tests.simulation.rollout.kit import ACCOUNT, NAMESPACE, RBAC, rollouts
 from tests.support import rights
 from tests.support.inprocess import InProcessTransport
 from tests.support.world import TOKEN
+from tests.unit.rollout.machine import Rollouts
+from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.fleet.access import MemberAccess
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.web import RequestFailed
@@ -23,7 +26,7 @@ JOBS = "uniteddeployment-rollout-gate-jobs"
 MEMBERS = "uniteddeployment-rollout-gate-members"
 
 
-def grant(kit, name) -> None:
+def grant(kit: Rollouts, name: str) -> None:
     """What docs/gates.md says: bind a role in the namespace."""
     w = kit.world
     for role in yaml.safe_load_all(GATE_ROLES.read_text()):
@@ -33,7 +36,7 @@ def grant(kit, name) -> None:
     bind(kit, w.host, name, account)
 
 
-def bind(kit, cluster, name, subject) -> None:
+def bind(kit: Rollouts, cluster: Cluster, name: str, subject: dict[str, str]) -> None:
     binding = {
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
@@ -42,7 +45,7 @@ def bind(kit, cluster, name, subject) -> None:
     kit.world.request(cluster, "POST", f"{RBAC}/namespaces/default/rolebindings", binding)
 
 
-def grant_in_members(kit, user) -> None:
+def grant_in_members(kit: Rollouts, user: str) -> None:
     """The fleet's administrator allows a user to run Jobs in the namespace in each member."""
     rules = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get", "delete"]}]
     for member in kit.world.members.values():
@@ -50,21 +53,21 @@ def grant_in_members(kit, user) -> None:
         bind(kit, member, JOBS, {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user})
 
 
-def steps(gate):
+def steps(gate: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"replicas": 1, "gates": [{"name": "check", **gate}]}, {"replicas": "100%"}]
 
 
-def job(image, **fields):
+def job(image: str, **fields: Any) -> dict[str, Any]:
     container = {"name": "test", "image": image, "args": ["--subset={{subset}}", "--revision={{revision}}"]}
     return {"job": {"spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}}, **fields}
 
 
-def jobs(kit):
+def jobs(kit: Rollouts) -> list[dict[str, Any]]:
     return kit.world.host.access.list("jobs.batch", "default")
 
 
 @pytest.mark.parametrize(("write", "reached"), [(3, True), (4, False), (4, True), (5, False), (5, True)])
-async def test_05_a_kill_at_any_write_runs_no_job_of_a_gate_twice(write, reached) -> None:
+async def test_05_a_kill_at_any_write_runs_no_job_of_a_gate_twice(write: int, reached: bool) -> None:
     """The writes: the run starts, the first partition, the pod is ready, the Job, and its result in the status."""
     async with rollouts(subsets=SMALL, steps=steps(job("complete:1", count=2, interval="10s"))) as kit:
         grant(kit, JOBS)
@@ -158,13 +161,13 @@ async def test_restarts_in_a_member_fail_the_readiness_gate_through_the_status_o
         }
 
 
-def in_members(image, **fields):
+def in_members(image: str, **fields: Any) -> list[dict[str, Any]]:
     gate = job(image, **fields)
     gate["job"] |= {"scope": "Subset", "runIn": "Member"}
     return [{"replicas": 2, "gates": [{"name": "check", **gate}]}, {"replicas": "100%"}]
 
 
-def jobs_in(kit, member):
+def jobs_in(kit: Rollouts, member: str) -> list[dict[str, Any]]:
     return kit.world.members[member].access.list("jobs.batch", "default")
 
 

@@ -4,7 +4,9 @@ The pure state machine (tests/unit/rollout/machine.py) tries many more histories
 These check that the model promises nothing that the real thing does not keep. The benchmark ``rollouts`` plays more.
 """
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from tests.simulation.rollout.history import play
 
 
 @pytest.mark.parametrize("seed", [0, 2])
-async def test_51_the_invariants_hold_at_each_write_of_anybody(seed) -> None:
+async def test_51_the_invariants_hold_at_each_write_of_anybody(seed: int) -> None:
     broken, story = await play(seed)
     assert not broken, story
 
@@ -24,7 +26,9 @@ DEFECTS = {
 
 
 @pytest.mark.parametrize(("owner", "attribute", "put", "seed"), DEFECTS.values(), ids=DEFECTS)
-async def test_51_a_seed_of_the_suite_finds_a_defect(owner, attribute, put, seed, monkeypatch) -> None:
+async def test_51_a_seed_of_the_suite_finds_a_defect(
+    owner: str, attribute: str, put: Callable[..., Any], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = import_module(f"uniteddeployment_rollout.{owner}")
     monkeypatch.setattr(module, attribute, put(getattr(module, attribute)))
     broken, _ = await play(seed)

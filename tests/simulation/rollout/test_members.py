@@ -1,9 +1,12 @@
 """Rollouts over real controllers, in virtual time: labels of clusters, failed clusters, and changes made in members."""
 
+from typing import Any
+
 import pytest
 
 from tests.simulation.rollout.kit import rollouts
 from tests.support.kruise import PATHS
+from tests.unit.rollout.machine import Rollouts
 from uniteddeployment_api import names
 
 OLD, NEW = "app:1", "app:2"
@@ -11,7 +14,7 @@ SMALL = {"a": 2, "b": 1}
 CLUSTERS = f"{names.API_PATH}/namespaces/default/{names.CLUSTER_PLURAL}"
 
 
-def label(kit, cluster, **labels) -> None:
+def label(kit: Rollouts, cluster: str, **labels: Any) -> None:
     kit.world.request(
         kit.world.host,
         "PATCH",
@@ -33,7 +36,7 @@ async def test_a_wave_follows_the_labels_of_the_clusters_as_they_are_now() -> No
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-async def test_only_the_cluster_whose_pods_fail_goes_back(kind) -> None:
+async def test_only_the_cluster_whose_pods_fail_goes_back(kind: str) -> None:
     steps = [{"wave": {"subsets": ["b"]}, "replicas": 1}, {"replicas": "100%"}]
     async with rollouts(kind, steps=steps, onFailure="RollbackCluster", progressDeadline="2m") as kit:
         kit.release("pullfail:2")
@@ -80,7 +83,7 @@ async def test_31_a_partition_that_somebody_lowers_in_a_member_is_put_back_and_s
 
 
 @pytest.mark.parametrize("image", [NEW, OLD])
-async def test_42_a_disabled_rollout_leaves_its_target_alone_and_takes_it_again(image) -> None:
+async def test_42_a_disabled_rollout_leaves_its_target_alone_and_takes_it_again(image: str) -> None:
     async with rollouts(subsets=SMALL) as kit:
         kit.edit(disabled=True)
         await kit.phase("Disabled")

@@ -6,12 +6,17 @@ from itertools import count
 import pytest
 
 from tests.simulation.rollout.kit import rollouts
+from tests.support.inprocess import InProcessTransport
+from tests.unit.rollout.machine import Rollouts
+from uniteddeployment.embedded.http import Response
+from uniteddeployment.kube.credentials import Connection
+from uniteddeployment.kube.requests import Request
 
 OLD, NEW = "app:1", "app:2"
 SMALL = {"a": 2, "b": 1}
 
 
-def writes(transport):
+def writes(transport: InProcessTransport) -> list[Request]:
     return [
         request for request in transport.sent if request.verb == "patch" and "/uniteddeployment.io/" in request.path
     ]
@@ -45,12 +50,12 @@ async def test_06_of_two_processes_only_the_one_with_the_lease_writes_and_the_ot
 class Lossy:
     """A way to the host on which the answer to every third write is lost after the host has carried it out."""
 
-    def __init__(self, way) -> None:
+    def __init__(self, way: Connection) -> None:
         self._way = way
         self._number = count(1)
         self.lost = 0
 
-    async def request(self, request):
+    async def request(self, request: Request) -> Response:
         response = await self._way.request(request)
         if request.method == "PATCH" and next(self._number) % 3 == 0:
             self.lost += 1
@@ -58,7 +63,7 @@ class Lossy:
         return response
 
 
-async def completed(kit) -> None:
+async def completed(kit: Rollouts) -> None:
     kit.release(NEW)
     await kit.world.until(lambda: kit.status.get("history"))
     assert kit.running(NEW) == [2, 1]
@@ -77,7 +82,7 @@ async def test_33_a_write_whose_answer_is_lost_has_no_second_effect() -> None:
 
 
 @pytest.mark.parametrize("code", [409, 429, 500])
-async def test_33_refused_requests_are_tried_again_and_change_nothing_but_time(code) -> None:
+async def test_33_refused_requests_are_tried_again_and_change_nothing_but_time(code: int) -> None:
     async with rollouts(subsets=SMALL, steps=[{"replicas": 1}, {"replicas": "100%"}]) as kit:
         kit.world.host.faults.set(error_rate=0.3, error_codes=(code,))
         await completed(kit)

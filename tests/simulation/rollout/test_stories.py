@@ -8,6 +8,7 @@ import asyncio
 import pytest
 
 from tests.simulation.rollout.kit import PATH, STEPS, rollouts
+from uniteddeployment.kube.requests import Request
 from uniteddeployment_api import names
 
 OLD, NEW, NEWER = "app:1", "app:2", "app:3"
@@ -15,7 +16,7 @@ SMALL = {"a": 2, "b": 1}
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-async def test_01_to_03_one_pod_then_half_then_all_within_one_budget(kind) -> None:
+async def test_01_to_03_one_pod_then_half_then_all_within_one_budget(kind: str) -> None:
     async with rollouts(kind) as kit:
         assert kit.manual == {"partition": "100%"}
         kit.release(NEW)
@@ -46,7 +47,7 @@ async def test_01_to_03_one_pod_then_half_then_all_within_one_budget(kind) -> No
         else str(value)
     ),
 )
-async def test_05_a_kill_at_any_write_changes_nothing_but_time(write, reached) -> None:
+async def test_05_a_kill_at_any_write_changes_nothing_but_time(write: int, reached: bool) -> None:
     steps = [{"replicas": 1, "pause": {"duration": "60s"}}, {"replicas": "100%"}]
     async with rollouts(subsets=SMALL, steps=steps) as kit:
         kit.life.kill_at(write, reached=reached)
@@ -177,7 +178,7 @@ async def test_of_two_rollouts_of_a_target_the_older_has_it_until_it_is_deleted(
         kit.create("younger")
         resource = f"{names.UNITED_ROLLOUT_PLURAL}.{names.GROUP}"
 
-        def phase():
+        def phase() -> str | None:
             return (kit.world.host.access.get(resource, "default", "younger").get("status") or {}).get("phase")
 
         await kit.world.until(lambda: phase() == "Degraded")
@@ -215,12 +216,12 @@ async def test_a_settled_rollout_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("write", ["unitedrollouts", "uniteddeployments"])
-async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carried_out(write) -> None:
+async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carried_out(write: str) -> None:
     """At the moment of the write, somebody pauses the rollout with a command, or pauses the target."""
     async with rollouts(subsets=SMALL) as kit:
         done = []
 
-        def before(request) -> None:
+        def before(request: Request) -> None:
             if not done and request.verb == "patch" and f"/{write}/" in request.path:
                 done.append(request)
                 if write == "unitedrollouts":

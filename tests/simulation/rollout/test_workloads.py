@@ -2,18 +2,24 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.simulation.rollout.kit import rollouts
+from tests.support.world import World
+from tests.unit.rollout.machine import Rollouts
+from uniteddeployment.embedded.http import Response
+from uniteddeployment.kube.requests import Request
 
 OLD, NEW = "app:1", "app:2"
 SMALL = {"a": 2, "b": 1}
 ALL_AT_ONCE = [{"replicas": "100%"}]
 
 
-def deleted_pods(kit):
+def deleted_pods(kit: Rollouts) -> list[str]:
     """The pods that the controller of the target has deleted."""
     return [
         request.path.rpartition("/")[2]
@@ -25,7 +31,7 @@ def deleted_pods(kit):
 
 @pytest.mark.parametrize(("policy", "deletions"), [("OrderedReady", ["web-a-3"]), ("Parallel", [])])
 async def test_12_a_rollback_deletes_a_broken_pod_once_and_only_where_nothing_else_would_replace_it(
-    policy, deletions
+    policy: str, deletions: list[str]
 ) -> None:
     async with rollouts(workload={"podManagementPolicy": policy}) as kit:
         kit.release("pullfail:2")
@@ -52,14 +58,14 @@ async def test_43_with_ordinals_that_start_at_five_the_last_pods_are_updated() -
         assert updated == {"web-a-7", "web-a-8", "web-b-6", "web-c-6"}
 
 
-def without_max_unavailable(world) -> None:
+def without_max_unavailable(world: World) -> None:
     """API servers before Kubernetes 1.24 drop the field."""
     for member in world.members.values():
         member.handle = dropping(member.handle)
 
 
-def dropping(handle):
-    def handled(request):
+def dropping(handle: Callable[..., Any]) -> Callable[..., Any]:
+    def handled(request: Request) -> Response:
         if b"maxUnavailable" in (request.body or b"") and "/statefulsets/" in request.path:
             document = json.loads(request.body)
             document["spec"]["updateStrategy"]["rollingUpdate"].pop("maxUnavailable")
@@ -70,7 +76,9 @@ def dropping(handle):
 
 
 @pytest.mark.parametrize("prepare", [lambda _: None, without_max_unavailable], ids=["known", "dropped"])
-async def test_44_the_rollout_paces_itself_whether_servers_know_max_unavailable_or_not(prepare) -> None:
+async def test_44_the_rollout_paces_itself_whether_servers_know_max_unavailable_or_not(
+    prepare: Callable[..., Any],
+) -> None:
     strategy = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}}}
     async with rollouts(workload=strategy, prepare=prepare, steps=ALL_AT_ONCE) as kit:
         kit.release(NEW)
@@ -84,7 +92,7 @@ async def test_44_the_rollout_paces_itself_whether_servers_know_max_unavailable_
 
 
 @pytest.mark.parametrize("surge", [0, 1])
-async def test_45_three_of_ten_pods_of_a_deployment_are_three_with_and_without_surge(surge) -> None:
+async def test_45_three_of_ten_pods_of_a_deployment_are_three_with_and_without_surge(surge: int) -> None:
     strategy = {"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": 1}}}
     steps = [{"replicas": 3, "pause": {}}]
     async with rollouts("deploymentTemplate", {"a": 10}, workload=strategy, steps=steps, maxUnavailable=2) as kit:

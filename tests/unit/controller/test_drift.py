@@ -16,7 +16,7 @@ BODY = {
 }
 
 
-def live(**changes):
+def live(**changes: Any) -> dict[str, Any]:
     spec = {
         "replicas": 4,
         "revisionHistoryLimit": 10,
@@ -40,7 +40,7 @@ def live(**changes):
     return {"metadata": {"labels": {"a": "1", "b": "2"}, "managedFields": [ours, entry]}, "spec": {**spec, **changes}}
 
 
-def differences(found):
+def differences(found: dict[str, Any]) -> list[str]:
     return [str(one) for one in drift.differences(BODY, found, ours="uniteddeployment")]
 
 

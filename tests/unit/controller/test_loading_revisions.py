@@ -3,25 +3,29 @@
 import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.controller.objects import revision_content
+from uniteddeployment.controller.objects import FullRevision, revision_content
 from uniteddeployment.controller.revisions import load_template
 from uniteddeployment.kube.errors import NotFound
 from uniteddeployment.kube.requests import read
-from uniteddeployment.kube.resource import CONTROLLERREVISIONS
+from uniteddeployment.kube.resource import CONTROLLERREVISIONS, Resource
+from uniteddeployment.planning.observed import RevisionData, RevisionRecord
 
 APP = make.application(make.manifest(shares={"member-1": {"patch": {"spec": {"nodeName": "a"}}}, "member-2": {}}))
 RECORD = replace(make.record(APP), uid="uid-of-the-revision")
 
 
-def load(body, record=RECORD):
+def load(
+    body: bytes | None, record: RevisionRecord = RECORD
+) -> tuple[SimpleNamespace, list[tuple[tuple[Any, Any], str]]]:
     """What an observer knows after loading a revision whose answer is ``body``; None for 404."""
 
-    async def get(resource, name, type_, *, namespace):
+    async def get(resource: Resource, name: str, type_: type[Any], *, namespace: str) -> FullRevision:
         assert (resource, name, namespace) == (CONTROLLERREVISIONS, record.name, "default")
         if body is None:
             raise NotFound(404)
@@ -36,7 +40,7 @@ def load(body, record=RECORD):
     return observer, dropped
 
 
-def stored(data=APP.revision_data):
+def stored(data: RevisionData = APP.revision_data) -> bytes:
     return msgspec.json.encode({"metadata": {}, "data": revision_content(data), "revision": 1})
 
 
@@ -47,7 +51,7 @@ def test_what_was_written_is_understood() -> None:
 
 
 @pytest.mark.parametrize("depth", [900, 990, 995, 998, 999, 1000, 5_000])
-def test_data_of_any_depth_is_a_reason_and_no_crash(depth) -> None:
+def test_data_of_any_depth_is_a_reason_and_no_crash(depth: int) -> None:
     body = b'{"data": {"template": ' + b'{"a":' * depth + b"{}" + b"}" * depth + b"}}"
     observer, _ = load(body)
     assert not observer.templates
@@ -57,7 +61,7 @@ def test_data_of_any_depth_is_a_reason_and_no_crash(depth) -> None:
 @pytest.mark.parametrize(
     "changes", [{"template_hash": "another"}, {"patched": {}}, {"patched": {"member-1": "another"}}]
 )
-def test_annotations_that_do_not_fit_the_data_are_not_believed(changes) -> None:
+def test_annotations_that_do_not_fit_the_data_are_not_believed(changes: dict[str, Any]) -> None:
     observer, _ = load(stored(), replace(RECORD, **changes))
     assert list(observer.damaged.values()) == ["its annotations do not fit its data"]
 

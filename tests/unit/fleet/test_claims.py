@@ -28,7 +28,9 @@ UID = "uid-of-the-cluster"
         ([Claim("ns/a", OLD, held_uid="another", answering_uid=UID), Claim("ns/b", NEW, answering_uid=UID)], "ns/b"),
     ],
 )
-def test_the_one_that_is_used_already_then_the_oldest_then_the_first_by_name(claims, expected) -> None:
+def test_the_one_that_is_used_already_then_the_oldest_then_the_first_by_name(
+    claims: list[Claim], expected: str | None
+) -> None:
     """I2, I14: in whatever order they are known."""
     assert {holder(UID, order) for order in itertools.permutations(claims)} == {expected}
 
@@ -45,7 +47,7 @@ def test_the_one_that_is_used_already_then_the_oldest_then_the_first_by_name(cla
         (Claim("ns/a", OLD, held_uid=UID, connecting=True), True),
     ],
 )
-def test_a_new_cluster_waits_for_the_older_ones_that_may_be_the_same(other, expected) -> None:
+def test_a_new_cluster_waits_for_the_older_ones_that_may_be_the_same(other: Claim, expected: bool) -> None:
     """I14: otherwise the first to answer would be used."""
     assert decided(UID, "ns/b", [Claim("ns/b", NEW, answering_uid=UID), other]) is expected
 

@@ -336,7 +336,7 @@ class TestFiles:
             kubeconfig.load(self.write(tmp_path / "b", document(user=user)))
 
 
-def test_the_namespace_of_a_context_is_for_those_who_name_none(tmp_path) -> None:
+def test_the_namespace_of_a_context_is_for_those_who_name_none(tmp_path: Path) -> None:
     from uniteddeployment.kube import kubeconfig  # noqa: PLC0415
 
     path = tmp_path / "config"

@@ -6,6 +6,8 @@ admission's, 43-58 what it does not test. Where ours does something else on purp
 
 import copy
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,18 +23,18 @@ KINDS = ["statefulSetTemplate", "advancedStatefulSetTemplate", "cloneSetTemplate
 ORDINAL = KINDS[:2]
 
 
-def zone(*values):
+def zone(*values: Any) -> dict[str, Any]:
     return {
         "targetCluster": {"name": "member-1"},
         "nodeSelectorTerm": {"matchExpressions": [{"key": "zone", "operator": "In", "values": list(values)}]},
     }
 
 
-def pod_template(document):
+def pod_template(document: dict[str, Any]) -> dict[str, Any]:
     return next(iter(document["spec"]["template"].values()))["spec"]["template"]
 
 
-def bodies(document):
+def bodies(document: dict[str, Any]) -> dict[str, Any]:
     """Subset -> the workload that is applied for it when nothing is there yet."""
     result = plan(make.subject(make.application(document)), make.observed())
     steps = [step for steps in result.members.values() for step in steps]
@@ -40,7 +42,7 @@ def bodies(document):
     return {step.subset: json.loads(json.dumps(step.body)) for step in steps}
 
 
-def terms(body):
+def terms(body: dict[str, Any]) -> list[dict[str, Any]]:
     affinity = body["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
     return affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
 
@@ -49,7 +51,7 @@ def terms(body):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_subset_has_a_workload_that_is_bound_to_its_nodes(kind) -> None:
+def test_each_subset_has_a_workload_that_is_bound_to_its_nodes(kind: str) -> None:
     """Scenarios 1 and 2."""
     one = bodies(make.manifest(kind=kind, shares={"a": zone("a")}))
     assert {name: terms(body) for name, body in one.items()} == {
@@ -60,7 +62,7 @@ def test_each_subset_has_a_workload_that_is_bound_to_its_nodes(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_terms_of_the_template_are_kept_and_each_is_narrowed_to_the_subset(kind) -> None:
+def test_terms_of_the_template_are_kept_and_each_is_narrowed_to_the_subset(kind: str) -> None:
     """Scenario 4: terms are alternatives, so the subset's expression has to be in every one."""
     document = make.manifest(kind=kind, shares={"a": zone("a")})
     first, second, third = ({"key": key, "operator": "Exists"} for key in ("x", "y", "z"))
@@ -76,7 +78,7 @@ def test_terms_of_the_template_are_kept_and_each_is_narrowed_to_the_subset(kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_subset_has_its_own_patch(kind) -> None:
+def test_each_subset_has_its_own_patch(kind: str) -> None:
     """Scenario 5."""
     container = {"name": "app"}
     patches = {
@@ -96,7 +98,7 @@ def test_each_subset_has_its_own_patch(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tolerations_of_the_template_come_before_those_of_the_subset(kind) -> None:
+def test_tolerations_of_the_template_come_before_those_of_the_subset(kind: str) -> None:
     """Scenario 6."""
     own = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}]
     document = make.manifest(kind=kind, shares={"a": zone("a") | {"tolerations": own}})
@@ -121,7 +123,7 @@ def test_a_second_workload_that_somebody_made_by_hand_is_neither_counted_nor_del
 
 
 @pytest.mark.parametrize("kind", ORDINAL)
-def test_on_delete_stays_on_delete(kind) -> None:
+def test_on_delete_stays_on_delete(kind: str) -> None:
     """Scenario 12: no partition is written, and status says the one that was asked for."""
     document = make.manifest(kind=kind, replicas=8, partitions={"member-1": 4, "member-2": 2})
     document["spec"]["template"][kind]["spec"]["updateStrategy"] = {"type": "OnDelete"}
@@ -142,7 +144,7 @@ def test_the_strategy_of_a_deployment_template_reaches_each_subset() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_workload_says_whose_it_is(kind) -> None:
+def test_a_workload_says_whose_it_is(kind: str) -> None:
     """Scenario 17: names, labels and annotations, the user's and ours."""
     document = make.manifest(kind=kind, shares={"a": zone("a") | {"patch": {"metadata": {"annotations": {"p": "1"}}}}})
     template = document["spec"]["template"][kind]
@@ -162,7 +164,7 @@ def test_a_workload_says_whose_it_is(kind) -> None:
 
 
 @pytest.mark.parametrize("partition", [0, 1])
-def test_a_subset_is_counted_by_the_labels_of_its_pods(partition) -> None:
+def test_a_subset_is_counted_by_the_labels_of_its_pods(partition: int) -> None:
     """Scenario 18; the partition in status is the one that was asked for, not one that is read back."""
     app = make.application(make.manifest(shares={"member-1": {}}, replicas=3, partitions={"member-1": partition}))
     own = make.stateful_set(app, "member-1", replicas=3, partition=partition, ready=2)
@@ -174,7 +176,7 @@ def test_a_subset_is_counted_by_the_labels_of_its_pods(partition) -> None:
 
 
 @pytest.mark.parametrize("revisions", [["new"] * 3, ["old"] * 3, ["old", "new", "new"], ["", "new", "old"], [""], []])
-def test_on_delete_the_pods_say_how_many_are_updated(revisions) -> None:
+def test_on_delete_the_pods_say_how_many_are_updated(revisions: list[str]) -> None:
     """Scenario 19: OpenKruise shows the pods that are not at the revision, those without a label among them, as the
     partition; ours shows those that are at it as updated, and as partition what was asked for."""
     document = make.manifest(shares={"member-1": {}}, replicas=3)
@@ -205,7 +207,7 @@ def test_pods_that_are_over_or_going_away_are_not_counted() -> None:
 # --- Admission --------------------------------------------------------------------------------------------------------
 
 
-def problems(document, old=None):
+def problems(document: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
     """The paths that are refused."""
     try:
         model = parse_united_deployment(document)
@@ -215,7 +217,7 @@ def problems(document, old=None):
     return [one.path for one in validate_united_deployment(model, before)]
 
 
-def bounds(*pairs, total=10, kind="deploymentTemplate"):
+def bounds(*pairs: Any, total: int = 10, kind: str = "deploymentTemplate") -> dict[str, Any]:
     keys = ("minReplicas", "maxReplicas")
     shares = {
         f"s{index}": {key: value for key, value in zip(keys, pair, strict=True) if value is not None}
@@ -235,7 +237,7 @@ def bounds(*pairs, total=10, kind="deploymentTemplate"):
         (10, {"a": "71%", "b": "29%"}),
     ],
 )
-def test_shares_that_fit_are_accepted(kind, total, shares) -> None:
+def test_shares_that_fit_are_accepted(kind: str, total: int | None, shares: dict[str, Any]) -> None:
     """Scenario 30."""
     assert not problems(make.manifest(kind=kind, replicas=total, shares=shares))
 
@@ -245,16 +247,16 @@ def test_shares_that_fit_are_accepted(kind, total, shares) -> None:
     ("total", "shares"),
     [(10, {"a": 1}), (10, {"a": 1, "b": "71%"}), (10, {"a": "71%", "b": "90%"}), (None, {"a": "90%", "b": 1})],
 )
-def test_shares_that_do_not_fit_are_refused(kind, total, shares) -> None:
+def test_shares_that_do_not_fit_are_refused(kind: str, total: int | None, shares: dict[str, int | str]) -> None:
     """Scenario 31."""
     assert problems(make.manifest(kind=kind, replicas=total, shares=shares))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_manifests_that_cannot_work_are_refused(kind) -> None:
+def test_manifests_that_cannot_work_are_refused(kind: str) -> None:
     """Scenario 31: the rest of it, each with the path of what is wrong."""
 
-    def broken(change, path, **more) -> None:
+    def broken(change: Callable[..., Any], path: str, **more: Any) -> None:
         document = make.manifest(kind=kind, **more)
         change(document["spec"])
         assert any(path in found for found in problems(document)), (path, problems(document))
@@ -274,7 +276,7 @@ def test_manifests_that_cannot_work_are_refused(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", ORDINAL)
-def test_pods_with_ordinals_cannot_have_stand_ins(kind) -> None:
+def test_pods_with_ordinals_cannot_have_stand_ins(kind: str) -> None:
     """Scenario 31."""
     document = bounds((None, None), kind=kind)
     document["spec"]["topology"]["scheduleStrategy"] = {
@@ -285,7 +287,7 @@ def test_pods_with_ordinals_cannot_have_stand_ins(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_may_change_and_what_may_not(kind) -> None:
+def test_what_may_change_and_what_may_not(kind: str) -> None:
     """Scenario 32. The nodes of a subset may change with us: its pods then move as those of any new template do."""
     before = make.manifest(kind=kind, shares={"a": zone("a"), "b": zone("b")})
     assert not problems(make.manifest(kind=kind, shares={"a": zone("a"), "b": zone("b"), "c": zone("c")}), before)
@@ -298,7 +300,7 @@ def test_what_may_change_and_what_may_not(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounds_are_checked_by_themselves_and_together(kind) -> None:
+def test_bounds_are_checked_by_themselves_and_together(kind: str) -> None:
     """Scenario 33. Minimums that are more than the total are accepted, as they are by OpenKruise."""
     for lows in ((2, 2, 6), (2, 2, 2), (5, 5, 5)):
         assert not problems(bounds(*((low, None) for low in lows), kind=kind))
@@ -309,7 +311,7 @@ def test_bounds_are_checked_by_themselves_and_together(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_left_out_has_a_value(kind) -> None:
+def test_what_is_left_out_has_a_value(kind: str) -> None:
     """Scenario 34; only the total has none: then every subset says its own."""
     spec = parse_united_deployment(make.manifest(kind=kind, replicas=None, shares={"a": 1})).spec
     assert (spec.replicas, spec.revision_history_limit, spec.update_strategy.type) == (None, 10, "Manual")
@@ -322,7 +324,9 @@ share = st.none() | st.integers(-1, 20) | st.sampled_from(["50%", "0%", "101%", 
 
 
 @given(st.sampled_from(KINDS), st.none() | st.integers(-1, 20), st.lists(st.tuples(share, share, share), max_size=4))
-def test_whatever_is_written_is_refused_or_planned(kind, total, shares) -> None:
+def test_whatever_is_written_is_refused_or_planned(
+    kind: str, total: int | None, shares: list[tuple[int | str | None, int | str | None, int | str | None]]
+) -> None:
     """Scenario 36: nothing crashes, and what is accepted places every pod or says why not (I4)."""
     keys = ("replicas", "minReplicas", "maxReplicas")
     subsets = {
@@ -341,7 +345,7 @@ def test_whatever_is_written_is_refused_or_planned(kind, total, shares) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_selector_of_expressions_alone_is_enough(kind) -> None:
+def test_a_selector_of_expressions_alone_is_enough(kind: str) -> None:
     """Scenario 46: OpenKruise accepts it and panics."""
     document = make.manifest(kind=kind, shares={"a": zone("a")})
     document["spec"]["selector"] = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
@@ -352,7 +356,7 @@ def test_a_selector_of_expressions_alone_is_enough(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_match_fields_have_an_effect(kind) -> None:
+def test_match_fields_have_an_effect(kind: str) -> None:
     """Scenario 48."""
     fields = [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]
     document = make.manifest(kind=kind, shares={"a": zone("a") | {"nodeSelectorTerm": {"matchFields": fields}}})
@@ -361,7 +365,7 @@ def test_match_fields_have_an_effect(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_change_of_the_strategy_restarts_no_pod(kind) -> None:
+def test_a_change_of_the_strategy_restarts_no_pod(kind: str) -> None:
     """Scenario 58: the revision, and with it the template of the pods, stays the same."""
     before = make.manifest(kind=kind)
     after = copy.deepcopy(before)

@@ -1,21 +1,23 @@
 """The owner of a workload, and the takeover from a UnitedDeployment that was lost with its host."""
 
 import dataclasses
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import Pod, Reach, Workload
 from uniteddeployment.planning.ownership import Owner
-from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment.planning.steps import Apply, Delete, Reclaim
 from uniteddeployment_api import names
 
 LOST = "0b4fd3f6-5d2f-4f0c-9d3f-3f0a5a4a0f11"
 
 
-def marks(key, uid):
+def marks(key: str, uid: str) -> dict[str, str]:
     return {names.ANNOTATION_OWNER: key, names.ANNOTATION_OWNER_UID: uid}
 
 
@@ -37,7 +39,9 @@ def marks(key, uid):
         ({}, LOST, False),
     ],
 )
-def test_a_workload_is_ours_by_our_uid_or_by_our_key_with_the_lost_uid(annotations, former, owned) -> None:
+def test_a_workload_is_ours_by_our_uid_or_by_our_key_with_the_lost_uid(
+    annotations: dict[str, str], former: str, owned: bool
+) -> None:
     """I13"""
     assert Owner("default/web", "uid-2", former).owns(annotations) is owned
 
@@ -49,20 +53,22 @@ def test_another_owner_is_named_with_its_uid_and_no_owner_is_not() -> None:
     assert owner.other({}) == ""
 
 
-def application(image="app:2", **more):
+def application(image: str = "app:2", **more: Any) -> Application:
     document = make.manifest(shares={"member-1": 4}, replicas=4, image=image, **more)
     document["spec"]["topology"]["adopt"] = {"ownerUID": LOST}
     return make.application(document)
 
 
-def lost_workload(app, **more):
+def lost_workload(app: Application, **more: Any) -> Workload:
     """The StatefulSet of member-1, as the UnitedDeployment that was lost had applied it."""
     found = make.stateful_set(app, "member-1", replicas=4, **more)
     annotations = {**found.metadata.annotations, **marks("default/web", LOST)}
     return msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, annotations=annotations))
 
 
-def planned(app, *workloads, pods=(), reach=Reach.READY, **more):
+def planned(
+    app: Application, *workloads: Any, pods: list[Pod] | tuple[Any, ...] = (), reach: Reach = Reach.READY, **more: Any
+) -> Plan:
     view = make.view("member-1", *workloads, pods=list(pods), reach=reach)
     return plan(make.subject(app), make.observed({"member-1": view}, members=("member-1",), **more))
 
@@ -80,7 +86,7 @@ def test_a_workload_is_reclaimed_before_anything_else_is_written_to_it() -> None
 
 
 @pytest.mark.parametrize("obstacle", [{"reach": Reach.OFFLINE}, {"writing": frozenset({"default/member-1"})}])
-def test_nothing_is_reclaimed_where_nothing_may_be_written(obstacle) -> None:
+def test_nothing_is_reclaimed_where_nothing_may_be_written(obstacle: dict[str, Any]) -> None:
     app = application()
     assert not planned(app, lost_workload(app), **obstacle).members
 
@@ -101,7 +107,9 @@ NOT_KNOWN = "the host that knew the stable version was lost"
     ("old_pods", "reach", "lost"),
     [(0, Reach.READY, False), (1, Reach.READY, True), (0, Reach.OFFLINE, True), (0, Reach.PENDING, True)],
 )
-def test_the_stable_revision_is_unknown_unless_every_pod_is_seen_at_the_target(old_pods, reach, lost) -> None:
+def test_the_stable_revision_is_unknown_unless_every_pod_is_seen_at_the_target(
+    old_pods: int, reach: Reach, lost: bool
+) -> None:
     """I6, I8"""
     app = application(partitions={"member-1": 4})
     target, stable = app.revision_of("member-1"), make.application(make.manifest()).revision_of("member-1")

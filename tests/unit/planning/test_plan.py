@@ -1,12 +1,14 @@
 """The whole plan: its writes and its status."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.planning.observed import Reach
-from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import MemberView, Observed, Reach
+from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment.planning.steps import (
     AddFinalizer,
     Apply,
@@ -24,16 +26,16 @@ from uniteddeployment_api import names
 KINDS = ["statefulSetTemplate", "deploymentTemplate"]
 
 
-def conditions(status):
+def conditions(status: dict[str, Any]) -> dict[str, str]:
     return {one["type"]: one["status"] for one in status["conditions"]}
 
 
-def replicas(result):
+def replicas(result: Plan) -> dict[str, int]:
     return {step.subset: step.body["spec"]["replicas"] for steps in result.members.values() for step in steps}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_application_is_made_in_every_member_and_its_template_kept_on_the_host(kind) -> None:
+def test_a_new_application_is_made_in_every_member_and_its_template_kept_on_the_host(kind: str) -> None:
     """I4, I9: the finalizer is written before anything else."""
     app = make.application(make.manifest(kind=kind))
     result = plan(make.subject(app, guarded=False), make.observed())
@@ -44,7 +46,9 @@ def test_a_new_application_is_made_in_every_member_and_its_template_kept_on_the_
     assert conditions(make.status_of(result)) == {"Ready": "False", "Reconciling": "True", "Stalled": "False"}
 
 
-def settled(kind="statefulSetTemplate", **changes):
+def settled(
+    kind: str = "statefulSetTemplate", **changes: Any
+) -> tuple[Application, dict[str, MemberView], Observed, dict[str, Any]]:
     """An application that is complete, with what the clusters show of it."""
     app = make.application(make.manifest(kind=kind, **changes))
     views = {}
@@ -61,7 +65,7 @@ def settled(kind="statefulSetTemplate", **changes):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_settled_costs_no_write(kind) -> None:
+def test_what_is_settled_costs_no_write(kind: str) -> None:
     """I3: not even a status."""
     app, _, seen, status = settled(kind)
     result = plan(make.subject(app, status=status), seen)
@@ -73,7 +77,7 @@ def test_what_is_settled_costs_no_write(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_finished_rollout_is_planned_again_when_status_has_its_revision(kind) -> None:
+def test_a_finished_rollout_is_planned_again_when_status_has_its_revision(kind: str) -> None:
     """Only then may the former stable revision be deleted from the history. What is settled is not planned again."""
     app, _, seen, status = settled(kind)
     former = {**status, "currentRevision": "web-former"}
@@ -82,7 +86,7 @@ def test_a_finished_rollout_is_planned_again_when_status_has_its_revision(kind) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_inputs_give_the_same_plan(kind) -> None:
+def test_the_same_inputs_give_the_same_plan(kind: str) -> None:
     """I2"""
     app = make.application(make.manifest(kind=kind))
     assert plan(make.subject(app), make.observed()) == plan(make.subject(app), make.observed())

@@ -1,6 +1,7 @@
 """The state of applications and subsets (I8)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,9 @@ SIZES = {"member-1": 4, "member-2": 2, "member-3": 2}
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 
 
-def shown(updated=None, ready=None, *, reach=None, **changes):
+def shown(
+    updated: dict[str, int] | None = None, ready: int | None = None, *, reach: str | None = None, **changes: Any
+) -> dict[str, Any]:
     """The status of an application with so many updated pods in each subset, which came from app:1."""
     old = make.application(make.manifest())
     app = make.application(make.manifest(**{"image": "app:2", **changes}), generation=2)
@@ -31,7 +34,7 @@ def shown(updated=None, ready=None, *, reach=None, **changes):
     return make.status_of(plan(make.subject(app, status=before), seen))
 
 
-def words(status):
+def words(status: dict[str, Any]) -> tuple[str, str, list[str]]:
     """The reason and the status of Ready, and the state of each subset."""
     ready = next(one for one in status["conditions"] if one["type"] == "Ready")
     return ready["reason"], ready["status"], [entry["state"] for entry in status["subsetStatuses"]]
@@ -56,7 +59,7 @@ def test_pods_that_are_not_ready_are_progressing() -> None:
 
 
 @pytest.mark.parametrize(("ready", "status"), [(None, "True"), (1, "False")])
-def test_what_is_paused_says_so_and_whether_it_is_as_asked_for(ready, status) -> None:
+def test_what_is_paused_says_so_and_whether_it_is_as_asked_for(ready: int | None, status: str) -> None:
     assert words(shown(ready=ready, paused=True)) == ("Paused", status, ["Paused"] * 3)
 
 
@@ -98,7 +101,9 @@ def test_a_spec_that_is_refused_is_stalled_and_the_condition_stalled_says_why() 
         (1, {"reach": "member-2"}, ("Progressing", "True")),
     ],
 )
-def test_reconciling_speaks_the_same_words(ready, changes, expected) -> None:
+def test_reconciling_speaks_the_same_words(
+    ready: int | None, changes: dict[str, Any], expected: tuple[str, str]
+) -> None:
     conditions = {one["type"]: one for one in shown(ready=ready, **changes)["conditions"]}
     assert (conditions["Reconciling"]["reason"], conditions["Reconciling"]["status"]) == expected
 

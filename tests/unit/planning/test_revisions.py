@@ -1,12 +1,15 @@
 """The revisions of an application on the host: created, recreated, renumbered and trimmed."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.support import planning as make
 from uniteddeployment.planning import revisions
-from uniteddeployment.planning.observed import Reach
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import MemberView, Reach, RevisionRecord
+from uniteddeployment.planning.revisions import Revisions
 from uniteddeployment.planning.steps import CreateRevision, DeleteRevision, NoteCause, OwnRevision, RenumberRevision
 from uniteddeployment_api import names
 
@@ -16,8 +19,15 @@ RECORDS = tuple(make.record(app, number) for number, app in enumerate(APPS, 1))
 
 
 def planned(
-    app=APPS[-1], *, current=None, records=RECORDS, annotations=None, views=None, members=make.MEMBERS, writing=()
-):
+    app: Application = APPS[-1],
+    *,
+    current: Application | None = None,
+    records: tuple[RevisionRecord, ...] = RECORDS,
+    annotations: dict[str, str] | None = None,
+    views: dict[str, MemberView] | None = None,
+    members: tuple[str, str, str] = make.MEMBERS,
+    writing: list[str] | tuple[Any, ...] = (),
+) -> Revisions:
     """The revisions of an application whose status names the revision of ``current``."""
     before = {"currentRevision": current.revision_name if current else ""}
     subject = replace(make.subject(app, status=before), annotations=annotations or {})
@@ -26,13 +36,13 @@ def planned(
     )
 
 
-def trimmed(**more):
+def trimmed(**more: Any) -> list[int]:
     """The numbers of the revisions that go."""
     names_ = [step.name for step in planned(**more).steps if isinstance(step, DeleteRevision)]
     return [one.number for one in RECORDS if one.name in names_]
 
 
-def running(*numbers, reach=Reach.READY):
+def running(*numbers: int, reach: Reach = Reach.READY) -> dict[str, MemberView]:
     """A member with a StatefulSet of one revision and pods of others, by the numbers of the revisions."""
     first, *others = (APPS[number - 1] for number in numbers)
     found = make.stateful_set(first, "member-1", replicas=len(others))
@@ -55,7 +65,7 @@ def test_what_runs_anywhere_is_kept_and_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("reach", [Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED])
-def test_nothing_goes_while_a_cluster_is_unseen(reach) -> None:
+def test_nothing_goes_while_a_cluster_is_unseen(reach: Reach) -> None:
     """What it runs is not known, so nothing is known to be unused (I8)."""
     assert trimmed(views={"member-3": make.view("member-3", reach=reach)}) == []
 
@@ -96,7 +106,7 @@ def test_an_earlier_template_becomes_the_newest_revision_again() -> None:
 
 
 @pytest.mark.parametrize(("cause", "noted"), [("", False), ("a fix", True), ("known", False)])
-def test_a_cause_that_is_told_afterwards_is_noted(cause, noted) -> None:
+def test_a_cause_that_is_told_afterwards_is_noted(cause: str, noted: bool) -> None:
     records = (*RECORDS[:2], replace(RECORDS[2], cause="known"))
     steps = planned(APPS[2], records=records, annotations={names.ANNOTATION_CHANGE_CAUSE: cause}).steps
     assert [type(step) for step in steps] == [NoteCause] * noted
@@ -110,7 +120,7 @@ def test_a_revision_without_an_owner_gets_it_back() -> None:
 @pytest.mark.parametrize(
     "change", [{"problem": "garbage"}, {"hash": "x"}, {"template_hash": "x"}, {"patched": {"a": "x"}}]
 )
-def test_the_revision_of_the_present_template_is_created_again_if_somebody_changed_it(change) -> None:
+def test_the_revision_of_the_present_template_is_created_again_if_somebody_changed_it(change: dict[str, Any]) -> None:
     """I3: what it has to say is known, so it is repaired: deleted, and then made."""
     records = (*RECORDS[:2], replace(RECORDS[2], **change))
     (step,) = planned(APPS[2], current=APPS[0], records=records).steps
@@ -148,14 +158,14 @@ def test_the_stable_revision_is_that_of_status() -> None:
     ("records", "why"),
     [(RECORDS[1:3], "is gone"), ((replace(RECORDS[0], problem="x"), *RECORDS[1:3]), "cannot be used (x)")],
 )
-def test_a_stable_revision_that_is_gone_or_damaged_is_lost(records, why) -> None:
+def test_a_stable_revision_that_is_gone_or_damaged_is_lost(records: tuple[RevisionRecord, ...], why: str) -> None:
     known = planned(APPS[2], current=APPS[0], records=records)
     assert known.current is None
     assert known.lost == f"the ControllerRevision {APPS[0].revision_name} of the stable version {why}"
 
 
 @pytest.mark.parametrize("records", [RECORDS[:2], (*RECORDS[:2], replace(RECORDS[2], problem="x"))])
-def test_a_stable_revision_that_is_the_template_as_it_is_cannot_be_lost(records) -> None:
+def test_a_stable_revision_that_is_the_template_as_it_is_cannot_be_lost(records: tuple[RevisionRecord, ...]) -> None:
     known = planned(APPS[2], current=APPS[2], records=records)
     assert known.lost == ""
     assert known.stable_of("member-1") == APPS[2].template_hash

@@ -1,8 +1,11 @@
 """The status that a plan gives."""
 
+from typing import Any
+
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.status import Condition, dated, summarize
@@ -12,12 +15,12 @@ LATER = "2026-01-01T01:00:00Z"
 READY = Condition("Ready", "True", "Ready", "8 of 8 pods ready")
 
 
-def subject(*conditions):
+def subject(*conditions: Any) -> Subject:
     return make.subject(make.application(make.manifest()), status=StoredStatus(conditions=conditions))
 
 
 @pytest.mark.parametrize("updated", [0, 1, 4])
-def test_the_revision_of_a_subset_is_that_of_its_updated_pods(updated) -> None:
+def test_the_revision_of_a_subset_is_that_of_its_updated_pods(updated: int) -> None:
     """The field is the target revision, however many pods the partition holds at the stable one."""
     old = make.application(make.manifest())
     app = make.application(make.manifest(image="app:2", partitions={"member-1": 4 - updated}), generation=2)
@@ -39,7 +42,7 @@ def test_a_condition_keeps_the_time_of_its_transition_as_long_as_its_status_is_t
 
 
 @pytest.mark.parametrize("stored", [(), (StoredCondition("Ready", "True"),)])
-def test_a_condition_has_a_time_even_if_the_stored_one_has_none(stored) -> None:
+def test_a_condition_has_a_time_even_if_the_stored_one_has_none(stored: tuple[StoredCondition, ...]) -> None:
     """An API server refuses null as a time, and with it the whole status."""
     (condition,) = dated(subject(*stored), [READY], LATER)
     assert condition.last_transition_time == LATER
@@ -53,7 +56,7 @@ def test_a_list_of_leftovers_that_is_stored_is_written_to_become_empty_and_is_no
 
 
 @pytest.mark.parametrize(("leftovers", "busy"), [("web-old waits for its replacement", "True"), ("", "False")])
-def test_a_leftover_alone_keeps_an_application_busy(leftovers, busy) -> None:
+def test_a_leftover_alone_keeps_an_application_busy(leftovers: str, busy: str) -> None:
     """It is not as asked for until what was removed from it is gone (I8)."""
     app = make.application(make.manifest())
     given = {"unplaced": 0, "why_unplaced": "", "lost": (), "writing": False}

@@ -1,5 +1,7 @@
 """The hashes of revisions, and the workloads that stored revisions render."""
 
+from typing import Any
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,13 +9,14 @@ from hypothesis import strategies as st
 from tests.support import planning as make
 from uniteddeployment.controller.objects import FullRevision, revision_content
 from uniteddeployment.planning import templates
+from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.kinds import workload
 
 IMAGE = {"spec": {"containers": [{"name": "app", "image": "app:edge"}]}}
 NODE = {"op": "add", "path": "/spec/template/spec/nodeName", "value": "a"}
 
 
-def application(first=None, image="app:1"):
+def application(first: dict[str, Any] | None = None, image: str = "app:1") -> Application:
     return make.application(make.manifest(image=image, shares={"member-1": first or {}, "member-2": {}}))
 
 
@@ -30,7 +33,7 @@ def test_patch_and_overrides_are_told_apart() -> None:
 
 
 @given(st.permutations(["template", "patch", "zeta"]))
-def test_the_order_of_keys_makes_no_other_revision(order) -> None:
+def test_the_order_of_keys_makes_no_other_revision(order: list[str]) -> None:
     """I2"""
     values = {"template": {"b": 1, "a": [1, 2]}, "patch": {}, "zeta": None}
     assert templates.digest({key: values[key] for key in order}) == templates.digest(values)

@@ -1,8 +1,11 @@
 """The part of a subset's patch and overrides that belongs to its revision."""
 
+from typing import Any
+
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.kinds import workload
 from uniteddeployment_api.revisions import template_operations
 from uniteddeployment_api.strategic import PatchError
@@ -10,20 +13,20 @@ from uniteddeployment_api.strategic import PatchError
 IMAGE = {"spec": {"containers": [{"name": "app", "image": "app:edge"}]}}
 
 
-def application(kind="statefulSetTemplate", image="app:1", **first):
+def application(kind: str = "statefulSetTemplate", image: str = "app:1", **first: Any) -> Application:
     return make.application(make.manifest(kind=kind, image=image, shares={"member-1": first, "member-2": {}}))
 
 
-def rendered(app, subset="member-1"):
+def rendered(app: Application, subset: str = "member-1") -> dict[str, Any]:
     return workload.render(app, app.subsets[subset], app.revision_data, app.revision_of(subset)).body
 
 
-def pod_image(body):
+def pod_image(body: dict[str, Any]) -> str:
     return body["spec"]["template"]["spec"]["containers"][0]["image"]
 
 
 @pytest.mark.parametrize("patch", [IMAGE, {"spec": {"template": IMAGE}}], ids=["pod template", "workload"])
-def test_a_patch_of_the_pod_template_makes_a_revision_of_that_subset_only(patch) -> None:
+def test_a_patch_of_the_pod_template_makes_a_revision_of_that_subset_only(patch: dict[str, Any]) -> None:
     plain, patched = application(), application(patch=patch)
     assert patched.revision_of("member-1") != plain.revision_of("member-1")
     assert patched.revision_of("member-2") == plain.revision_of("member-2")
@@ -50,7 +53,7 @@ def test_a_patch_of_both_makes_a_revision_of_what_reaches_the_pods() -> None:
     assert both.revision_of("member-1") == application(patch=IMAGE).revision_of("member-1")
 
 
-def operation(op, path, **more):
+def operation(op: str, path: str, **more: Any) -> dict[str, Any]:
     return {"op": op, "path": path, **more}
 
 
@@ -76,7 +79,7 @@ def test_overrides_of_the_pod_template_make_a_revision_and_follow_the_patch() ->
         operation("add", "/metadata/labels", value={"tier": "front"}),
     ],
 )
-def test_overrides_of_anything_else_make_no_revision(other) -> None:
+def test_overrides_of_anything_else_make_no_revision(other: dict[str, Any]) -> None:
     assert application(overrides=[other]).revision_of("member-1") == application().revision_of("member-1")
     with_both = application(overrides=[other, REPLACE])
     assert with_both.revision_of("member-1") == application(overrides=[REPLACE]).revision_of("member-1")
@@ -105,7 +108,7 @@ def test_a_value_that_is_carried_into_the_pod_template_counts_with_all_that_it_m
         ({"patch": {"spec": {"containers": [{"image": "nameless"}]}}}, "patch.spec.containers[0]"),
     ],
 )
-def test_what_cannot_be_applied_is_told_with_its_path(subset, path) -> None:
+def test_what_cannot_be_applied_is_told_with_its_path(subset: dict[str, Any], path: str) -> None:
     """I11"""
     with pytest.raises(PatchError) as caught:
         rendered(application(**subset))

@@ -53,7 +53,17 @@ class Rollouts(RuleBasedStateMachine):
         distribution=st.sampled_from(["Even", "FirstCanaryEverywhere", "LargestFirst"]),
         released=st.integers(0, 3),
     )
-    def begin(self, *, sizes, plan, most, unreachable, failure, distribution, released) -> None:
+    def begin(
+        self,
+        *,
+        sizes: tuple[int, int, int],
+        plan: list[dict[str, Any]],
+        most: int | str,
+        unreachable: str,
+        failure: str,
+        distribution: str,
+        released: int,
+    ) -> None:
         self.fleet = Fleet(dict(zip(NAMES, sizes, strict=True)))
         self.fleet.labels = {name: {"zone": name} for name in NAMES}
         self.controller = Controller(
@@ -71,16 +81,16 @@ class Rollouts(RuleBasedStateMachine):
             self.work(6 * released)
 
     @happens(revision=st.sampled_from(REVISIONS))
-    def release(self, revision) -> None:
+    def release(self, revision: str) -> None:
         self.fleet.release(revision)
 
     @happens(name=subsets, size=st.integers(0, 8))
-    def scale(self, name, size) -> None:
+    def scale(self, name: str, size: int) -> None:
         if name in self.fleet.sizes:
             self.fleet.scale(**{name: size})
 
     @happens(name=subsets, size=st.integers(0, 4))
-    def add_or_remove(self, name, size) -> None:
+    def add_or_remove(self, name: str, size: int) -> None:
         """Users may remove a subset only together with its entries."""
         fleet = self.fleet
         if name not in fleet.sizes:
@@ -93,7 +103,7 @@ class Rollouts(RuleBasedStateMachine):
         fleet.changed()
 
     @happens(name=subsets)
-    def lose(self, name) -> None:
+    def lose(self, name: str) -> None:
         if name in self.fleet.sizes:
             self.fleet.lose(name)
 
@@ -103,11 +113,11 @@ class Rollouts(RuleBasedStateMachine):
         self.fleet.find(*NAMES)
 
     @happens(name=subsets, stalled=st.booleans())
-    def stall(self, name, stalled) -> None:
+    def stall(self, name: str, stalled: bool) -> None:
         self.fleet.states[name] = "Stalled" if stalled else "Progressing"
 
     @happens(revision=st.sampled_from(REVISIONS))
-    def release_a_broken_one(self, revision) -> None:
+    def release_a_broken_one(self, revision: str) -> None:
         """Its pods do not become ready in time."""
         self.fleet.bad.add(revision)
         self.fleet.release(revision)
@@ -115,16 +125,16 @@ class Rollouts(RuleBasedStateMachine):
         self.pass_time(0, seconds=130)
 
     @happens(revision=st.sampled_from(REVISIONS))
-    def spoil(self, revision) -> None:
+    def spoil(self, revision: str) -> None:
         self.fleet.bad ^= {revision}
 
     @happens(name=subsets, data=st.data())
-    def fail(self, name, data) -> None:
+    def fail(self, name: str, data: st.DataObject) -> None:
         if pods := self.fleet.pods.get(name):
             data.draw(st.sampled_from(pods)).ready = False
 
     @happens(name=subsets, partition=st.integers(0, 5), most=st.none() | st.integers(0, 5))
-    def manual_edit(self, name, partition, most) -> None:
+    def manual_edit(self, name: str, partition: int, most: int | None) -> None:
         """Somebody else changes partitions of the target."""
         if name in self.fleet.sizes:
             self.fleet.partitions[name] = partition
@@ -135,7 +145,7 @@ class Rollouts(RuleBasedStateMachine):
             self.oracle.edited_manually(name, partition)
 
     @happens(name=subsets)
-    def manual_edit_in_member(self, name) -> None:
+    def manual_edit_in_member(self, name: str) -> None:
         self.count += 1
         self.fleet.drifts[name] = (f"2026-01-01T00:{self.count // 60:02}:{self.count % 60:02}Z", "put back spec")
 
@@ -145,11 +155,11 @@ class Rollouts(RuleBasedStateMachine):
         self.fleet.generation += 1
 
     @happens(change=st.sampled_from([{"paused": True}, {"paused": False}, {"disabled": True}, {"disabled": False}]))
-    def switch(self, change) -> None:
+    def switch(self, change: dict[str, bool]) -> None:
         self.controller.edit(**change)
 
     @happens(plan=st.sampled_from(PLANS), failure=st.sampled_from(["Hold", "RollbackCluster", "Rollback"]))
-    def edit(self, plan, failure) -> None:
+    def edit(self, plan: list[dict[str, Any]], failure: str) -> None:
         self.controller.edit(steps=plan, onFailure=failure)
 
     @happens(
@@ -157,38 +167,38 @@ class Rollouts(RuleBasedStateMachine):
         earlier=st.integers(0, 5),
         clients=st.integers(1, 2),
     )
-    def give(self, verb, earlier, clients) -> None:
+    def give(self, verb: str, earlier: int, clients: int) -> None:
         """Clients give a command, in some cases for an earlier step."""
         for _ in range(clients):
             self._give(verb, earlier)
 
     @precondition(lambda self: self.controller.status.step_state == "Paused")
     @happens(clients=st.integers(1, 2))
-    def approve(self, clients) -> None:
+    def approve(self, clients: int) -> None:
         """Clients approve the present step, perhaps at the same time."""
         for _ in range(clients):
             self._give("approve")
 
-    def _give(self, verb, earlier=0) -> None:
+    def _give(self, verb: str, earlier: int = 0) -> None:
         self.told += 1
         self.controller.give(f"{self.told:04}", verb, step=max(0, self.controller.status.step - earlier // 5))
 
     @happens(seconds=st.sampled_from([1, 45, 130]))
-    def pass_time(self, seconds) -> None:
+    def pass_time(self, seconds: int) -> None:
         self.controller.now += timedelta(seconds=seconds)
 
     @rule(count=st.integers(1, 12))
-    def tick(self, count) -> None:
+    def tick(self, count: int) -> None:
         for _ in range(count):
             self.fleet.tick()
             self.oracle.at_any_time()
 
     @rule(dies=st.booleans())
-    def step(self, dies) -> None:
+    def step(self, dies: bool) -> None:
         """One pass of the rollout controller."""
         self._pass(dies)
 
-    def _pass(self, dies):
+    def _pass(self, dies: bool) -> bool:
         fleet, controller = self.fleet, self.controller
         target, before, writes = fleet.target(), controller.status, len(controller.writes)
         changed = controller.step(dies_before_write=dies)
@@ -196,7 +206,7 @@ class Rollouts(RuleBasedStateMachine):
         self.oracle.passed(before, target, before.commands, write)
         return changed
 
-    def work(self, count) -> None:
+    def work(self, count: int) -> None:
         """The controllers of the target and of the rollout work by turns."""
         if count:
             self.fleet.observed = self.fleet.generation

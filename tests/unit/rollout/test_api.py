@@ -1,7 +1,9 @@
 """The kind UnitedRollout: what an API server takes, and what is wrong with the path of the field (I11)."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import kopf
 import pytest
@@ -23,22 +25,22 @@ PAGE = (CONFIG.parent / "docs" / "rollouts.md").read_text()
 EXAMPLE = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
 
 
-def rollout(**spec):
+def rollout(**spec: Any) -> dict[str, Any]:
     return {**EXAMPLE, "spec": {**EXAMPLE["spec"], **spec}}
 
 
 @pytest.fixture(scope="module")
-def host():
+def host() -> Host:
     return Host()
 
 
-def refused(host, document):
+def refused(host: Host, document: dict[str, Any]) -> list[str]:
     status, answer = host.ask("POST", PATH, document)
     host.ask("DELETE", f"{PATH}/web")
     return [] if status == 201 else [cause["field"] for cause in answer["details"]["causes"]]
 
 
-def test_the_example_of_the_page_is_taken_and_read_back(host) -> None:
+def test_the_example_of_the_page_is_taken_and_read_back(host: Host) -> None:
     assert refused(host, EXAMPLE) == []
     assert validate_united_rollout(parse_united_rollout(EXAMPLE), {"member-1": {}}) == ()
 
@@ -57,14 +59,16 @@ def test_the_example_of_the_page_is_taken_and_read_back(host) -> None:
         ({"targetRef": {"name": "No Name"}}, "spec.targetRef.name"),
     ],
 )
-def test_a_value_of_the_wrong_form_is_refused_by_the_api_server_and_by_us(host, spec, path) -> None:
+def test_a_value_of_the_wrong_form_is_refused_by_the_api_server_and_by_us(
+    host: Host, spec: dict[str, Any], path: str
+) -> None:
     assert path in refused(host, rollout(**spec))
     with pytest.raises(InvalidObject) as caught:
         parse_united_rollout(rollout(**spec))
     assert [error.path for error in caught.value.errors] == [path]
 
 
-def test_an_api_server_refuses_a_rollout_without_steps(host) -> None:
+def test_an_api_server_refuses_a_rollout_without_steps(host: Host) -> None:
     assert refused(host, rollout(steps=[])) == ["spec.steps"]
 
 
@@ -88,12 +92,12 @@ def test_an_unknown_field_is_refused() -> None:
         ),
     ],
 )
-def test_a_broken_rule_is_reported_with_the_path_of_the_field(steps, path) -> None:
+def test_a_broken_rule_is_reported_with_the_path_of_the_field(steps: list[dict[str, Any]], path: str) -> None:
     errors = validate_united_rollout(parse_united_rollout(rollout(steps=steps)), {"a": {"zone": "x"}, "b": {}})
     assert [error.path for error in errors] == [path]
 
 
-def changed_steps(*steps):
+def changed_steps(*steps: Any) -> dict[str, Any]:
     return {**EXAMPLE, "spec": {**EXAMPLE["spec"], "steps": list(steps)}}
 
 
@@ -116,7 +120,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("name", "document"), BROKEN.values(), ids=BROKEN)
-def test_the_api_server_alone_and_the_webhook_refuse_steps_that_cannot_work(host, name, document) -> None:
+def test_the_api_server_alone_and_the_webhook_refuse_steps_that_cannot_work(
+    host: Host, name: str, document: dict[str, Any]
+) -> None:
     """The rules are part of the CRD, so they hold without the webhook."""
     causes = host.causes(document)
     assert causes
@@ -134,12 +140,14 @@ def test_the_api_server_alone_and_the_webhook_refuse_steps_that_cannot_work(host
         [{"replicas": 3}, {"wave": {"subsets": ["a"]}, "replicas": 1}],
     ],
 )
-def test_steps_of_different_forms_are_not_compared_and_percentages_are_compared_as_numbers(host, steps) -> None:
+def test_steps_of_different_forms_are_not_compared_and_percentages_are_compared_as_numbers(
+    host: Host, steps: list[dict[str, Any]]
+) -> None:
     assert host.causes(changed_steps(*steps)) == []
     refuse_united_rollout(changed_steps(*steps), None)
 
 
-def test_the_target_of_a_rollout_cannot_be_changed(host) -> None:
+def test_the_target_of_a_rollout_cannot_be_changed(host: Host) -> None:
     """The partitions of the old target would stay as they are, and nobody would look after them."""
     other = rollout(targetRef={"name": "api"})
     message = rule("rollout-target-immutable").message
@@ -176,7 +184,9 @@ def test_the_webhook_is_called_for_every_kind_that_it_knows() -> None:
         ({"url": "https://user:password@x"}, "spec.notifications[0].url"),
     ],
 )
-def test_an_api_server_refuses_a_notification_that_cannot_be_sent(host, notification, path) -> None:
+def test_an_api_server_refuses_a_notification_that_cannot_be_sent(
+    host: Host, notification: dict[str, Any], path: str
+) -> None:
     document = rollout(notifications=[{"name": "chat", "events": ["Paused"], "url": "https://x/y", **notification}])
     assert path in refused(host, document)
 
@@ -192,17 +202,17 @@ def test_a_wave_may_ask_for_less_than_a_step_before() -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), [("0s", 0), ("90s", 90), ("10m", 600), ("1h", 3600), ("1h0m5s", 3605)])
-def test_durations_are_read(text, expected) -> None:
+def test_durations_are_read(text: str, expected: int) -> None:
     assert seconds(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "5", "5m1h", "-5s", "1d"])
-def test_other_durations_are_refused(text) -> None:
+def test_other_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         seconds(text)
 
 
-def test_a_command_is_added_with_one_patch_that_leaves_others_alone(host) -> None:
+def test_a_command_is_added_with_one_patch_that_leaves_others_alone(host: Host) -> None:
     """Any client can give commands, ``kubectl patch --subresource=status`` included, and two can at the same time."""
     host.ask("POST", PATH, EXAMPLE)
     for id_, verb in (("1", "approve"), ("2", "pause")):
@@ -214,7 +224,7 @@ def test_a_command_is_added_with_one_patch_that_leaves_others_alone(host) -> Non
     host.ask("DELETE", f"{PATH}/web")
 
 
-def _merge(host, patch):
+def _merge(host: Host, patch: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     kept = dict(HEADERS)
     HEADERS["content-type"] = "application/merge-patch+json"
     try:
@@ -224,7 +234,7 @@ def _merge(host, patch):
 
 
 def test_the_status_has_no_defaults_that_a_client_would_write() -> None:
-    def nodes(schema):
+    def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield schema
         for child in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
             if isinstance(child, dict):

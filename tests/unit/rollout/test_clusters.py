@@ -1,8 +1,12 @@
 """Waves by the labels of clusters, clusters that are rolled back alone, and changes that others make in members."""
 
+from typing import Any
+
 import pytest
 
 from tests.unit.rollout.fleet import V2, at_half, canary, released
+from uniteddeployment.embedded.controllers.framework.controller import Controller
+from uniteddeployment.fleet.registry import Fleet
 
 ZONES = {"a": {"tier": "canary"}, "b": {"tier": "main"}, "c": {"tier": "main"}}
 BY_TIER = [
@@ -35,7 +39,7 @@ def test_labels_that_no_cluster_has_stop_the_run_with_the_path_of_the_field() ->
     assert fleet.updated()["a"] == 4
 
 
-def failed_in_b(**spec):
+def failed_in_b(**spec: Any) -> tuple[Fleet, Controller]:
     """Half of the pods are updated when the one of subset b fails."""
     fleet, controller = at_half(onFailure="RollbackCluster", **spec)
     fleet.bad.add(V2)
@@ -131,7 +135,7 @@ def test_partitions_of_others_stay_also_while_the_run_is_stopped_for_another_rea
 
 
 @pytest.mark.parametrize("reason", ["Drift", "MemberDrift"])
-def test_changes_of_others_are_noticed_when_late_pods_become_ready_after_all(reason) -> None:
+def test_changes_of_others_are_noticed_when_late_pods_become_ready_after_all(reason: str) -> None:
     fleet, controller = at_half()
     fleet.bad.add(V2)
     fleet.pods["b"][-1].ready = False
@@ -157,7 +161,7 @@ def test_changes_in_members_before_the_run_do_not_stop_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
-def test_a_subset_that_grows_gets_no_updated_pod_beyond_its_share_at_any_moment(name) -> None:
+def test_a_subset_that_grows_gets_no_updated_pod_beyond_its_share_at_any_moment(name: str) -> None:
     fleet, controller = released(steps=[{"replicas": 1, "pause": {}}])
     fleet.scale(**{name: 12})
     for _ in range(40):

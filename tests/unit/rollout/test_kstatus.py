@@ -8,12 +8,13 @@ import pytest
 from lupa.lua51 import LuaRuntime
 
 from tests.unit.rollout.fleet import canary
+from uniteddeployment.embedded.controllers.framework.controller import Controller
 
 PAGE = (Path(__file__).parents[3] / "docs" / "rollouts.md").read_text()
 ARGO = re.search(r"```lua\n(.*?)```", PAGE, re.DOTALL)
 
 
-def pending():
+def pending() -> Controller:
     fleet, controller = canary()
     fleet.current = ""
     document = controller.rollout.model_dump(by_alias=True, exclude_none=True)
@@ -23,25 +24,25 @@ def pending():
     return controller
 
 
-def healthy():
+def healthy() -> Controller:
     return canary()[1]
 
 
-def paused():
+def paused() -> Controller:
     fleet, controller = canary()
     fleet.release("v2")
     controller.settle()
     return controller
 
 
-def timed():
+def timed() -> Controller:
     fleet, controller = canary(steps=[{"replicas": 1, "pause": {"duration": "1h"}}])
     fleet.release("v2")
     controller.settle()
     return controller
 
 
-def progressing():
+def progressing() -> Controller:
     fleet, controller = canary()
     fleet.bad.add("v2")
     fleet.release("v2")
@@ -49,27 +50,27 @@ def progressing():
     return controller
 
 
-def degraded():
+def degraded() -> Controller:
     controller = progressing()
     controller.wait(3600)
     return controller
 
 
-def rolling_back():
+def rolling_back() -> Controller:
     controller = paused()
     controller.give("1", "abort")
     controller.step()
     return controller
 
 
-def disabled():
+def disabled() -> Controller:
     controller = healthy()
     controller.edit(disabled=True)
     controller.settle()
     return controller
 
 
-def disabled_during_a_run():
+def disabled_during_a_run() -> Controller:
     controller = paused()
     controller.edit(disabled=True)
     controller.settle()

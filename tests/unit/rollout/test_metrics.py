@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "rollouts.md").read_text()
 
 
-def scraped(registry):
+def scraped(registry: CollectorRegistry) -> dict[str, float]:
     lines = generate_latest(registry).decode().splitlines()
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
 

@@ -1,6 +1,7 @@
 """``partitions`` divides a total number of updated pods among subsets."""
 
 import tracemalloc
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ OFFSETS = st.sampled_from([NEAREST, FIRST_CANARY_EVERYWHERE, LARGEST_FIRST])
     ("updated", "expected"),
     [(1, (3, 2, 2)), (2, (3, 1, 2)), (3, (3, 1, 1)), (4, (2, 1, 1)), (6, (1, 0, 1)), (8, (0, 0, 0))],
 )
-def test_each_subset_gets_a_similar_share_of_updated_pods(updated, expected) -> None:
+def test_each_subset_gets_a_similar_share_of_updated_pods(updated: int, expected: tuple[int, int, int]) -> None:
     assert tuple(partitions({"a": 4, "b": 2, "c": 2}, updated).values()) == expected
 
 
@@ -25,7 +26,9 @@ def test_updating_one_of_four_single_pods_holds_three() -> None:
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_a_larger_total_never_takes_an_updated_pod_away_from_a_subset(sizes, offset, data) -> None:
+def test_a_larger_total_never_takes_an_updated_pod_away_from_a_subset(
+    sizes: dict[str, int], offset: Fraction, data: st.DataObject
+) -> None:
     total = sum(sizes.values())
     fewer = data.draw(st.integers(0, total))
     more = data.draw(st.integers(fewer, total))
@@ -35,7 +38,9 @@ def test_a_larger_total_never_takes_an_updated_pod_away_from_a_subset(sizes, off
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_the_updated_pods_are_the_first_in_the_order_of_all_pods(sizes, offset, data) -> None:
+def test_the_updated_pods_are_the_first_in_the_order_of_all_pods(
+    sizes: dict[str, int], offset: Fraction, data: st.DataObject
+) -> None:
     """The implementation does not build the whole order; this test does."""
     updated = data.draw(st.integers(0, sum(sizes.values())))
     order = sorted(

@@ -132,7 +132,7 @@ async def test_the_status_is_stored_before_the_target_is_written() -> None:
     ("status", "kinds"), [({"formerPartition": 0}, 2), ({"runID": "v2.1", "formerPartition": 0}, 2), ({}, 0)]
 )
 async def test_a_deletion_is_reported_on_both_objects_if_the_target_keeps_something_of_the_rollout(
-    status, kinds
+    status: dict[str, int | str], kinds: int
 ) -> None:
     loop = Loop()
     loop.reconciler.record_deletion(StoredRollout(RolloutMetadata("web", "default"), ROLLOUT["spec"], status))
@@ -183,7 +183,7 @@ def test_of_two_rollouts_with_one_target_one_has_it(status: Any, times: Any, exp
     ids=["no entries", "other fields", "without a name", "in the same second"],
 )
 def test_the_writer_of_partitions_is_who_the_server_recorded_last_and_nobody_if_it_recorded_nobody(
-    entries, writer
+    entries: list[dict[str, Any]], writer: str
 ) -> None:
     metadata = {**TARGET["metadata"], "managedFields": entries}
     found = msgspec.json.decode(msgspec.json.encode({**TARGET, "metadata": metadata}), type=StoredTarget)

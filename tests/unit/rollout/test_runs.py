@@ -51,7 +51,7 @@ def test_04_a_timed_pause_starts_when_the_last_pod_of_the_step_is_ready() -> Non
 
 
 @pytest.mark.parametrize("dies", range(12))
-def test_05_a_controller_that_dies_between_two_writes_ends_in_the_same_state(dies) -> None:
+def test_05_a_controller_that_dies_between_two_writes_ends_in_the_same_state(dies: int) -> None:
     fleet, controller = canary(steps=[{"replicas": "50%", "pause": {"duration": "60s"}}, {"replicas": "100%"}])
     fleet.release(V2)
     for number in range(40):
@@ -161,7 +161,7 @@ def test_11_a_revision_that_was_rolled_back_is_not_rolled_out_again_without_a_re
 
 
 @pytest.mark.parametrize("pause", ["spec", "command"])
-def test_13_a_rollback_works_while_the_rollout_is_paused(pause) -> None:
+def test_13_a_rollback_works_while_the_rollout_is_paused(pause: str) -> None:
     fleet, controller = at_half()
     if pause == "spec":
         controller.edit(paused=True)
@@ -192,7 +192,7 @@ def test_14_the_stable_template_in_mid_run_is_a_rollback_without_steps() -> None
 
 
 @pytest.mark.parametrize(("back", "phase"), [("abort", "Degraded"), ("template", "Paused")])
-def test_14_a_new_template_that_comes_back_during_its_rollback_starts_again_at_step_1(back, phase) -> None:
+def test_14_a_new_template_that_comes_back_during_its_rollback_starts_again_at_step_1(back: str, phase: str) -> None:
     """After an abort it waits for a retry: a GitOps tool may have written it again."""
     fleet, controller = at_half()
     fleet.lose("c")
@@ -210,7 +210,7 @@ def test_14_a_new_template_that_comes_back_during_its_rollback_starts_again_at_s
 
 
 @pytest.mark.parametrize(("window", "updated"), [(0, 1), (1, 8)])
-def test_15_going_back_after_completion_takes_all_steps_and_none_within_the_window(window, updated) -> None:
+def test_15_going_back_after_completion_takes_all_steps_and_none_within_the_window(window: int, updated: int) -> None:
     fleet, controller = at_half(rollbackWindow=window)
     controller.approve()
     fleet.release("v1")
@@ -220,7 +220,7 @@ def test_15_going_back_after_completion_takes_all_steps_and_none_within_the_wind
 
 
 @pytest.mark.parametrize("ticks", [0, 20])
-def test_16_another_template_in_mid_run_starts_again_at_step_1_and_keeps_the_stable_revision(ticks) -> None:
+def test_16_another_template_in_mid_run_starts_again_at_step_1_and_keeps_the_stable_revision(ticks: int) -> None:
     fleet, controller = at_half()
     fleet.release("v3")
     for _ in range(ticks):

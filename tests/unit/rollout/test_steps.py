@@ -1,5 +1,8 @@
 """What steps ask for: shares of all pods, waves, and that nothing ever falls."""
 
+from fractions import Fraction
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +23,7 @@ STEPS = st.lists(
 )
 
 
-def spec(steps, **more):
+def spec(steps: list[dict[str, Any]], **more: Any) -> UnitedRolloutSpec:
     return UnitedRolloutSpec.model_validate({"targetRef": {"name": "web"}, "steps": steps, **more})
 
 
@@ -57,7 +60,9 @@ def test_after_the_last_step_comes_the_rest() -> None:
 
 
 @given(STEPS, SIZES)
-def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(steps, sizes) -> None:
+def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(
+    steps: list[dict[str, Any]], sizes: dict[str, int]
+) -> None:
     plan = spec(steps)
     before = dict.fromkeys(sizes, 0)
     for number in range(1, len(steps_of(plan)) + 1):
@@ -68,7 +73,9 @@ def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_shares_keep_what_is_at_least_due_and_reach_the_number(sizes, offset, data) -> None:
+def test_shares_keep_what_is_at_least_due_and_reach_the_number(
+    sizes: dict[str, int], offset: Fraction, data: st.DataObject
+) -> None:
     number = data.draw(st.integers(0, sum(sizes.values())))
     least = {name: data.draw(st.integers(0, size)) for name, size in sizes.items()}
     found = shares(sizes, number, offset, least)
@@ -77,7 +84,9 @@ def test_shares_keep_what_is_at_least_due_and_reach_the_number(sizes, offset, da
 
 
 @given(SIZES, OFFSETS, st.data())
-def test_shares_without_a_minimum_are_what_partitions_leave(sizes, offset, data) -> None:
+def test_shares_without_a_minimum_are_what_partitions_leave(
+    sizes: dict[str, int], offset: Fraction, data: st.DataObject
+) -> None:
     number = data.draw(st.integers(0, sum(sizes.values())))
     held = partitions(sizes, number, offset)
     assert shares(sizes, number, offset) == {name: size - held[name] for name, size in sizes.items()}

@@ -78,7 +78,7 @@ def test_28_a_stalled_subset_opens_no_other_cluster_and_refuses_an_approval() ->
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_29_all_clusters_together_have_at_most_maxUnavailable_pods_down(most) -> None:  # noqa: N802  # the field's name
+def test_29_all_clusters_together_have_at_most_maxUnavailable_pods_down(most: int) -> None:  # noqa: N802  # the field's name
     _, controller = released(steps=[{"replicas": "100%"}], maxUnavailable=most)
     assert controller.status.phase == "Healthy"
     assert controller.worst == most
@@ -128,7 +128,7 @@ def test_30_a_failing_new_version_does_not_spread_to_a_subset_that_is_down() -> 
 
 
 @pytest.mark.parametrize(("writer", "by"), [("kubectl-edit", " by kubectl-edit"), ("", "")])
-def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it(writer, by) -> None:
+def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it(writer: str, by: str) -> None:
     fleet, controller = at_half()
     fleet.partitions["a"], fleet.max_updated["a"] = 0, 4
     fleet.partitions_by = writer

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,7 +19,7 @@ PLAN = {"spec": {"steps": [{"replicas": "100%"}]}}
 
 
 @pytest.fixture(scope="module")
-def host():
+def host() -> Host:
     """A host with a rollout, and a user for each role who has this role and no other in the namespace."""
     host = Host()
     for role in yaml.safe_load_all(ROLES.read_text()):
@@ -36,7 +37,7 @@ def host():
     return host
 
 
-def asked(host, user, method, path, body=None):
+def asked(host: Host, user: str, method: str, path: str, body: dict[str, Any] | None = None) -> int:
     headers = {"authorization": f"Bearer {user}", "content-type": "application/merge-patch+json"}
     encoded = b"" if body is None else json.dumps(body).encode()
     return host._cluster.handle(Request(method, path, (), headers, encoded)).status
@@ -46,14 +47,16 @@ def asked(host, user, method, path, body=None):
     ("user", "reads", "changes_the_plan", "gives_commands"),
     [("view", 200, 403, 403), ("edit", 403, 200, 403), ("commands", 200, 403, 200)],
 )
-def test_each_role_allows_what_it_is_for_and_nothing_else(host, user, reads, changes_the_plan, gives_commands) -> None:
+def test_each_role_allows_what_it_is_for_and_nothing_else(
+    host: Host, user: str, reads: int, changes_the_plan: int, gives_commands: int
+) -> None:
     """Kubernetes' own roles edit and admin include view, so edit needs no rights to read."""
     assert asked(host, user, "GET", f"{PATH}/web") == reads
     assert asked(host, user, "PATCH", f"{PATH}/web", PLAN) == changes_the_plan
     assert asked(host, user, "PATCH", f"{PATH}/web/status", COMMAND) == gives_commands
 
 
-def test_a_command_with_the_right_to_edit_is_ignored(host) -> None:
+def test_a_command_with_the_right_to_edit_is_ignored(host: Host) -> None:
     """The main resource does not accept a status, so the permission to edit is no permission to approve."""
     assert asked(host, "edit", "PATCH", f"{PATH}/web", {"status": {"commands": {"9": {"verb": "pause"}}}}) == 200
     assert "9" not in host.ask("GET", f"{PATH}/web")[1].get("status", {}).get("commands", {})

@@ -1,6 +1,7 @@
 """``ud adopt``: which workloads can be taken over, and the UnitedDeployment that takes them over."""
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from uniteddeployment_api import names
 FLEET = {"namespace": "fleet", "name": "member-1"}
 
 
-def stateful_set(**changes):
+def stateful_set(**changes: Any) -> dict[str, Any]:
     """As an API server shows it."""
     claim = {
         "apiVersion": "v1",
@@ -125,7 +126,7 @@ def test_another_manager_of_the_workload_is_reported() -> None:
         ({"spec__selector": {"matchLabels": {"app": "other"}}}, "spec.template.statefulSetTemplate.spec.template"),
     ],
 )
-def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(changes, reason) -> None:
+def test_a_workload_that_cannot_be_taken_over_is_refused_with_the_reason(changes: dict[str, Any], reason: str) -> None:
     """I13"""
     with pytest.raises(CommandError) as caught:
         written(Request("sts/web", "web"), [Candidate(stateful_set(**changes), "host")])
@@ -138,18 +139,18 @@ def test_an_owner_that_is_not_the_controller_is_no_hindrance() -> None:
 
 
 @pytest.mark.parametrize("word", ["sts", "StatefulSet", "statefulsets.apps"])
-def test_kinds_have_the_names_that_kubectl_knows(word) -> None:
+def test_kinds_have_the_names_that_kubectl_knows(word: str) -> None:
     assert Request(f"{word}/web", "web").resource[0].kind == "StatefulSet"
 
 
 @pytest.mark.parametrize("word", ["web", "sts/", "pod/web"])
-def test_other_kinds_are_refused(word) -> None:
+def test_other_kinds_are_refused(word: str) -> None:
     with pytest.raises(CommandError) as caught:
         _ = Request(word, "web").resource
     assert caught.value.code == 2
 
 
-def in_member(number, **changes):
+def in_member(number: int, **changes: Any) -> Candidate:
     return Candidate(stateful_set(**changes), f"member-{number}", {"name": f"member-{number}"})
 
 
@@ -182,7 +183,7 @@ def test_workloads_of_several_clusters_become_one_application_with_weights_equal
         ({"spec__selector": {"matchLabels": {"app": "other"}}}, "spec.selector.matchLabels.app"),
     ],
 )
-def test_workloads_that_differ_are_not_one_application(changes, where) -> None:
+def test_workloads_that_differ_are_not_one_application(changes: dict[str, Any], where: str) -> None:
     with pytest.raises(CommandError) as caught:
         written(Request("sts/web", "web"), [in_member(1), in_member(2, **changes)])
     assert f"StatefulSet web in member-2 cannot be adopted: {where} differs from member-1" in str(caught.value)

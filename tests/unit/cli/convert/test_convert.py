@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import json
+from typing import Any
 
 import pytest
 import yaml
@@ -13,12 +14,19 @@ from typer.testing import CliRunner
 from uniteddeployment.cli.convert import openkruise as converter
 from uniteddeployment.cli.output import documents
 from uniteddeployment.cli.program import app
+from uniteddeployment.controller.reconcile import Result
 from uniteddeployment_api import InvalidObject, parse_united_deployment, validate_united_deployment
 
 POD = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}
 
 
-def openkruise(*, version="v1alpha1", template="statefulSetTemplate", subsets=None, **spec):
+def openkruise(
+    *,
+    version: str = "v1alpha1",
+    template: str = "statefulSetTemplate",
+    subsets: list[dict[str, Any]] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
     return {
         "apiVersion": f"apps.kruise.io/{version}",
         "kind": "UnitedDeployment",
@@ -33,7 +41,7 @@ def openkruise(*, version="v1alpha1", template="statefulSetTemplate", subsets=No
     }
 
 
-def converted(document):
+def converted(document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The document and its notes; what comes out is valid, and what went in is as it was."""
     before = copy.deepcopy(document)
     made = converter.convert(document)
@@ -46,7 +54,7 @@ def converted(document):
 @pytest.mark.parametrize(
     "template", ["statefulSetTemplate", "deploymentTemplate", "cloneSetTemplate", "advancedStatefulSetTemplate"]
 )
-def test_all_templates_of_both_versions_stay_as_they_are(version, template) -> None:
+def test_all_templates_of_both_versions_stay_as_they_are(version: str, template: str) -> None:
     document = openkruise(version=version, template=template)
     made, _ = converted(document)
     assert made["apiVersion"] == "uniteddeployment.io/v1alpha1"
@@ -105,7 +113,7 @@ def test_all_templates_of_both_versions_stay_as_they_are(version, template) -> N
         ),
     ],
 )
-def test_each_difference_is_noted_with_its_path(change, note) -> None:
+def test_each_difference_is_noted_with_its_path(change: dict[str, Any], note: str) -> None:
     _, notes = converted(openkruise(**change))
     assert [one for one in notes if note in one], notes
 
@@ -198,7 +206,7 @@ OBJECTS = st.dictionaries(st.sampled_from(["name", "labels", "patch", "spec", "p
 
 @given(PATHS, JUNK | OBJECTS | st.lists(OBJECTS, max_size=2))
 @settings(deadline=None)
-def test_arbitrary_values_are_refused_and_nothing_crashes(path, value) -> None:
+def test_arbitrary_values_are_refused_and_nothing_crashes(path: tuple[str, ...], value: Any) -> None:
     """I11"""
     document = openkruise(updateStrategy={"manualUpdate": {"partitions": {"a": 1}}})
     holder = document
@@ -209,7 +217,7 @@ def test_arbitrary_values_are_refused_and_nothing_crashes(path, value) -> None:
         converted(document)
 
 
-def run(text, *arguments):
+def run(text: str, *arguments: str) -> Result:
     return CliRunner().invoke(app, ["convert", "-f", "-", *arguments], input=text)
 
 
@@ -243,7 +251,7 @@ def test_other_objects_pass_through_and_lists_are_opened() -> None:
         ),
     ],
 )
-def test_a_bad_file_is_one_line_and_exit_code_2(text, message) -> None:
+def test_a_bad_file_is_one_line_and_exit_code_2(text: str, message: str) -> None:
     result = run(text)
     assert result.exit_code == 2
     assert result.stdout == ""

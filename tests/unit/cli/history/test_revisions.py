@@ -1,6 +1,7 @@
 """What ``ud history`` shows and what ``ud undo`` writes, without a cluster."""
 
 import copy
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import strategies as st
 from tests.support.planning import application, manifest
 from uniteddeployment.cli.history.revisions import Kept, Place, entries
 from uniteddeployment.controller.objects import RevisionMetadata, revision_content
+from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.stored import read_status
 from uniteddeployment_api import names
 from uniteddeployment_api.revisions import merge_diff, restored
 
 
-def kept(app, number, cause=""):
+def kept(app: Application, number: int, cause: str = "") -> Kept:
     annotations = {names.ANNOTATION_TEMPLATE_REVISION: app.template_hash}
     if app.patched:
         annotations[names.ANNOTATION_SUBSET_REVISIONS] = (
@@ -30,7 +32,7 @@ def kept(app, number, cause=""):
     return Kept(metadata, number, content)
 
 
-def versions(*images, **options):
+def versions(*images: Any, **options: Any) -> list[Application]:
     return [application(manifest(image=image, **options)) for image in images]
 
 
@@ -91,7 +93,9 @@ def test_other_controller_revisions_are_ignored() -> None:
     assert entries(read_status({}), [strange]) == ()
 
 
-def with_changes(image, patch=None, overrides=None):
+def with_changes(
+    image: str, patch: dict[str, Any] | None = None, overrides: list[dict[str, int | str]] | None = None
+) -> dict[str, Any]:
     document = manifest(image=image, shares={"a": None, "b": None}, partitions={"a": 1})
     subset = document["spec"]["topology"]["subsets"][0]
     if patch is not None:
@@ -101,7 +105,7 @@ def with_changes(image, patch=None, overrides=None):
     return document
 
 
-def undone(now, then):
+def undone(now: dict[str, Any], then: dict[str, Any]) -> tuple[Application, dict[str, Any]]:
     """The application after ud undo from one manifest to another."""
     spec = restored(now["spec"], application(then).revision_data)
     return application({**now, "spec": spec}), spec
@@ -166,7 +170,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.sampled_from("abcd"), VALUES, max_size=4)
 
 
-def merged(document, patch):
+def merged(document: dict[str, Any] | int | list[dict[str, Any] | list[str]] | None, patch: Any) -> Any:
     """RFC 7386, literally."""
     if not isinstance(patch, dict):
         return patch
@@ -180,13 +184,13 @@ def merged(document, patch):
 
 
 @given(OBJECTS, OBJECTS)
-def test_the_merge_patch_turns_one_document_into_the_other(old, new) -> None:
+def test_the_merge_patch_turns_one_document_into_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert merged(old, merge_diff(old, new)) == new
     assert merge_diff(new, new) == {}
 
 
 @pytest.mark.parametrize("data", [b'{"template": {"spec": {}}}', b'{"template": 5}', b"[]"])
-def test_a_damaged_revision_is_marked_and_its_data_is_not_used(data) -> None:
+def test_a_damaged_revision_is_marked_and_its_data_is_not_used(data: bytes) -> None:
     """I16: the same check as the controller's, so that ``ud undo`` never applies what somebody put there."""
     (app,) = versions("app:1")
     damaged = msgspec.structs.replace(kept(app, 1), data=msgspec.Raw(data))

@@ -2,8 +2,10 @@
 
 import copy
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +16,8 @@ from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.output.terminal import Glyphs
 from uniteddeployment.cli.program import app
 from uniteddeployment.cli.rollout import history, listing, tree, waiting
+from uniteddeployment.controller.reconcile import Result
+from uniteddeployment.embedded.controllers.framework.controller import Controller
 from uniteddeployment_rollout.loop.objects import RolloutMetadata, StoredRollout
 from uniteddeployment_rollout.loop.writes import dumped
 
@@ -23,13 +27,13 @@ NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 STEPS = [{"replicas": 1, "pause": {}}, {"replicas": "50%"}, {"wave": {"subsets": ["a"]}, "replicas": "100%"}]
 
 
-def stored(controller, **status):
+def stored(controller: Controller, **status: Any) -> StoredRollout:
     spec = controller.rollout.spec.model_dump(by_alias=True, exclude_none=True)
     metadata = RolloutMetadata("web", "default", generation=1, creation_timestamp="2026-01-01T00:00:00Z")
     return StoredRollout(metadata, spec, dumped(controller.status) | status)
 
 
-def released(*, bad=False, **spec):
+def released(*, bad: bool = False, **spec: Any) -> Controller:
     fleet, controller = canary(**spec)
     if bad:
         fleet.bad.add("v2")
@@ -38,18 +42,18 @@ def released(*, bad=False, **spec):
     return controller
 
 
-def degraded():
+def degraded() -> Controller:
     controller = released(bad=True, steps=STEPS)
     controller.wait(3600)
     return controller
 
 
-def shown(rollout, width=None, **options):
+def shown(rollout: StoredRollout, width: int | None = None, **options: Any) -> list[str]:
     view = tree.View(Glyphs(), width, now=NOW, **options)
     return [line.plain for line in view.lines([rollout])]
 
 
-def listed(rollout, width=None, **options):
+def listed(rollout: StoredRollout, width: None = None, **options: Any) -> list[str]:
     view = tree.View(Glyphs(), width, now=NOW, **options)
     return [line.plain.rstrip() for line in listing.rows(view, [rollout])]
 
@@ -166,7 +170,9 @@ def test_finished_runs_are_shown_with_their_outcome_and_duration() -> None:
     ],
     ids=["waits for approval", "pauses for a time", "progressing", "degraded"],
 )
-def test_waiting_ends_early_only_where_time_alone_does_not_help(controller, code) -> None:
+def test_waiting_ends_early_only_where_time_alone_does_not_help(
+    controller: Callable[..., Any], code: int | None
+) -> None:
     rollout, waiter = stored(controller()), waiting.Waiter("web", "healthy")
     if code is None:
         assert not waiter.ends(rollout)
@@ -194,23 +200,23 @@ def test_waiting_for_a_pause_accepts_it() -> None:
     assert waiting.Waiter("web", "paused").ends(stored(released()))
 
 
-def invoked(*arguments, stdin=""):
+def invoked(*arguments: str, stdin: str = "") -> Result:
     return CliRunner().invoke(app, ["rollout", *arguments], input=stdin)
 
 
-def linted(tmp_path, *documents):
+def linted(tmp_path: Path, *documents: Any) -> Result:
     file = tmp_path / "rollout.yaml"
     file.write_text(yaml.safe_dump_all(documents))
     return invoked("lint", "-f", str(file))
 
 
-def with_steps(*steps):
+def with_steps(*steps: Any) -> dict[str, Any]:
     document = copy.deepcopy(SAMPLE)
     document["spec"]["steps"] = list(steps)
     return document
 
 
-def test_lint_accepts_the_sample(tmp_path) -> None:
+def test_lint_accepts_the_sample(tmp_path: Path) -> None:
     result = linted(tmp_path, SAMPLE)
     assert (result.exit_code, result.stdout) == (0, "UnitedRollout web: valid\n")
 
@@ -225,7 +231,9 @@ def test_lint_accepts_the_sample(tmp_path) -> None:
         ({"replicas": 1, "wave": {"subsets": ["x"]}}, "spec.steps[0].wave.subsets[0]: every name must be"),
     ],
 )
-def test_lint_reports_each_problem_with_the_path_of_the_field(tmp_path, step, message) -> None:
+def test_lint_reports_each_problem_with_the_path_of_the_field(
+    tmp_path: Path, step: dict[str, Any], message: str
+) -> None:
     application = yaml.safe_load((SAMPLES / "web.yaml").read_text())
     result = linted(tmp_path, with_steps(step), application)
     assert result.exit_code == 2
@@ -243,7 +251,7 @@ def test_waves_by_labels_of_clusters_are_planned_from_files() -> None:
     clusters[0]["metadata"]["labels"] = {"tier": "live"}
     application = yaml.safe_load((SAMPLES / "web.yaml").read_text())
 
-    def wave(tier):
+    def wave(tier: str) -> dict[str, Any]:
         return with_steps({"wave": {"clusterSelector": {"matchLabels": {"tier": tier}}}, "replicas": "100%"})
 
     text = yaml.safe_dump_all([wave("live"), application, *clusters])
@@ -274,7 +282,9 @@ TEMPLATE = {
         ({}, {**TEMPLATE, "spec": {"unknown": 1}}, "GateTemplate errors: spec.unknown: unknown field"),
     ],
 )
-def test_lint_checks_gates_against_the_templates_in_the_files(tmp_path, gate, template, message) -> None:
+def test_lint_checks_gates_against_the_templates_in_the_files(
+    tmp_path: Path, gate: dict[str, Any], template: dict[str, Any], message: str
+) -> None:
     """A template that is not in the files may be in the cluster."""
     rollout = with_steps({"replicas": 1, "gates": [{"name": "errors", **gate}]})
     result = linted(tmp_path, rollout, template)
@@ -282,11 +292,11 @@ def test_lint_checks_gates_against_the_templates_in_the_files(tmp_path, gate, te
     assert message in result.output
 
 
-def test_lint_checks_files_that_have_only_templates(tmp_path) -> None:
+def test_lint_checks_files_that_have_only_templates(tmp_path: Path) -> None:
     assert linted(tmp_path, TEMPLATE).stdout == "GateTemplate errors: valid\n"
 
 
-def test_lint_without_a_rollout_is_a_usage_error(tmp_path) -> None:
+def test_lint_without_a_rollout_is_a_usage_error(tmp_path: Path) -> None:
     assert linted(tmp_path, {"kind": "ConfigMap"}).exit_code == 2
 
 
@@ -339,7 +349,7 @@ def test_the_plan_for_programs_has_the_partitions() -> None:
     ],
     ids=" ".join,
 )
-def test_options_that_mean_nothing_are_usage_errors(arguments) -> None:
+def test_options_that_mean_nothing_are_usage_errors(arguments: list[str]) -> None:
     result = invoked(*arguments)
     assert result.exit_code == 2
     assert "Traceback" not in result.output

@@ -1,31 +1,33 @@
 """Adoption: which workloads may be taken over, and how their pods are counted without our labels."""
 
 import copy
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.changes import adoption
 from uniteddeployment.planning.kinds import workload
-from uniteddeployment.planning.observed import WorkloadStatus
+from uniteddeployment.planning.observed import Workload, WorkloadStatus
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.stored import RevisionCount
 from uniteddeployment_api import names
 
 
-def application(**more):
+def application(**more: Any) -> Application:
     document = make.manifest(shares={"member-1": 4}, replicas=4, **more)
     document["spec"]["topology"]["subsets"][0]["adopt"] = {"name": "legacy"}
     return make.application(document)
 
 
-def body(app):
+def body(app: Application) -> dict[str, Any]:
     revision = app.revision_of("member-1")
     return workload.render(app, app.subsets["member-1"], app.revision_data, revision, adopted="legacy").body
 
 
-def there(app):
+def there(app: Application) -> dict[str, Any]:
     """The existing workload, as its API server shows it."""
     found = copy.deepcopy(dict(body(app)))
     found["metadata"] = {"name": "legacy", "uid": "u"}
@@ -47,7 +49,7 @@ def test_until_it_is_taken_over_status_shows_no_workload() -> None:
 @pytest.mark.parametrize(
     ("had", "name"), [("StatefulSet/legacy", "legacy"), ("StatefulSet/web-member-1", "web-member-1")]
 )
-def test_a_subset_that_had_a_workload_does_not_adopt_another(had, name) -> None:
+def test_a_subset_that_had_a_workload_does_not_adopt_another(had: str, name: str) -> None:
     app = application()
     entry = {"name": "member-1", "cluster": "default/member-1", "workload": had}
     subject = make.subject(app, status={"subsetStatuses": [entry]})
@@ -89,7 +91,7 @@ def test_what_is_ours_already_is_not_foreign() -> None:
     assert adoption.foreign(app.owner, found) == "it is being deleted"
 
 
-def taken(app, *, revision=None, partition=0, **status):
+def taken(app: Application, *, revision: str | None = None, partition: int = 0, **status: Any) -> Workload:
     """The adopted StatefulSet after our write."""
     found = make.stateful_set(app, "member-1", replicas=4, partition=partition, revision=revision)
     metadata = msgspec.structs.replace(found.metadata, name="legacy")
@@ -107,7 +109,9 @@ def taken(app, *, revision=None, partition=0, **status):
         ({"observed_generation": 0}, (0, 0)),
     ],
 )
-def test_its_pods_are_counted_by_its_own_status_and_never_too_many_as_ready(status, counts) -> None:
+def test_its_pods_are_counted_by_its_own_status_and_never_too_many_as_ready(
+    status: dict[str, int], counts: tuple[int, int]
+) -> None:
     """I8: an unready pod may be an updated one."""
     app = application()
     seen = make.observed({"member-1": make.view("member-1", taken(app, **status))})

@@ -1,21 +1,23 @@
 """Recreation: only of refused changes, only on request, one subset at a time."""
 
 import dataclasses
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes.recreate import applied
-from uniteddeployment.planning.observed import Reach, Refusal
-from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.observed import MemberView, Observed, Reach, Refusal
+from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment.planning.steps import Apply, Delete, Scale
 from uniteddeployment_api import names
 
 NUMBERS = {"member-1": 4, "member-2": 2, "member-3": 2}
 
 
-def views(app, **changes):
+def views(app: Application, **changes: Any) -> dict[str, MemberView]:
     shown = {}
     for name, number in NUMBERS.items():
         found = make.stateful_set(app, name, replicas=number)
@@ -24,18 +26,18 @@ def views(app, **changes):
     return shown | changes
 
 
-def refused(app, seen, **more):
+def refused(app: Application, seen: Observed, **more: Any) -> dict[tuple[str, str, str], Refusal]:
     """What the plan would write, as refused by every API server."""
     steps = [step for steps in plan(make.subject(app), seen).members.values() for step in steps]
     return {step.ref.key: Refusal(applied(step.body), **more) for step in steps}
 
 
-def asked(app, annotation=names.RECREATE):
+def asked(app: Application, annotation: str = names.RECREATE) -> Subject:
     annotations = {names.ANNOTATION_RECREATE: annotation} if annotation else {}
     return dataclasses.replace(make.subject(app), annotations=annotations)
 
 
-def case(**final):
+def case(**final: Any) -> tuple[Application, Application, Observed]:
     old = make.application(make.manifest())
     document = make.manifest()
     document["spec"]["template"]["statefulSetTemplate"]["spec"]["serviceName"] = "other"
@@ -46,12 +48,12 @@ def case(**final):
     return old, new, dataclasses.replace(seen, **more)
 
 
-def steps(result):
+def steps(result: Plan) -> list[Apply | Delete | Scale]:
     return [step for steps in result.members.values() for step in steps]
 
 
 @pytest.mark.parametrize("annotation", ["", "false"])
-def test_without_the_annotation_it_is_tried_again_and_the_message_tells_the_way_out(annotation) -> None:
+def test_without_the_annotation_it_is_tried_again_and_the_message_tells_the_way_out(annotation: str) -> None:
     """I11"""
     _, new, seen = case()
     result = plan(asked(new, annotation), seen)
@@ -128,7 +130,7 @@ def test_what_comes_back_in_mid_canary_holds_every_pod_that_runs() -> None:
 
 @pytest.mark.parametrize("annotation", ["", names.RECREATE])
 @pytest.mark.parametrize("final", [False, True])
-def test_the_number_of_pods_follows_whatever_is_refused(annotation, final) -> None:
+def test_the_number_of_pods_follows_whatever_is_refused(annotation: str, final: bool) -> None:
     """I11: the application goes on."""
     _, _, seen = case(final=final)
     document = make.manifest(replicas=4)

@@ -1,28 +1,30 @@
 """Leftover workloads: which may be deleted, through which Cluster, and their entries in the status."""
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.planning.observed import MemberView, Reach
-from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import MemberView, Observed, Reach, Workload
+from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment.planning.steps import Delete, Release
 from uniteddeployment_api import names
 
 OLD = "web-old"
 
 
-def application(**more):
+def application(**more: Any) -> Application:
     return make.application(make.manifest(shares={"member-1": 4}, replicas=4, **more))
 
 
-def settled(app):
+def settled(app: Application) -> Workload:
     return make.stateful_set(app, "member-1", replicas=4)
 
 
-def removed(through, *, ready=1):
+def removed(through: str | None, *, ready: int = 1) -> Workload:
     """A workload of a subset that is gone, as it was applied through a Cluster."""
     app = make.application(make.manifest(shares={"old": 1}, replicas=1))
     found = make.stateful_set(app, "old", replicas=1, ready=ready)
@@ -32,17 +34,19 @@ def removed(through, *, ready=1):
     return msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, annotations=notes))
 
 
-def seen(app, through, **others):
+def seen(app: Application, through: str | None, **others: Any) -> Observed:
     views = {"member-1": make.view("member-1", settled(app)), "member-2": make.view("member-2", removed(through))}
     return make.observed({**views, **others})
 
 
-def deletions(result):
+def deletions(result: Plan) -> list[Delete]:
     return [step for steps in result.members.values() for step in steps if isinstance(step, Delete)]
 
 
 @pytest.mark.parametrize("through", ["default/member-2", "default/renamed-since", None])
-def test_it_is_removed_through_the_cluster_that_it_was_applied_through_or_that_took_its_place(through) -> None:
+def test_it_is_removed_through_the_cluster_that_it_was_applied_through_or_that_took_its_place(
+    through: str | None,
+) -> None:
     """I14: a Cluster that does not exist any more was renamed; its server is known by another one now."""
     app = application()
     gone = MemberView("default/renamed-since", Reach.UNKNOWN, "there is no Cluster object of this name")
@@ -51,7 +55,7 @@ def test_it_is_removed_through_the_cluster_that_it_was_applied_through_or_that_t
 
 
 @pytest.mark.parametrize("reach", [Reach.READY, Reach.OFFLINE, Reach.PENDING, Reach.SUSPENDED])
-def test_it_is_not_removed_through_another_cluster_while_its_own_exists(reach) -> None:
+def test_it_is_not_removed_through_another_cluster_while_its_own_exists(reach: Reach) -> None:
     """I14: two Clusters may show one server, and each would remove what the other has made."""
     app = application()
     observed = seen(app, "default/member-3", **{"member-3": make.view("member-3", reach=reach)})
@@ -103,5 +107,5 @@ def test_what_a_kind_that_cannot_be_read_may_have_left_is_not_forgotten() -> Non
     assert make.status_of(answered)["leftovers"] == []
 
 
-def seen_again(app):
+def seen_again(app: Application) -> Observed:
     return make.observed({"member-1": make.view("member-1", settled(app))})

@@ -7,7 +7,7 @@ from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Delete
 
 
-def removed(*, ready, unavailable, old=2, replicas=4):
+def removed(*, ready: int, unavailable: int | str, old: int = 2, replicas: int = 4) -> bool:
     """Whether the old workload goes, when so many of the wanted pods are ready."""
     app = make.application(
         make.manifest(
@@ -41,7 +41,7 @@ def removed(*, ready, unavailable, old=2, replicas=4):
         (2, "49%", False),
     ],
 )
-def test_the_last_pod_that_may_be_missing_decides(ready, unavailable, goes) -> None:
+def test_the_last_pod_that_may_be_missing_decides(ready: int, unavailable: int | str, goes: bool) -> None:
     assert removed(ready=ready, unavailable=unavailable) is goes
 
 

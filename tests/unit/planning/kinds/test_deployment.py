@@ -1,10 +1,14 @@
 """Deployments: one for each revision of a subset. Their writes, the order of these, and their removal."""
 
+from typing import Any, Self
+
 import msgspec
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.results import SubsetResult
 from uniteddeployment.planning.steps import Apply, Delete, Scale
 from uniteddeployment.planning.stored import RevisionCount
 from uniteddeployment_api import names
@@ -15,7 +19,9 @@ IMAGES = ("app:1", "app:2", "app:3")
 class Subset:
     """One subset in mid-canary, stable app:1 and target app:2 by default, and what its member shows."""
 
-    def __init__(self, *, size=4, held=2, target="app:2", stable=True, **strategy) -> None:
+    def __init__(
+        self, *, size: int = 4, held: int = 2, target: str = "app:2", stable: bool = True, **strategy: Any
+    ) -> None:
         self.apps = {image: self.app(image, size, held, strategy) for image in IMAGES}
         self.target = self.apps[target]
         self.stable = stable
@@ -23,7 +29,7 @@ class Subset:
         self.revisions = tuple(make.record(app, number) for number, app in enumerate(self.apps.values(), 1))
 
     @staticmethod
-    def app(image, size, held, strategy):
+    def app(image: str, size: int, held: int, strategy: dict[str, int]) -> Application:
         shares = {"member-1": None}
         document = make.manifest(kind="deploymentTemplate", image=image, replicas=size, shares=shares)
         document["spec"]["updateStrategy"] = {"manualUpdate": {"partition": held}}
@@ -32,19 +38,19 @@ class Subset:
             document["spec"]["template"]["deploymentTemplate"]["spec"]["strategy"] = rolling
         return make.application(document)
 
-    def has(self, image, replicas, available=None, **metadata):
+    def has(self, image: str, replicas: int, available: int | None = None, **metadata: Any) -> Self:
         """A Deployment of the revision of an image."""
         app = self.apps[image]
         made = make.deployment(app, "member-1", app.template_hash, replicas=replicas, available=available)
         self.found[image] = msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, **metadata))
         return self
 
-    def status(self, image, **status):
+    def status(self, image: str, **status: Any) -> Self:
         found = self.found[image]
         self.found[image] = msgspec.structs.replace(found, status=msgspec.structs.replace(found.status, **status))
         return self
 
-    def planned(self):
+    def planned(self) -> tuple[SubsetResult, tuple[Apply | Delete | Scale, ...]]:
         """The row and the steps."""
         old = self.apps["app:1"]
         known = {one.name for one in self.revisions}
@@ -56,11 +62,11 @@ class Subset:
         (row,) = result.results
         return row, result.members.get("default/member-1", ())
 
-    def written(self):
+    def written(self) -> list[tuple[str, int | None]]:
         """The steps in their order: image and replicas; None for a deletion."""
         image_of = {app.template_hash: image for image, app in self.apps.items()}
 
-        def described(step):
+        def described(step: Apply | Delete | Scale) -> tuple[str, int | None]:
             replicas = step.body["spec"]["replicas"] if isinstance(step, Apply) else getattr(step, "replicas", None)
             return image_of[step.name.rpartition("-")[2]], replicas
 
@@ -93,7 +99,9 @@ def test_raising_the_partition_leaves_what_is_updated_and_says_so() -> None:
         (4, 4, 3, 2, [("app:2", 1)]),
     ],
 )
-def test_above_the_cap_stable_pods_are_added_and_updated_pods_go_first(size, held, old, new, expected) -> None:
+def test_above_the_cap_stable_pods_are_added_and_updated_pods_go_first(
+    size: int, held: int, old: int, new: int, expected: list[tuple[str, int | None]]
+) -> None:
     """I6; the last one is in the middle of a move, with a pod on top that maxSurge allows."""
     subset = Subset(size=size, held=held, maxSurge=8, maxUnavailable=8).has("app:1", old).has("app:2", new)
     assert subset.written() == expected
@@ -107,7 +115,7 @@ def test_above_the_cap_stable_pods_are_added_and_updated_pods_go_first(size, hel
         ({"observed_generation": 0}, False),
     ],
 )
-def test_an_old_deployment_is_removed_when_it_is_empty_and_done(change, removed) -> None:
+def test_an_old_deployment_is_removed_when_it_is_empty_and_done(change: dict[str, int], removed: bool) -> None:
     subset = Subset(held=0).has("app:1", 0).has("app:2", 4).status("app:1", **change)
     steps = subset.planned()[1]
     assert [isinstance(step, Delete) for step in steps] == [True] * removed
@@ -121,7 +129,7 @@ def test_no_deployment_of_the_target_is_made_while_all_pods_are_held() -> None:
 
 @pytest.mark.parametrize("label", ["garbage", "target", "stable"])
 @pytest.mark.parametrize("image", ["app:1", "app:2", "app:3"])
-def test_the_name_tells_the_revision_of_a_deployment_and_not_a_label(label, image) -> None:
+def test_the_name_tells_the_revision_of_a_deployment_and_not_a_label(label: str, image: str) -> None:
     """I3, I9: no second Deployment for it, and the label is put back."""
     subset = Subset().has("app:1", 2).has("app:2", 2)
     if image == "app:3":
@@ -157,7 +165,7 @@ def test_pods_that_are_held_before_any_version_was_complete_are_added_where_most
     assert Subset(size=4, held=4, stable=False).has("app:1", 0).written()[0] == ("app:2", 4)
 
 
-def lost(subset):
+def lost(subset: Subset) -> Subset:
     subset.revisions = subset.revisions[1:]
     return subset
 

@@ -1,15 +1,18 @@
 """All kinds of workloads: their declarations, writes and counts, and clusters that do not serve them."""
 
 import dataclasses
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
+from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.kinds import KINDS, kind_of, workload
-from uniteddeployment.planning.observed import Reach, UpdateStrategy, Workload, WorkloadSpec, WorkloadStatus
-from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.observed import MemberView, Reach, UpdateStrategy, Workload, WorkloadSpec, WorkloadStatus
+from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment.planning.steps import Apply, Delete, Scale
+from uniteddeployment.planning.stored import StoredStatus
 from uniteddeployment_api import names
 
 HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
@@ -17,7 +20,7 @@ SIZES = {"member-1": 4, "member-2": 2, "member-3": 2}
 KRUISE = ["cloneSetTemplate", "advancedStatefulSetTemplate"]
 
 
-def complete(kind, **changes):
+def complete(kind: str, **changes: Any) -> tuple[Application, dict[str, MemberView], StoredStatus]:
     """An application of a kind that is complete, what its clusters show of it, and its status."""
     app = make.application(make.manifest(kind=kind, **changes))
     views = {name: shown(app, name, [app.revision_of(name)] * size) for name, size in SIZES.items()}
@@ -25,13 +28,15 @@ def complete(kind, **changes):
     return app, views, plan(make.subject(app), seen).status
 
 
-def shown(app, subset, revisions, *, partition=0, of=None, **view):
+def shown(
+    app: Application, subset: str, revisions: list[str], *, partition: int = 0, of: None = None, **view: Any
+) -> MemberView:
     """A cluster with a workload that has pods at those revisions."""
     found = make.stateful_set(of or app, subset, replicas=len(revisions), partition=partition)
     return make.view(subset, found, pods=make.pods(app, subset, revisions), **view)
 
 
-def the_step(result, member="member-1"):
+def the_step(result: Plan, member: str = "member-1") -> Apply | Scale:
     (step,) = result.members[f"default/{member}"]
     return step
 
@@ -52,14 +57,14 @@ def test_every_template_of_the_api_has_a_kind_and_every_kind_a_name_of_its_own()
         ("statefulSetTemplate", "apps/v1", "StatefulSet", "web-member-1"),
     ],
 )
-def test_the_object_is_of_the_kind_that_was_declared(kind, api_version, object_kind, name) -> None:
+def test_the_object_is_of_the_kind_that_was_declared(kind: str, api_version: str, object_kind: str, name: str) -> None:
     step = the_step(plan(make.subject(make.application(make.manifest(kind=kind))), make.observed()))
     assert isinstance(step, Apply)
     assert (step.body["apiVersion"], step.body["kind"], step.name) == (api_version, object_kind, name)
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_the_partition_stands_where_the_kind_has_it_and_in_the_same_write_as_the_template(kind) -> None:
+def test_the_partition_stands_where_the_kind_has_it_and_in_the_same_write_as_the_template(kind: str) -> None:
     """I6"""
     app, views, status = complete(kind)
     new = make.application(make.manifest(kind=kind, image="app:2", partitions=HALF), generation=2)
@@ -71,7 +76,7 @@ def test_the_partition_stands_where_the_kind_has_it_and_in_the_same_write_as_the
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_only_the_number_of_replicas_is_changed_by_the_scale_subresource(kind) -> None:
+def test_only_the_number_of_replicas_is_changed_by_the_scale_subresource(kind: str) -> None:
     app, views, status = complete(kind)
     more = make.application(make.manifest(kind=kind, replicas=16), generation=2)
     result = plan(make.subject(more, status=status), make.observed(views, revisions=(make.record(app),)))
@@ -81,7 +86,7 @@ def test_only_the_number_of_replicas_is_changed_by_the_scale_subresource(kind) -
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_a_subset_that_joins_in_mid_canary_is_shown_the_stable_revision_first(kind) -> None:
+def test_a_subset_that_joins_in_mid_canary_is_shown_the_stable_revision_first(kind: str) -> None:
     """I6: their controllers, too, know nothing but the first template that they see."""
     app, views, status = complete(kind)
     del views["member-3"]
@@ -126,7 +131,7 @@ def test_a_priority_of_the_users_own_is_left_as_it_is() -> None:
         (None, 0),
     ],
 )
-def test_a_partition_is_read_wherever_and_however_a_kind_writes_it(strategy, held) -> None:
+def test_a_partition_is_read_wherever_and_however_a_kind_writes_it(strategy: dict[str, Any] | None, held: int) -> None:
     raw = {"metadata": {"name": "w"}, "spec": {"replicas": 10, **({"updateStrategy": strategy} if strategy else {})}}
     assert msgspec.json.decode(msgspec.json.encode(raw), type=Workload).partition == held
 
@@ -140,7 +145,7 @@ def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals() -> Non
     old = make.application(make.manifest(kind="advancedStatefulSetTemplate"))
     status = complete("advancedStatefulSetTemplate")[2]
 
-    def partition(*updated):
+    def partition(*updated: int) -> list[int]:
         status_now = WorkloadStatus(
             1, replicas=4, updated_replicas=len(updated), current_revision="o", update_revision="n"
         )
@@ -181,7 +186,7 @@ def test_any_pods_may_stay_old_where_updates_have_no_order() -> None:
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind) -> None:
+def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind: str) -> None:
     """I10"""
     app = make.application(make.manifest(kind=kind))
     view = dataclasses.replace(make.view("member-2"), unserved={app.kind: "does not serve it"})
@@ -202,7 +207,7 @@ def test_a_cluster_that_does_not_serve_a_kind_stalls_its_subset_alone(kind) -> N
 
 
 @pytest.mark.parametrize("kind", KRUISE)
-def test_a_kind_that_could_not_be_read_is_unknown_and_not_gone(kind) -> None:
+def test_a_kind_that_could_not_be_read_is_unknown_and_not_gone(kind: str) -> None:
     """I7, I8, I9: nothing is made a second time and nothing is removed, and counts are the last ones."""
     app, views, status = complete(kind)
     views["member-2"] = dataclasses.replace(make.view("member-2"), unread={app.kind: "no answer"})

@@ -1,5 +1,8 @@
 """Replicas move between the Deployments of two or three revisions within their bounds, and arrive."""
 
+from collections.abc import Callable
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +13,7 @@ REVISIONS = ("stable", "middle", "target")
 
 
 @st.composite
-def situations(draw):
+def situations(draw: Callable[..., Any]) -> tuple[int, int, Pace, dict[str, Size]]:
     desired = draw(st.integers(0, 12))
     partition = draw(st.integers(0, desired))
     surge = draw(st.integers(0, 4))
@@ -22,14 +25,16 @@ def situations(draw):
     return desired, partition, Pace(surge, unavailable), sizes
 
 
-def advance(situation):
+def advance(situation: tuple[int, int, Pace, dict[str, Size]]) -> tuple[dict[str, int], dict[str, int]]:
     desired, partition, pace, sizes = situation
     goal = moves.goals(desired, partition, "target", "stable", sizes)
     return goal, moves.step(desired, pace, sizes, goal, "target")
 
 
 @given(situations())
-def test_the_target_never_grows_beyond_what_the_partition_leaves(situation) -> None:
+def test_the_target_never_grows_beyond_what_the_partition_leaves(
+    situation: tuple[int, int, Pace, dict[str, Size]],
+) -> None:
     """I6"""
     desired, partition, _, sizes = situation
     _, now = advance(situation)
@@ -38,7 +43,7 @@ def test_the_target_never_grows_beyond_what_the_partition_leaves(situation) -> N
 
 
 @given(situations())
-def test_the_total_never_grows_beyond_the_surge(situation) -> None:
+def test_the_total_never_grows_beyond_the_surge(situation: tuple[int, int, Pace, dict[str, Size]]) -> None:
     desired, _, pace, sizes = situation
     _, now = advance(situation)
     before = sum(size.replicas for size in sizes.values())
@@ -46,7 +51,9 @@ def test_the_total_never_grows_beyond_the_surge(situation) -> None:
 
 
 @given(situations())
-def test_no_more_serving_pods_are_taken_away_than_may_be_unavailable(situation) -> None:
+def test_no_more_serving_pods_are_taken_away_than_may_be_unavailable(
+    situation: tuple[int, int, Pace, dict[str, Size]],
+) -> None:
     """I7"""
     desired, _, pace, sizes = situation
     _, now = advance(situation)
@@ -56,7 +63,7 @@ def test_no_more_serving_pods_are_taken_away_than_may_be_unavailable(situation) 
 
 
 @given(situations())
-def test_when_pods_become_available_the_goal_is_reached(situation) -> None:
+def test_when_pods_become_available_the_goal_is_reached(situation: tuple[int, int, Pace, dict[str, Size]]) -> None:
     """No situation is a dead end, and the goal is a fixed point."""
     desired, partition, pace, sizes = situation
     before = sizes["target"].replicas if "target" in sizes else 0
@@ -99,7 +106,9 @@ def test_paces_are_rounded_as_kubernetes_rounds_them() -> None:
 
 
 @given(situations(), st.data())
-def test_raising_the_partition_takes_no_updated_pod_for_a_stable_one(situation, data) -> None:
+def test_raising_the_partition_takes_no_updated_pod_for_a_stable_one(
+    situation: tuple[int, int, Pace, dict[str, Size]], data: st.DataObject
+) -> None:
     """The rule for every kind: what is updated stays, unless there are too many pods without it."""
     desired, partition, pace, sizes = situation
     raised = data.draw(st.integers(partition, desired))
@@ -112,7 +121,9 @@ def test_raising_the_partition_takes_no_updated_pod_for_a_stable_one(situation, 
 
 
 @given(situations(), st.integers(1, 12))
-def test_growing_above_the_cap_adds_stable_pods_alone(situation, more) -> None:
+def test_growing_above_the_cap_adds_stable_pods_alone(
+    situation: tuple[int, int, Pace, dict[str, Size]], more: int
+) -> None:
     """I6"""
     desired, partition, pace, sizes = situation
     updated = sizes["target"].replicas if "target" in sizes else 0

@@ -1,14 +1,18 @@
 """Workloads with a partition of their own: the writes for each state of the workload and its controller (I6)."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, Self
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.planning.observed import CONTROLLER_REVISION, RollingUpdate, UpdateStrategy, WorkloadSpec
+from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import CONTROLLER_REVISION, Pod, RollingUpdate, UpdateStrategy, WorkloadSpec
 from uniteddeployment.planning.observed import WorkloadStatus as Status
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.results import SubsetResult
 from uniteddeployment.planning.steps import Apply, DeletePod, Scale
 from uniteddeployment_api import names
 
@@ -18,7 +22,16 @@ SHARES = {"member-1": None, "member-2": 1}
 class Subset:
     """One subset in mid-canary: stable app:1, target app:2 by default, and what its member shows."""
 
-    def __init__(self, *, size=4, held=2, kind="statefulSetTemplate", target="app:2", stable=True, **spec) -> None:
+    def __init__(
+        self,
+        *,
+        size: int = 4,
+        held: int | str = 2,
+        kind: str = "statefulSetTemplate",
+        target: str = "app:2",
+        stable: bool = True,
+        **spec: Any,
+    ) -> None:
         self.kind = kind
         self.apps = {image: self.app(image, size, held, spec) for image in ("app:1", "app:2", "app:3")}
         self.target = self.apps[target]
@@ -28,16 +41,26 @@ class Subset:
         self.templates = True
         self.revisions = tuple(make.record(app, number) for number, app in enumerate(self.apps.values(), 1))
 
-    def app(self, image, size, held, spec):
+    def app(self, image: str, size: int, held: int | str, spec: dict[str, Any]) -> Application:
         document = make.manifest(kind=self.kind, image=image, replicas=size + 1, shares=SHARES)
         document["spec"]["updateStrategy"] = {"manualUpdate": {"partitions": {"member-1": held, "member-2": "100%"}}}
         document["spec"]["template"][self.kind]["spec"] |= spec
         return make.application(document)
 
-    def hash(self, image):
+    def hash(self, image: str) -> str:
         return self.apps[image].template_hash
 
-    def shows(self, template, *images, size=None, partition=0, current=None, observed=True, ready=None, **status):
+    def shows(
+        self,
+        template: str,
+        *images: Any,
+        size: int | None = None,
+        partition: int = 0,
+        current: str | None = None,
+        observed: bool = True,
+        ready: list[int] | None = None,
+        **status: Any,
+    ) -> Self:
         """The member has a workload with this template and pods of these images, by ordinal; None where one is missing.
 
         ``current`` is the image of the revision that its controller calls the current one.
@@ -63,16 +86,16 @@ class Subset:
                 self.change(ordinal, ready=False)
         return self
 
-    def native(self, image):
+    def native(self, image: str) -> str:
         return f"web-member-1-{self.hash(image)}" if image in self.apps else image
 
-    def pod(self, image, ordinal):
+    def pod(self, image: str, ordinal: int) -> Pod:
         (pod,) = make.pods(self.target, "member-1", [self.hash(image)])
         labels = {**pod.metadata.labels, CONTROLLER_REVISION: self.native(image)}
         metadata = msgspec.structs.replace(pod.metadata, name=f"p-{ordinal}", uid=f"uid-{ordinal}", labels=labels)
         return msgspec.structs.replace(pod, metadata=metadata)
 
-    def change(self, ordinal, *, ready=True, **metadata):
+    def change(self, ordinal: int, *, ready: bool = True, **metadata: Any) -> Self:
         """Change the metadata of a pod, or make it not ready."""
         index = next(index for index, pod in enumerate(self.pods) if pod.ordinal == ordinal)
         pod = self.pods[index]
@@ -84,7 +107,7 @@ class Subset:
         )
         return self
 
-    def planned(self, **observed):
+    def planned(self, **observed: Any) -> tuple[SubsetResult | None, Apply | DeletePod | Scale | None]:
         """The row and the only step of the subset, or None."""
         before = {"currentRevision": self.apps["app:1"].revision_name if self.stable else ""}
         old = self.apps["app:1"]
@@ -102,7 +125,7 @@ class Subset:
         (row,) = [row for row in self.plan.results if row.name == "member-1"] or [None]
         return row, steps[0] if steps else None
 
-    def written(self, **observed):
+    def written(self, **observed: Any) -> tuple[str, int, int]:
         """What is written to the workload: image, replicas and partition; nothing if nothing is."""
         step = self.planned(**observed)[1]
         if step is None:
@@ -123,7 +146,7 @@ def test_a_canary_whose_controller_remembers_the_stable_revision_grows_with_its_
 
 
 @pytest.mark.parametrize("hash_only", [False, True])
-def test_a_controller_that_has_forgotten_the_stable_revision_is_shown_it_when_the_subset_grows(hash_only) -> None:
+def test_a_controller_that_has_forgotten_the_stable_revision_is_shown_it_when_the_subset_grows(hash_only: bool) -> None:
     """Some controllers label pods with the hash of the revision alone."""
     subset = Subset(size=6, held=6).shows("app:2", "app:2", "app:2")
     if hash_only:
@@ -209,7 +232,7 @@ def test_a_strategy_that_waits_for_people_is_left_alone() -> None:
 # --- While its template is the stable one -----------------------------------------------------------------------------
 
 
-def inverted(*images, partition=2, **more):
+def inverted(*images: Any, partition: int = 2, **more: Any) -> Callable[..., Any]:
     """A workload that has been shown the stable revision to create pods at it."""
     options = {"current": "app:2", "partition": partition} | more
     return lambda subset: subset.shows("app:1", *images, **options)
@@ -251,7 +274,7 @@ def test_one_pod_after_the_other_is_updated_when_the_partition_is_lowered() -> N
         {"replicas": 7},
     ],
 )
-def test_no_pod_is_updated_before_all_are_there_and_available(change) -> None:
+def test_no_pod_is_updated_before_all_are_there_and_available(change: dict[str, int]) -> None:
     subset = inverted("app:2", "app:2", *["app:1"] * 4, partition=4, **change)(Subset(size=6, held=2))
     assert not isinstance(subset.planned()[1], DeletePod)
 
@@ -308,7 +331,7 @@ def test_what_a_controller_said_of_an_earlier_template_does_not_show_that_all_po
 
 
 @pytest.mark.parametrize("partition", [0, 2])
-def test_a_partition_is_not_written_again_before_its_controller_has_observed_the_last_write(partition) -> None:
+def test_a_partition_is_not_written_again_before_its_controller_has_observed_the_last_write(partition: int) -> None:
     """Each of two partitions looked wrong after the other one was written, and they alternated forever."""
     subset = Subset(held=2, target="app:1").shows("app:1", *["app:1"] * 4, partition=partition, observed=False)
     assert subset.planned()[1] is None
@@ -328,7 +351,9 @@ def test_a_cloneset_keeps_a_number_of_pods_wherever_they_are() -> None:
 
 @pytest.mark.parametrize("template", ["app:2", "app:3"])
 @pytest.mark.parametrize("left", [[], ["app:1"]])
-def test_a_workload_that_comes_back_from_zero_is_shown_the_stable_revision_first(template, left) -> None:
+def test_a_workload_that_comes_back_from_zero_is_shown_the_stable_revision_first(
+    template: str, left: list[str]
+) -> None:
     """Also while pods still go away: its controller may forget the stable revision at any moment."""
     subset = Subset(held=2).shows(template, *left, size=0, current="app:1")
     for ordinal in range(len(left)):
@@ -391,7 +416,7 @@ def test_as_many_are_updated_as_the_partition_allows_before_any_version_was_comp
     assert row.message == "2 of 3 pods updated and ready"
 
 
-def lost(subset, problem=None):
+def lost(subset: Subset, problem: str | None = None) -> Subset:
     """Somebody has deleted the stable revision, or damaged it."""
     gone = subset.apps["app:1"].revision_name
     if problem:
@@ -405,7 +430,7 @@ WAY_OUT = "Lower the partition to 0, or apply the template of the stable version
 
 
 @pytest.mark.parametrize("problem", [None, "its data is garbage"])
-def test_held_pods_stay_when_the_stable_revision_is_lost(problem) -> None:
+def test_held_pods_stay_when_the_stable_revision_is_lost(problem: str | None) -> None:
     images = ["app:1", "app:1", "app:2", "app:2"]
     subset = lost(Subset(held=2).shows("app:2", *images, partition=2, current="app:1"), problem)
     row, step = subset.planned()
@@ -422,7 +447,7 @@ def test_a_controller_that_remembers_held_pods_may_grow_when_the_stable_revision
     assert subset.written() == ("app:2", 6, 6)
 
 
-def stalls(subset, missing):
+def stalls(subset: Subset, missing: int) -> Apply | None:
     row, step = subset.planned()
     assert row.stalled
     assert not row.settled
@@ -488,7 +513,7 @@ def test_the_highest_pod_that_keeps_a_statefulset_from_going_on_is_replaced_firs
         ({"ready": [0], "observed": False}, None),
     ],
 )
-def test_no_other_pod_is_replaced(change, expected) -> None:
+def test_no_other_pod_is_replaced(change: dict[str, Any], expected: str | None) -> None:
     """Ready ones, those that the partition holds, and while its controller has not seen the change."""
     options = {"partition": 1, "current": "app:1"} | change
     held = options["partition"]

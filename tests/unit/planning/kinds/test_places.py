@@ -11,7 +11,7 @@ from uniteddeployment.planning.kinds.places import keeping_partition, lowest_par
 from uniteddeployment.planning.observed import tally
 
 
-def searched(replicas, partition, updated):
+def searched(replicas: int, partition: int, updated: set[int]) -> int:
     """The lowest partition, by going through all."""
     for one in range(partition, replicas):
         if replicas - one + sum(1 for place in updated if place < one) <= replicas - partition:
@@ -23,7 +23,7 @@ sizes = st.integers(0, 10)
 
 
 @given(sizes, st.data())
-def test_it_is_the_lowest_that_leaves_no_more_updated_pods_than_allowed(replicas, data) -> None:
+def test_it_is_the_lowest_that_leaves_no_more_updated_pods_than_allowed(replicas: int, data: st.DataObject) -> None:
     partition = data.draw(st.integers(0, replicas))
     revisions = data.draw(st.lists(st.sampled_from([NEW, OLD, OTHER, None]), min_size=replicas, max_size=replicas))
     context, found = case(replicas, partition, revisions)
@@ -32,7 +32,7 @@ def test_it_is_the_lowest_that_leaves_no_more_updated_pods_than_allowed(replicas
 
 
 @given(sizes, st.data())
-def test_growing_counts_every_pod_that_may_have_been_updated_meanwhile(replicas, data) -> None:
+def test_growing_counts_every_pod_that_may_have_been_updated_meanwhile(replicas: int, data: st.DataObject) -> None:
     """Whatever of what the old partition allowed was updated when the write arrives, no more than allowed is."""
     revisions = data.draw(st.lists(st.sampled_from([NEW, OLD]), max_size=replicas))
     assume(len(revisions) < replicas)
@@ -47,7 +47,9 @@ def test_growing_counts_every_pod_that_may_have_been_updated_meanwhile(replicas,
 
 
 @given(sizes, st.data())
-def test_updated_pods_that_only_the_status_counts_are_taken_to_be_where_they_harm_most(replicas, data) -> None:
+def test_updated_pods_that_only_the_status_counts_are_taken_to_be_where_they_harm_most(
+    replicas: int, data: st.DataObject
+) -> None:
     """An adopted workload's pods are not seen, and a watch of pods may be late."""
     revisions = data.draw(st.lists(st.sampled_from([NEW, OLD]), min_size=replicas, max_size=replicas))
     updated = {at for at, one in enumerate(revisions) if one == NEW}
@@ -139,7 +141,7 @@ def test_a_kind_without_places_gets_the_partition_that_was_asked_for() -> None:
     ],
 )
 def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_partition(
-    replicas, revisions, options, expected
+    replicas: int, revisions: list[str | None], options: dict[str, int | str], expected: int
 ) -> None:
     """Nothing that runs is restarted, and nothing is kept for pods that are not there any more."""
     context, found = case(replicas, replicas, revisions, **options)
@@ -158,7 +160,7 @@ def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_par
     ],
 )
 def test_a_kind_without_places_keeps_as_many_pods_and_removes_updated_ones_first(
-    replicas, revisions, options, expected
+    replicas: int, revisions: list[str], options: dict[str, int | str], expected: int
 ) -> None:
     context, found = case(replicas, replicas, revisions, **options)
     assert keeping_partition(context, found, None) == expected

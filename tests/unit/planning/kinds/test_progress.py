@@ -1,6 +1,7 @@
 """The revisions that a workload's own controller knows, by its status and its pods (I6)."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,10 +14,10 @@ from uniteddeployment.planning.kinds.progress import (
     remembers,
     remembers_another,
 )
-from uniteddeployment.planning.observed import CONTROLLER_REVISION, tally
+from uniteddeployment.planning.observed import CONTROLLER_REVISION, Pod, Workload, tally
 
 
-def seen(*revisions, pods=None, **options):
+def seen(*revisions: Any, pods: list[Pod] | None = None, **options: Any) -> tuple[SimpleNamespace, Workload]:
     context, found = case(len(revisions), 0, revisions, **options)
     if pods is not None:
         context = SimpleNamespace(**{**vars(context), "pods": tally(pods)})
@@ -32,7 +33,9 @@ def seen(*revisions, pods=None, **options):
         ({"current": ""}, False),
     ],
 )
-def test_it_is_at_one_revision_when_its_status_is_new_and_names_the_same_twice(options, one) -> None:
+def test_it_is_at_one_revision_when_its_status_is_new_and_names_the_same_twice(
+    options: dict[str, Any], one: bool
+) -> None:
     assert at_one_revision(seen(NEW, **options)[1]) is one
 
 
@@ -44,7 +47,7 @@ def test_a_pod_tells_which_revision_the_current_one_is() -> None:
     assert current_revision(*seen(OLD, current=NEW, pods=[relabelled(NEW, OLD)])) == OLD, "not what the template says"
 
 
-def relabelled(controllers, ours):
+def relabelled(controllers: str, ours: str) -> Pod:
     """A pod whose two labels disagree."""
     pod = made(0, ours)
     labels = {**pod.metadata.labels, CONTROLLER_REVISION: controllers}
@@ -54,7 +57,7 @@ def relabelled(controllers, ours):
 @pytest.mark.parametrize(
     ("label", "current"), [(native(OLD), True), (OLD, True), ("", False), ("ld", False), (f"x{native(OLD)}", False)]
 )
-def test_a_pod_has_the_name_of_the_revision_or_its_hash_on_its_label(label, current) -> None:
+def test_a_pod_has_the_name_of_the_revision_or_its_hash_on_its_label(label: str, current: bool) -> None:
     context, found = seen(NEW, current=OLD, pods=[relabelled(label, OLD)])
     assert (current_revision(context, found) == OLD) is current
     assert remembers(context, found, OLD) is current
@@ -97,7 +100,7 @@ def test_it_remembers_another_revision_than_the_target_as_long_as_a_pod_of_it_li
     ],
 )
 def test_it_grows_when_it_is_asked_for_more_or_has_not_made_all_pods_at_its_only_revision(
-    replicas, options, result
+    replicas: int, options: dict[str, int | str], result: bool
 ) -> None:
     """A pod that is missing for a moment in a canary comes back as it was."""
     context, found = case(replicas, 0, [NEW, NEW, NEW], **options)

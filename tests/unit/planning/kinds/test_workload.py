@@ -2,13 +2,17 @@
 
 import re
 import string
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies._internal.lazy import LazyStrategy
 
 from tests.support import planning as make
+from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.kinds import workload
+from uniteddeployment.planning.kinds.workload import Rendered
 from uniteddeployment_api import names, validate_united_deployment
 
 KINDS = ["statefulSetTemplate", "deploymentTemplate", "cloneSetTemplate", "advancedStatefulSetTemplate"]
@@ -20,7 +24,7 @@ INNER = string.ascii_lowercase + string.digits + "-"
 ENDS = string.ascii_lowercase + string.digits
 
 
-def labels_of_dns(limit):
+def labels_of_dns(limit: int) -> LazyStrategy:
     return st.builds(
         lambda first, middle, last: (first + middle + last)[:limit],
         st.sampled_from(ENDS),
@@ -36,7 +40,7 @@ applications = (
 )
 
 
-def rendered(kind, name, subset, **more):
+def rendered(kind: str, name: str, subset: str, **more: Any) -> tuple[Application, Rendered]:
     doc = make.manifest(kind=kind, shares={subset: None}, replicas=4)
     doc["metadata"]["name"] = name
     app = make.application(doc)
@@ -45,7 +49,7 @@ def rendered(kind, name, subset, **more):
 
 
 @given(kind=st.sampled_from(KINDS), name=applications, subset=labels_of_dns(63))
-def test_whatever_the_names_everything_that_is_made_of_them_is_valid(kind, name, subset) -> None:
+def test_whatever_the_names_everything_that_is_made_of_them_is_valid(kind: str, name: str, subset: str) -> None:
     app, made = rendered(kind, name, subset)
     assert not [error for error in validate_united_deployment(app.model) if not error.feasibility]
     template = made.body["spec"]["template"]
@@ -69,13 +73,13 @@ def test_whatever_the_names_everything_that_is_made_of_them_is_valid(kind, name,
 
 
 @given(kind=st.sampled_from(KINDS), name=applications, one=labels_of_dns(63), other=labels_of_dns(63))
-def test_two_subsets_never_have_the_same_workload(kind, name, one, other) -> None:
+def test_two_subsets_never_have_the_same_workload(kind: str, name: str, one: str, other: str) -> None:
     if one != other:
         assert rendered(kind, name, one)[1].name != rendered(kind, name, other)[1].name
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_adopted_workload_keeps_its_selector_and_its_pods_get_no_labels_of_ours(kind) -> None:
+def test_an_adopted_workload_keeps_its_selector_and_its_pods_get_no_labels_of_ours(kind: str) -> None:
     """I13: a label more would restart every pod."""
     app, made = rendered(kind, "web", "member-1", adopted="legacy")
     assert made.name == "legacy"

@@ -1,5 +1,7 @@
 """The reasons why pods are not ready, counted in bounded text, without a write for normal starts (I11)."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -11,10 +13,18 @@ JUST_NOW = "2026-01-01T00:00:58Z"
 LONG_AGO = "2026-01-01T00:00:00Z"
 
 
-def pod(*containers, ready="False", begun=LONG_AGO, scheduled="True", inits=(), phase="Pending", **condition):
+def pod(
+    *containers: Any,
+    ready: str = "False",
+    begun: str = LONG_AGO,
+    scheduled: str = "True",
+    inits: list[dict[str, Any] | tuple[dict[str, Any], dict[str, Any], int]] | tuple[Any, ...] = (),
+    phase: str = "Pending",
+    **condition: Any,
+) -> Pod:
     """A pod as a watch event has it; a container is its state, or (state, last state, restarts)."""
 
-    def status(index, container):
+    def status(index: int, container: dict[str, Any] | tuple[dict[str, Any], dict[str, Any], int]) -> dict[str, Any]:
         state, last, restarts = container if isinstance(container, tuple) else (container, {}, 0)
         return {"name": f"c{index}", "state": state, "lastState": last, "restartCount": restarts, "ready": False}
 
@@ -35,18 +45,18 @@ def pod(*containers, ready="False", begun=LONG_AGO, scheduled="True", inits=(), 
     return msgspec.json.decode(msgspec.json.encode(document), type=Pod)
 
 
-def waiting(reason, message=""):
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
     return {"waiting": {"reason": reason, "message": message}}
 
 
-def ended(reason, code):
+def ended(reason: str, code: int) -> dict[str, Any]:
     return {"terminated": {"reason": reason, "exitCode": code}}
 
 
 RUNNING = {"running": {"startedAt": LONG_AGO}}
 
 
-def reasons(*pods, now=NOW):
+def reasons(*pods: Pod, now: str = NOW) -> str:
     return summary(tally(pods).unready, now)
 
 
@@ -82,7 +92,7 @@ def test_restarts_of_all_containers_are_counted_up_to_a_limit() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_pod_that_is_not_ready_says_why(one, text) -> None:
+def test_a_pod_that_is_not_ready_says_why(one: Pod, text: str) -> None:
     assert text in reasons(one)
 
 

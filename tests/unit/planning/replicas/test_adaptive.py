@@ -2,6 +2,7 @@
 
 import dataclasses
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,22 +11,24 @@ from hypothesis import strategies as st
 
 from tests.support.planning import NOW, application, manifest, status_of
 from tests.unit.planning.replicas.adaptive_state import Seen, adaptive, ago, condition, pod, snapshot
+from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import Reach, tally
 from uniteddeployment.planning.observed.values import later, seconds, since
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.replicas.adaptive import OrdinalOrder, in_order
+from uniteddeployment.planning.replicas.divide import Division
 from uniteddeployment.planning.replicas.divide import divide as divide_replicas
 from uniteddeployment.planning.stored import StoredCondition, StoredStatus
 
 TWO = {"a": {"maxReplicas": 5}, "b": {}}
 
 
-def divide(app, **seen):
+def divide(app: Application, **seen: Any) -> Division:
     subject, observed = snapshot(app, seen)
     return divide_replicas(subject, app, observed)
 
 
-def schedulable(result, name="a"):
+def schedulable(result: Division, name: str = "a") -> tuple[str, int | None]:
     return result.conditions[name].status, result.requeue_after
 
 
@@ -33,7 +36,7 @@ def schedulable(result, name="a"):
 
 
 @given(st.integers(0, 2**33), st.integers(-14 * 60, 14 * 60))
-def test_times_are_read_as_the_calendar_has_them(expected, offset) -> None:
+def test_times_are_read_as_the_calendar_has_them(expected: int, offset: int) -> None:
     moment = datetime.fromtimestamp(expected, UTC).replace(tzinfo=None)
     sign, size = "-" if offset < 0 else "+", abs(offset)
     assert seconds(f"{moment.isoformat()}Z") == seconds(f"{moment.isoformat()}.123456Z") == expected
@@ -41,7 +44,7 @@ def test_times_are_read_as_the_calendar_has_them(expected, offset) -> None:
 
 
 @given(st.integers(0, 2**33), st.integers(-(2**30), 2**30))
-def test_times_are_shifted_as_the_calendar_has_them(begun, by) -> None:
+def test_times_are_shifted_as_the_calendar_has_them(begun: int, by: int) -> None:
     text = f"{datetime.fromtimestamp(begun, UTC).replace(tzinfo=None).isoformat()}Z"
     assert seconds(later(text, by)) == begun + by
     assert later(later(text, by), -by) == text
@@ -58,7 +61,7 @@ def test_the_clock_of_a_cluster_changes_nothing(ahead: int, reserve: bool) -> No
     """Times of pods are those of the clock of their cluster, and messages have ours."""
     app = adaptive(8, {"a": {"maxReplicas": 4}, "b": {}}, reserve=reserve)
 
-    def found(age: float, ahead: int):
+    def found(age: float, ahead: int) -> Division:
         return divide(app, a=Seen(4, waiting=[age, age], ready=[age, age], ahead=ahead), b=Seen(4, ready=[99] * 4))
 
     for age in (0, 29, 30, 400):
@@ -143,7 +146,7 @@ def test_a_subset_that_has_recovered_gets_the_next_pods_and_is_marked_only_if_th
 
 
 @pytest.mark.parametrize("kind", ["statefulSetTemplate", "deploymentTemplate"])
-def test_a_rolling_update_or_a_crash_loop_moves_nothing(kind) -> None:
+def test_a_rolling_update_or_a_crash_loop_moves_nothing(kind: str) -> None:
     """Scenario 55: pods that have a node and are not ready, and pods that are missing between two steps."""
     app = adaptive(8, {"a": {"maxReplicas": 5}, "b": {}, "c": {}}, kind=kind)
     for a in (Seen(3, starting=3), Seen(3, ready=[9], starting=1), Seen(3), Seen(3, waiting=[2], ready=[9, 9])):
@@ -244,7 +247,7 @@ def test_the_strategy_fixed_looks_at_no_pod() -> None:
 # --- Stand-ins --------------------------------------------------------------------------------------------------------
 
 
-def reserving(total, bounds=TWO, **more):
+def reserving(total: int, bounds: dict[str, Any] = TWO, **more: Any) -> Application:
     return adaptive(total, bounds, reserve=True, critical=10, duration=30, **more)
 
 
@@ -328,7 +331,7 @@ bound = st.fixed_dictionaries(
 ) | st.fixed_dictionaries({"weight": st.integers(0, 3)})
 
 
-def stored(subject, result):
+def stored(subject: Subject, result: Division) -> Subject:
     subsets = tuple(
         msgspec.structs.replace(
             subject.status.subset(name),
@@ -349,7 +352,9 @@ def stored(subject, result):
     st.sampled_from(["statefulSetTemplate", "deploymentTemplate"]),
     st.booleans(),
 )
-def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, kind, reserve) -> None:
+def test_a_decision_that_is_stored_is_the_same_decision_again(
+    subsets: list[tuple[dict[str, int], Seen]], total: int, kind: str, reserve: bool
+) -> None:
     """I2, I3: what has to be stored before it is acted on comes to rest, while the pods are still as they were.
 
     A subset of which pods wait is looked at from what it was given, so its numbers may fall on; they never rise again.
@@ -374,7 +379,7 @@ def test_a_decision_that_is_stored_is_the_same_decision_again(subsets, total, ki
 
 @settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(st.lists(seen, min_size=2, max_size=4), st.sampled_from(["statefulSetTemplate", "deploymentTemplate"]))
-def test_no_pod_that_has_a_node_goes_because_another_has_none(subsets, kind) -> None:
+def test_no_pod_that_has_a_node_goes_because_another_has_none(subsets: list[Seen], kind: str) -> None:
     """I7: with the total that was given, no subset falls below what runs in it."""
     total = sum(one.given for one in subsets)
     app = adaptive(total, {f"s{index}": {} for index in range(len(subsets))}, kind=kind)

@@ -5,6 +5,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from uniteddeployment.planning.replicas.divide import divide as divide_replicas
 VECTORS = Path(__file__).parents[3] / "vectors"
 
 
-def vectors(allocator):
+def vectors(allocator: str) -> list[dict[str, Any]]:
     return [
         one
         for one in json.loads((VECTORS / "kruise_allocation.json").read_text())["vectors"]
@@ -22,7 +23,7 @@ def vectors(allocator):
     ]
 
 
-def seen(vector, name):
+def seen(vector: dict[str, Any], name: str) -> Seen:
     """The state of a subset as its pods and its status would show it."""
     state = vector["state"].get(name)
     if state is None:
@@ -40,7 +41,7 @@ def seen(vector, name):
     )
 
 
-def divided(vector, kind):
+def divided(vector: dict[str, Any], kind: str) -> dict[str, int]:
     bounds = {
         one["name"]: {key: one[key] for key in ("minReplicas", "maxReplicas") if one[key] is not None}
         for one in vector["subsets"]
@@ -58,7 +59,7 @@ def divided(vector, kind):
         ("reserved", "deploymentTemplate"),
     ],
 )
-def test_every_division_of_openkruise_is_ours_from_what_is_seen(allocator, kind) -> None:
+def test_every_division_of_openkruise_is_ours_from_what_is_seen(allocator: str, kind: str) -> None:
     """Scenario 21, and not one differs: where it counts pods that are ready, ours counts those that have a node."""
     found = vectors(allocator)
     assert {one["name"]: divided(one, kind) for one in found} == {one["name"]: one["expected"] for one in found}

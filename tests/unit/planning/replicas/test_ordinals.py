@@ -1,23 +1,25 @@
 """Disjoint ranges of ordinals."""
 
 import dataclasses
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
-from uniteddeployment.planning.observed import Ordinals, Reach, WorkloadSpec
+from uniteddeployment.planning.application import Application, Subject
+from uniteddeployment.planning.observed import Observed, Ordinals, Reach, Workload, WorkloadSpec
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.replicas import ordinals
 
 
-def application(shares, block=10, kind="statefulSetTemplate", **spec):
+def application(shares: dict[str, Any], block: int = 10, kind: str = "statefulSetTemplate", **spec: Any) -> Application:
     doc = make.manifest(kind=kind, shares=shares, **spec)
     doc["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": block}
     return make.application(doc)
 
 
-def status(app, **starts):
+def status(app: Application, **starts: Any) -> Subject:
     entries = [
         {"name": name.replace("_", "-"), "cluster": f"default/{name.replace('_', '-')}", "ordinalsStart": start}
         | {"replicas": 2, "workload": f"StatefulSet/web-{name}"}
@@ -26,11 +28,11 @@ def status(app, **starts):
     return make.subject(app, status={"subsetStatuses": entries})
 
 
-def starts(subject, app, seen=None):
+def starts(subject: Subject, app: Application, seen: Observed | None = None) -> dict[str, int]:
     return {name: one.start for name, one in ordinals.ranges(subject, app, seen or make.observed()).items()}
 
 
-def running(app, subset, start, replicas):
+def running(app: Application, subset: str, start: int, replicas: int) -> Workload:
     found = make.stateful_set(app, subset, replicas=replicas)
 
     spec = WorkloadSpec(replicas, found.spec.update_strategy, Ordinals(start))
@@ -44,7 +46,7 @@ def test_ranges_follow_each_other_in_the_order_of_the_list() -> None:
 
 
 @pytest.mark.parametrize("kind", ["deploymentTemplate", "cloneSetTemplate"])
-def test_pods_without_ordinals_have_no_ranges(kind) -> None:
+def test_pods_without_ordinals_have_no_ranges(kind: str) -> None:
     app = application({"member-1": {}}, kind=kind)
     assert not ordinals.ranges(make.subject(app), app, make.observed())
 
@@ -133,7 +135,9 @@ def test_a_range_that_meets_the_next_one_bounds_the_subset_and_says_why() -> Non
         ((0, 10), (20, 30), False),
     ],
 )
-def test_ranges_overlap_if_they_have_an_ordinal_in_common(one, other, overlap) -> None:
+def test_ranges_overlap_if_they_have_an_ordinal_in_common(
+    one: tuple[int, int], other: tuple[int, int], overlap: bool
+) -> None:
     assert ordinals._overlap(one, other) is overlap
 
 
@@ -146,7 +150,7 @@ def test_ranges_overlap_if_they_have_an_ordinal_in_common(one, other, overlap) -
         (10, 10, 10, "it has no range of ordinals"),
     ],
 )
-def test_a_range_says_where_it_ends_and_why(start, end, wanted, note) -> None:
+def test_a_range_says_where_it_ends_and_why(start: int, end: int, wanted: int, note: str) -> None:
     assert ordinals._range(start, end, wanted) == ordinals.Range(start, end - start, note)
 
 

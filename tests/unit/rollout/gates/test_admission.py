@@ -1,6 +1,7 @@
 """Queries that are tried at admission: nothing but a clear answer of Prometheus refuses an object."""
 
 import asyncio
+from typing import Any
 
 import kopf
 import pytest
@@ -10,12 +11,14 @@ from tests.unit.rollout.gates.kit import PROMETHEUS
 from tests.unit.rollout.gates.servers import serving
 from uniteddeployment.controller import queries
 from uniteddeployment.controller.shell import registry
+from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.credentials import from_values
+from uniteddeployment.kube.requests import Request
 
 BAD = '{"status": "error", "errorType": "bad_data", "error": "parse error: unexpected end"}'
 
 
-def template(url, query="up"):
+def template(url: str, query: str = "up") -> dict[str, Any]:
     spec = {"prometheus": {**PROMETHEUS, "address": url, "query": query}}
     return {"kind": "GateTemplate", "metadata": {"name": "x"}, "spec": spec}
 
@@ -24,10 +27,12 @@ def template(url, query="up"):
     ("status", "text"),
     [(200, '{"status": "success"}'), (404, "not found"), (401, BAD), (400, "[" * 9999), (500, BAD), ("hang", "")],
 )
-async def test_an_answer_that_does_not_say_that_the_query_is_wrong_refuses_nothing(status, text, monkeypatch) -> None:
+async def test_an_answer_that_does_not_say_that_the_query_is_wrong_refuses_nothing(
+    status: int | str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(queries, "SECONDS", 0.2)
 
-    async def answer(_):
+    async def answer(_: Request) -> Response:
         if status == "hang":
             await asyncio.sleep(60)
         return web.Response(status=status, text=text)
@@ -44,7 +49,7 @@ async def test_a_server_that_is_down_and_an_object_that_is_not_valid_refuse_noth
 async def test_the_webhook_refuses_a_template_whose_query_does_not_parse() -> None:
     asked = []
 
-    async def answer(request):
+    async def answer(request: Request) -> Response:
         asked.append((request.path, (await request.post())["query"]))
         return web.Response(status=400, text=BAD)
 

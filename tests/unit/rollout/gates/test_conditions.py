@@ -26,7 +26,9 @@ from uniteddeployment_api.gate_conditions import InvalidCondition, parse
         ("result - 1 - 1 == 0", 2, 0, True),
     ],
 )
-def test_a_condition_has_the_value_that_a_reader_expects(text, canary, stable, holds) -> None:
+def test_a_condition_has_the_value_that_a_reader_expects(
+    text: str, canary: float, stable: float, holds: bool | None
+) -> None:
     assert parse(text).holds(canary, stable) is holds
 
 
@@ -53,7 +55,7 @@ def test_division_is_that_of_prometheus() -> None:
         ("(" * 200 + "result", "nested more than 32 levels deep"),
     ],
 )
-def test_anything_else_is_refused_with_the_place(text, message) -> None:
+def test_anything_else_is_refused_with_the_place(text: str, message: str) -> None:
     with pytest.raises(InvalidCondition) as caught:
         parse(text)
     assert message in str(caught.value)
@@ -61,7 +63,7 @@ def test_anything_else_is_refused_with_the_place(text, message) -> None:
 
 @settings(deadline=None)
 @given(st.text(st.sampled_from("result canry<>=!&|()+-*/.0123456789e andor"), max_size=80))
-def test_a_random_text_is_refused_or_has_a_value(text) -> None:
+def test_a_random_text_is_refused_or_has_a_value(text: str) -> None:
     try:
         condition = parse(text)
     except InvalidCondition:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.rollout.fleet import EPOCH, V2
 from tests.unit.rollout.gates.kit import PROMETHEUS, Gated, GatedFleet, gated
 from uniteddeployment_api.v1alpha1.gates import RolloutGateStatus
-from uniteddeployment_rollout.gates.probe import Measured
+from uniteddeployment_rollout.gates.probe import Measured, Probe
 from uniteddeployment_rollout.gates.resolve import Gate
 from uniteddeployment_rollout.gates.rows import FINAL, record
 
@@ -44,7 +44,7 @@ def test_35_a_gate_that_fails_stops_the_run_and_retry_measures_again() -> None:
 
 
 @pytest.mark.parametrize("verb", ["skip", "promote"])
-def test_a_person_may_continue_although_a_gate_has_failed(verb) -> None:
+def test_a_person_may_continue_although_a_gate_has_failed(verb: str) -> None:
     fleet, controller = gated(["Failure"])
     controller.give("1", verb)
     controller.settle()
@@ -105,7 +105,7 @@ def test_a_gate_that_never_answers_holds_the_run_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("answer", ["Failure", "Inconclusive", "Wait"])
-def test_a_dry_run_gate_records_and_never_stops(answer) -> None:
+def test_a_dry_run_gate_records_and_never_stops(answer: str) -> None:
     fleet, controller = gated([answer], {"dryRun": True}, onFailure="Rollback")
     assert sum(fleet.updated().values()) == 8
     assert any("(dry run)" in event.message for event in controller.events)
@@ -121,7 +121,7 @@ def test_measurements_are_taken_count_times_at_the_interval_after_the_delay() ->
     fleet = GatedFleet({"a": 2})
     gate = {"name": "errors", "prometheus": PROMETHEUS, "count": 3, "interval": "20s", "initialDelay": "5s"}
 
-    def answer(_) -> str:
+    def answer(_: Probe) -> str:
         times.append(seconds(controller))
         return "Success"
 
@@ -133,7 +133,7 @@ def test_measurements_are_taken_count_times_at_the_interval_after_the_delay() ->
     assert times == [15, 35, 55]
 
 
-def seconds(controller):
+def seconds(controller: Gated) -> float:
     return (controller.now - EPOCH).total_seconds()
 
 
@@ -251,7 +251,9 @@ OUTCOMES = st.sampled_from(["Success", "Failure", "Inconclusive", "Error", "Wait
     limits=st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)),
     dry_run=st.booleans(),
 )
-def test_a_gate_passes_only_with_enough_measurements_and_within_its_limits(outcomes, count, limits, dry_run) -> None:
+def test_a_gate_passes_only_with_enough_measurements_and_within_its_limits(
+    outcomes: list[str], count: int, limits: tuple[int, int, int], dry_run: bool
+) -> None:
     gate = Gate("g", count=count, failure_limit=limits[0], inconclusive_limit=limits[1], error_limit=limits[2])
     row = RolloutGateStatus(name="g", dry_run=dry_run)
     for outcome in outcomes:

@@ -1,19 +1,23 @@
 """Measurements run beside each other, and what they return is kept until it is stored."""
 
 import asyncio
+from asyncio.queues import Queue
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.unit.rollout.gates.servers import SUBJECT, probe
 from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.planning.application import Subject
 from uniteddeployment_api.v1alpha1.gates import RolloutGateStatus
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
 from uniteddeployment_rollout.gates import measurer as measurer_module
 from uniteddeployment_rollout.gates.measurer import AT_ONCE, Measurer
 from uniteddeployment_rollout.gates.measuring import CannotMeasure
-from uniteddeployment_rollout.gates.probe import Measured
+from uniteddeployment_rollout.gates.probe import Measured, Probe
 from uniteddeployment_rollout.loop.metrics import RolloutMetrics
 
 KEY = ("default", "web")
@@ -24,13 +28,13 @@ SUCCESS = Measured("Success")
 class Provider:
     """Gives the answers of its list, in order; for None, it does not answer."""
 
-    def __init__(self, *answers) -> None:
+    def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.running = 0
         self.started = []
         self.discarded = []
 
-    async def measure(self, subject, asked):
+    async def measure(self, subject: Subject, asked: Probe) -> Measured:
         self.started.append(asked.id)
         self.running += 1
         try:
@@ -43,15 +47,17 @@ class Provider:
         finally:
             self.running -= 1
 
-    async def discard(self, subject, asked) -> None:
+    async def discard(self, subject: Subject, asked: Probe) -> None:
         self.discarded.append(asked.id)
 
 
-def numbered(number, subset="a"):
+def numbered(number: int, subset: str = "a") -> Probe:
     return replace(PROBE, id=replace(PROBE.id, number=number, subset=subset))
 
 
-def stored(successes=0, *, subsets=("a",), attempt=0, state="Running"):
+def stored(
+    successes: int = 0, *, subsets: list[str] | tuple[str, ...] = ("a",), attempt: int = 0, state: str = "Running"
+) -> UnitedRolloutStatus:
     rows = tuple(
         RolloutGateStatus(name="errors", subset=subset, successes=successes, state=state) for subset in subsets
     )
@@ -59,11 +65,11 @@ def stored(successes=0, *, subsets=("a",), attempt=0, state="Running"):
 
 
 @pytest.fixture
-async def measuring():
+async def measuring() -> AsyncIterator[Callable[..., Any]]:
     """A function that makes a measurer; all are closed at the end."""
     made = []
 
-    def make(provider, metrics=None):
+    def make(provider: Provider, metrics: RolloutMetrics | None = None) -> tuple[Measurer, Queue]:
         changed = asyncio.Queue()
         made.append(Measurer({"webhook": provider}, changed.put_nowait, metrics))
         return made[-1], changed
@@ -73,7 +79,7 @@ async def measuring():
         await measurer.close()
 
 
-async def test_a_result_is_kept_until_it_is_recorded_and_measured_once(measuring) -> None:
+async def test_a_result_is_kept_until_it_is_recorded_and_measured_once(measuring: Callable[..., Any]) -> None:
     provider = Provider(SUCCESS)
     measurer, changed = measuring(provider)
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
@@ -86,7 +92,9 @@ async def test_a_result_is_kept_until_it_is_recorded_and_measured_once(measuring
     assert measurer.results(KEY) == {}
 
 
-async def test_a_measurement_that_hangs_delays_no_other_rollout_and_no_other_measurement(measuring) -> None:
+async def test_a_measurement_that_hangs_delays_no_other_rollout_and_no_other_measurement(
+    measuring: Callable[..., Any],
+) -> None:
     provider = Provider(None, SUCCESS)
     measurer, changed = measuring(provider)
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
@@ -101,7 +109,7 @@ async def test_a_measurement_that_hangs_delays_no_other_rollout_and_no_other_mea
 
 
 async def test_results_of_several_subsets_are_reported_together_and_none_waits_long_for_one_that_hangs(
-    measuring, monkeypatch
+    measuring: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measurer_module, "GATHERING_SECONDS", 0.02)
     subsets = ("a", "b", "c")
@@ -116,7 +124,7 @@ async def test_results_of_several_subsets_are_reported_together_and_none_waits_l
     assert changed.empty()
 
 
-async def test_a_rollout_has_a_limited_number_of_measurements_at_the_same_time(measuring) -> None:
+async def test_a_rollout_has_a_limited_number_of_measurements_at_the_same_time(measuring: Callable[..., Any]) -> None:
     provider = Provider(None)
     measurer, _ = measuring(provider)
     subsets = [f"s{number}" for number in range(3 * AT_ONCE)]
@@ -137,7 +145,9 @@ async def test_a_rollout_has_a_limited_number_of_measurements_at_the_same_time(m
     ],
     ids=["measured-again", "counted", "failed", "subset-is-gone", "run-is-over"],
 )
-async def test_a_measurement_that_nobody_waits_for_is_stopped_and_what_it_created_is_removed(measuring, status) -> None:
+async def test_a_measurement_that_nobody_waits_for_is_stopped_and_what_it_created_is_removed(
+    measuring: Callable[..., Any], status: UnitedRolloutStatus
+) -> None:
     provider = Provider(None)
     measurer, _ = measuring(provider)
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
@@ -150,7 +160,7 @@ async def test_a_measurement_that_nobody_waits_for_is_stopped_and_what_it_create
     assert measurer.results(KEY) == {}
 
 
-async def test_a_process_that_stops_removes_nothing_because_the_next_one_goes_on(measuring) -> None:
+async def test_a_process_that_stops_removes_nothing_because_the_next_one_goes_on(measuring: Callable[..., Any]) -> None:
     provider = Provider(None)
     measurer, _ = measuring(provider)
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
@@ -159,7 +169,7 @@ async def test_a_process_that_stops_removes_nothing_because_the_next_one_goes_on
     assert (provider.running, provider.discarded) == (0, [])
 
 
-async def test_a_rollout_of_the_same_name_gets_no_results_of_its_predecessor(measuring) -> None:
+async def test_a_rollout_of_the_same_name_gets_no_results_of_its_predecessor(measuring: Callable[..., Any]) -> None:
     measurer, changed = measuring(Provider(SUCCESS))
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])
     await changed.get()
@@ -176,7 +186,9 @@ async def test_a_rollout_of_the_same_name_gets_no_results_of_its_predecessor(mea
         (ZeroDivisionError("secret"), "internal error: ZeroDivisionError", False),
     ],
 )
-async def test_whatever_goes_wrong_is_an_error_of_this_measurement_alone(measuring, error, message, permanent) -> None:
+async def test_whatever_goes_wrong_is_an_error_of_this_measurement_alone(
+    measuring: Callable[..., Any], error: CannotMeasure | Unreachable | ZeroDivisionError, message: str, permanent: bool
+) -> None:
     registry = CollectorRegistry()
     measurer, changed = measuring(Provider(error), RolloutMetrics(registry))
     measurer.follow(KEY, SUBJECT, stored(), probes=[PROBE])

@@ -1,5 +1,7 @@
 """Gates that read a condition or a field of an object, and the names of their Jobs."""
 
+from typing import Any
+
 import pytest
 
 from tests.unit.rollout.gates.servers import SUBJECT, probe
@@ -30,7 +32,7 @@ FOUND = {
         ({"condition": {"type": "Missing"}}, "Failure", "none"),
     ],
 )
-def test_a_field_or_a_condition_decides(fields, outcome, value) -> None:
+def test_a_field_or_a_condition_decides(fields: dict[str, Any], outcome: str, value: str) -> None:
     measurement = ObjectMeasurement.model_validate({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", **fields})
     found = measured(measurement, FOUND, "ConfigMap x")
     assert (found.outcome, found.value) == (outcome, value)
@@ -38,7 +40,7 @@ def test_a_field_or_a_condition_decides(fields, outcome, value) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "{}", "status", ".a..b", ".a[x]", ".a['", "[*]", ".a[?(@.b)]"])
-def test_other_paths_are_refused(path) -> None:
+def test_other_paths_are_refused(path: str) -> None:
     with pytest.raises(InvalidPath):
         steps(path)
 

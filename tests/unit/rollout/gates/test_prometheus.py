@@ -3,11 +3,16 @@
 import asyncio
 import contextlib
 import gzip
+from collections.abc import AsyncIterator, Callable
+from socket import AddressFamily
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from tests.unit.rollout.gates.servers import SUBJECT, Secrets, probe, serving, vector
+from uniteddeployment.embedded.http import Response
+from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.web import RequestFailed, Web
 from uniteddeployment_rollout.gates.prometheus import Prometheus, number
 
@@ -18,11 +23,11 @@ ZIPPED = gzip.compress(vector("0"))
 
 
 @contextlib.asynccontextmanager
-async def prometheus(answers, client=None):
+async def prometheus(answers: Any, client: Secrets | None = None) -> AsyncIterator[tuple[Prometheus, str, list[Any]]]:
     """A server that answers each query with a number, or with a response; and the provider that asks it."""
     requests = []
 
-    async def handler(request):
+    async def handler(request: Request) -> Response:
         form = await request.post()
         requests.append((request.path, form["query"], request.headers.get("Authorization")))
         answer = answers(form["query"]) if callable(answers) else answers
@@ -38,11 +43,13 @@ async def prometheus(answers, client=None):
             await session.close()
 
 
-def by_version(new, old):
+def by_version(new: list[str], old: list[str]) -> Callable[..., Any]:
     return lambda query: new if "new" in query else old
 
 
-async def measured(answers, variables=None, **fields):
+async def measured(
+    answers: Callable[..., Any] | list[str], variables: dict[str, str] | None = None, **fields: Any
+) -> tuple[str, str]:
     async with prometheus(answers) as (provider, url, _):
         condition = (
             {} if {"successCondition", "failureCondition"} & fields.keys() else {"successCondition": "result < 0.05"}
@@ -72,7 +79,9 @@ async def measured(answers, variables=None, **fields):
         (["7"], {"failureCondition": "result > 9", "successCondition": "result < 5"}, ("Inconclusive", "7")),
     ],
 )  # fmt: skip
-async def test_35_each_result_of_a_query_has_the_outcome_that_the_conditions_say(answers, fields, expected) -> None:
+async def test_35_each_result_of_a_query_has_the_outcome_that_the_conditions_say(
+    answers: Callable[..., Any] | list[str], fields: dict[str, str], expected: tuple[str, str]
+) -> None:
     assert await measured(answers, **fields) == expected
 
 
@@ -97,7 +106,7 @@ async def test_variables_and_arguments_are_filled_in_and_the_query_is_sent_as_a_
         assert requests == [("/sub/api/v1/query", expected, None)]
 
 
-def reply(status, text):
+def reply(status: int, text: str) -> Response:
     return web.Response(status=status, text=text, content_type="application/json")
 
 
@@ -120,7 +129,7 @@ def reply(status, text):
     ids=lambda value: None if isinstance(value, web.Response) else str(value)[:24],
 )  # fmt: skip
 async def test_35_an_answer_that_says_nothing_is_an_error_that_quotes_nothing_unexpected(
-    answer, message, permanent
+    answer: Response | list[str] | str, message: str, permanent: bool
 ) -> None:
     async with prometheus(answer) as (provider, url, _):
         gate = {"address": url, "query": QUERY, "successCondition": "result < 1", "timeout": "1s"}
@@ -142,7 +151,7 @@ async def test_35_an_answer_that_says_nothing_is_an_error_that_quotes_nothing_un
         ("http://no-such-host.invalid", "http://no-such-host.invalid:80 cannot be reached"),
     ],
 )
-async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(address, message) -> None:
+async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(address: str, message: str) -> None:
     session = Web()
     gate = {"address": address, "query": QUERY, "successCondition": "result < 1"}
     with pytest.raises(RequestFailed) as caught:
@@ -152,10 +161,10 @@ async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(a
     assert "path" not in str(caught.value)
 
 
-def test_a_name_of_a_link_local_address_is_refused_when_it_is_resolved(monkeypatch) -> None:
+def test_a_name_of_a_link_local_address_is_refused_when_it_is_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever writes rollouts must not read what cloud providers serve to nodes."""
 
-    async def resolve(self, host, port=0, family=0):
+    async def resolve(self, host: str, port: int = 0, family: AddressFamily = 0) -> list[dict[str, int | str]]:
         return [{"hostname": host, "host": "169.254.169.254", "port": port, "family": 2, "proto": 0, "flags": 0}]
 
     monkeypatch.setattr("aiohttp.ThreadedResolver.resolve", resolve)
@@ -177,7 +186,9 @@ def test_a_name_of_a_link_local_address_is_refused_when_it_is_resolved(monkeypat
         (None, None, "Secret auth does not exist"),
     ],
 )
-async def test_credentials_are_sent_only_to_the_server_that_their_secret_names(secret, type_, expected) -> None:
+async def test_credentials_are_sent_only_to_the_server_that_their_secret_names(
+    secret: dict[str, str] | None, type_: str | None, expected: str
+) -> None:
     """A rollout must not be a way to read Secrets (I12), so nothing is sent anywhere else, and no text has them."""
     client = Secrets()
     async with prometheus(["0"], client) as (provider, url, requests):

@@ -1,5 +1,7 @@
 """Gates in rollouts and GateTemplates: what is wrong is refused with the path of the field (I11)."""
 
+from typing import Any
+
 import kopf
 import pytest
 
@@ -14,21 +16,21 @@ JOB = {"spec": {"template": {"spec": {"containers": []}}}}
 OBJECT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "condition": {"type": "Available"}}
 
 
-def rollout(*gates):
+def rollout(*gates: Any) -> dict[str, Any]:
     spec = {"targetRef": {"name": "web"}, "steps": [{"replicas": 1, "gates": list(gates)}]}
     return {"apiVersion": names.API_VERSION, "kind": "UnitedRollout", "metadata": {"name": "web"}, "spec": spec}
 
 
-def template(**spec):
+def template(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": names.API_VERSION, "kind": "GateTemplate", "metadata": {"name": "errors"}, "spec": spec}
 
 
-def errors(*gates, subsets=None):
+def errors(*gates: Any, subsets: list[str] | None = None) -> dict[str, str]:
     found = validate_united_rollout(parse_united_rollout(rollout(*gates)), subsets)
     return {error.path.removeprefix("spec.steps[0].gates"): error.message for error in found}
 
 
-def prometheus(**fields):
+def prometheus(**fields: Any) -> dict[str, Any]:
     return {"name": "errors", "prometheus": {**PROMETHEUS, **fields}}
 
 
@@ -82,7 +84,9 @@ def test_valid_gates_are_accepted_by_us_and_by_an_api_server() -> None:
         ({"name": "x", "args": [{"name": "a", "value": ""}] * 2}, "[0].args[1].name", "a is used twice"),
     ],
 )  # fmt: skip
-def test_a_gate_that_cannot_work_is_refused_with_the_path_of_the_field(gate, path, message) -> None:
+def test_a_gate_that_cannot_work_is_refused_with_the_path_of_the_field(
+    gate: dict[str, Any], path: str, message: str
+) -> None:
     found = errors(gate)
     assert list(found) == [path]
     assert message in found[path]
@@ -111,7 +115,7 @@ def test_results_of_too_many_subsets_are_refused_because_the_status_has_no_room_
         ({"webhook": {"url": "{{args.x}}"}, "args": [{"name": "x", "default": "no-url"}]}, "spec.webhook.url"),
     ],
 )  # fmt: skip
-def test_a_template_that_cannot_work_is_refused_with_the_path_of_the_field(spec, path) -> None:
+def test_a_template_that_cannot_work_is_refused_with_the_path_of_the_field(spec: dict[str, Any], path: str) -> None:
     assert [error.path for error in validate_gate_template(parse_gate_template(template(**spec)))] == [path]
 
 

@@ -1,20 +1,25 @@
 """Gates that send a request to a server, which decides."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from aiohttp import web
 
 from tests.unit.rollout.gates.servers import SUBJECT, Secrets, probe, serving
+from uniteddeployment.embedded.http import Response
+from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.web import Web
 from uniteddeployment_rollout.gates.measuring import CannotMeasure
+from uniteddeployment_rollout.gates.probe import Measured
 from uniteddeployment_rollout.gates.webhook import Webhook
 
 
-async def asked(response, path=""):
+async def asked(response: Response, path: str = "") -> tuple[Measured, list[tuple[str, dict[Any, Any]]]]:
     """Measure once; return the result and the requests."""
     requests = []
 
-    async def handler(request):
+    async def handler(request: Request) -> Response:
         requests.append((request.path_qs, msgspec.json.decode(await request.read())))
         return response
 
@@ -40,7 +45,7 @@ async def asked(response, path=""):
         (202, '{"result": "wait", "message": "still running"}', "Wait", "still running"),
     ],
 )
-async def test_the_answer_decides(status, text, outcome, message) -> None:
+async def test_the_answer_decides(status: int, text: str, outcome: str, message: str) -> None:
     found, _ = await asked(web.Response(status=status, text=text or None))
     assert (found.outcome, found.message) == (outcome, message)
 
@@ -55,7 +60,7 @@ async def test_the_answer_decides(status, text, outcome, message) -> None:
         (200, '{"result": "pa', "no valid result"),
     ],
 )
-async def test_an_answer_without_a_decision_is_an_error_and_not_a_failure(status, text, message) -> None:
+async def test_an_answer_without_a_decision_is_an_error_and_not_a_failure(status: int, text: str, message: str) -> None:
     headers = {"Location": "/else"} if status == 301 else {}
     with pytest.raises(CannotMeasure, match=message):
         await asked(web.Response(status=status, text=text or None, headers=headers))

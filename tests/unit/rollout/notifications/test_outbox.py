@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from uniteddeployment_api.notification_texts import DEFAULT, InvalidTemplate, ch
 from uniteddeployment_api.v1alpha1.notifications import MAX_PENDING
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 from uniteddeployment_rollout import advance
+from uniteddeployment_rollout.decision import Decision
 from uniteddeployment_rollout.notifications.outbox import RETRY_SECONDS, Outcome, due, notified
 
 ALL = ["Started", "StepCompleted", "Paused", "Degraded", "RollingBack", "RolledBack", "Completed", "Superseded"]
@@ -22,12 +24,12 @@ STEPS = [{"replicas": 1, "pause": {}}, {"replicas": "50%"}, {"replicas": "100%",
 class Notifying(Controller):
     """A controller whose decisions pass through the outbox. ``deliver`` is the result of each attempt."""
 
-    def __init__(self, fleet, **spec) -> None:
+    def __init__(self, fleet: Fleet, **spec: Any) -> None:
         self.outcomes = {}
         self.sent = []
         super().__init__(fleet, **({"steps": STEPS, "notifications": [CHAT]} | spec))
 
-    def decide(self):
+    def decide(self) -> Decision:
         decision = advance(self.rollout, self.fleet.target(), self.now)
         outcomes, self.outcomes = self.outcomes, {}
         decision = notified(decision, self.rollout, outcomes, self.now)
@@ -40,7 +42,7 @@ class Notifying(Controller):
         assert again.status == decision.status, "what is stored leads to the same decision, and to nothing new"
         return decision
 
-    def deliver(self, outcome=None):
+    def deliver(self, outcome: Outcome | None = None) -> list[str]:
         """Attempt what is due, and record the results with the next pass."""
         entries = due(self.status, self.now)
         self.sent += [(entry.event, entry.message) for entry in entries]
@@ -49,7 +51,7 @@ class Notifying(Controller):
         return [entry.event for entry in entries]
 
 
-def made(**spec):
+def made(**spec: Any) -> tuple[Fleet, Notifying]:
     fleet = Fleet({"a": 4, "b": 2, "c": 2})
     return fleet, Notifying(fleet, **spec)
 
@@ -181,7 +183,7 @@ def test_a_value_that_looks_like_a_variable_stays_as_it_is() -> None:
         ("[" * 5000, "is nested too deeply"),
     ],
 )
-def test_a_template_that_cannot_work_is_refused_with_the_reason(template, message) -> None:
+def test_a_template_that_cannot_work_is_refused_with_the_reason(template: str, message: str) -> None:
     with pytest.raises(InvalidTemplate, match=re.escape(message)):
         check(template)
 
@@ -200,7 +202,7 @@ def test_the_default_body_has_every_variable() -> None:
         ({"template": "{"}, "spec.notifications[0].template"),
     ],
 )
-def test_a_notification_that_cannot_work_is_refused(change, path) -> None:
+def test_a_notification_that_cannot_work_is_refused(change: dict[str, Any], path: str) -> None:
     spec = {"targetRef": {"name": "web"}, "steps": STEPS, "notifications": [{**CHAT, **change}]}
     errors = validate_united_rollout(parse_united_rollout({"metadata": {"name": "web"}, "spec": spec}))
     assert [error.path for error in errors] == [path]

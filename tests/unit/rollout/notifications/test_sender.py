@@ -3,9 +3,10 @@
 import asyncio
 import base64
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Never
+from typing import Any, Never
 
 import pytest
 import pytest_asyncio
@@ -13,8 +14,11 @@ import yaml
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from tests.unit.rollout.notifications.test_outbox import CHAT, made
+from tests.unit.rollout.notifications.test_outbox import CHAT, Notifying, made
+from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.errors import Forbidden, NotFound, Unreachable
+from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.resource import Resource
 from uniteddeployment.kube.web import Web
 from uniteddeployment_api import notification_texts
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
@@ -38,7 +42,7 @@ class Receiver:
         self.gate.set()
         self.url = ""
 
-    async def handle(self, request):
+    async def handle(self, request: Request) -> Response:
         self.requests.append((request.path, request.headers, await request.read()))
         await self.gate.wait()
         location = {"Location": f"{self.url}/elsewhere"} if 300 <= self.status < 400 else {}
@@ -46,7 +50,7 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving():
+async def receiving() -> AsyncIterator[Receiver]:
     receiver = Receiver()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", receiver.handle)
@@ -62,7 +66,7 @@ async def receiving():
 
 
 @pytest_asyncio.fixture
-async def http():
+async def http() -> AsyncIterator[Web]:
     web = Web()
     yield web
     await web.close()
@@ -71,10 +75,10 @@ async def http():
 class Secrets:
     """A client that knows Secrets."""
 
-    def __init__(self, **data) -> None:
+    def __init__(self, **data: Any) -> None:
         self.data = data
 
-    async def get(self, _resource, name, _type, *, namespace):
+    async def get(self, _resource: Resource, name: str, _type: type[Any], *, namespace: str) -> _Secret:
         assert namespace == "default"
         found = self.data.get(name, NotFound(404, "NotFound", f"no {name}"))
         if isinstance(found, Exception):
@@ -82,7 +86,7 @@ class Secrets:
         return _Secret({"url": base64.b64encode(found).decode() if isinstance(found, bytes) else found})
 
 
-def waiting(**notification):
+def waiting(**notification: Any) -> tuple[Notifying, StoredRollout]:
     """A rollout whose first step is paused, with the notification of that."""
     fleet, controller = made(notifications=[{**CHAT, "events": ["Paused"], **notification}])
     fleet.release("v2")
@@ -92,14 +96,14 @@ def waiting(**notification):
     return controller, StoredRollout(metadata, spec, dumped(controller.status))
 
 
-async def outcome(sender, controller, rollout):
+async def outcome(sender: Sender, controller: Notifying, rollout: StoredRollout) -> Outcome:
     sender.send(rollout, controller.rollout, controller.status, controller.now)
     await asyncio.gather(*sender._running.values())
     (found,) = sender.outcomes(KEY, "u1").values()
     return found
 
 
-async def test_a_notification_is_a_request_with_the_filled_template(http) -> None:
+async def test_a_notification_is_a_request_with_the_filled_template(http: Web) -> None:
     async with receiving() as receiver:
         template = '{"text": "${namespace}/${name}: ${event}", "step": ${step}, "said": "${message}"}'
         controller, rollout = waiting(url=f"{receiver.url}/hook", template=template)
@@ -116,7 +120,9 @@ async def test_a_notification_is_a_request_with_the_filled_template(http) -> Non
         assert done == [KEY]
 
 
-async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_process_and_is_by_the_next(http) -> None:
+async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_process_and_is_by_the_next(
+    http: Web,
+) -> None:
     """At least once: after a crash before the result is stored, and never while it is known."""
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
@@ -135,7 +141,7 @@ async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_pro
             assert process._running == {}
 
 
-async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded(http) -> None:
+async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded(http: Web) -> None:
     async with receiving() as receiver:
         receiver.gate.clear()
         controller, rollout = waiting(url=receiver.url)
@@ -153,12 +159,12 @@ async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded(ht
         assert len(receiver.requests) == 1, "nothing starts any more"
 
 
-async def test_slow_receivers_of_one_namespace_delay_no_other(http, monkeypatch) -> None:
+async def test_slow_receivers_of_one_namespace_delay_no_other(http: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """I10, I16"""
     open_ = asyncio.Event()
     sent = []
 
-    async def post(_web, url, _content, _headers):
+    async def post(_web: Web, url: str, _content: bytes, _headers: dict[str, str]) -> Outcome:
         sent.append(url)
         if "slow" in url:
             await open_.wait()
@@ -180,7 +186,7 @@ async def test_slow_receivers_of_one_namespace_delay_no_other(http, monkeypatch)
     assert dict(sender._of_namespace) == {}
 
 
-async def test_outcomes_of_a_deleted_rollout_are_forgotten(http) -> None:
+async def test_outcomes_of_a_deleted_rollout_are_forgotten(http: Web) -> None:
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
         sender = Sender(http, Secrets(), lambda _: None)
@@ -200,14 +206,16 @@ async def test_outcomes_of_a_deleted_rollout_are_forgotten(http) -> None:
         (503, Outcome("HTTP 503")),
     ],
 )
-async def test_the_answer_decides_whether_another_attempt_makes_sense(http, status, expected) -> None:
+async def test_the_answer_decides_whether_another_attempt_makes_sense(
+    http: Web, status: int, expected: Outcome
+) -> None:
     async with receiving() as receiver:
         receiver.status = status
         assert await post(http, f"{receiver.url}/{SECRET}", b"{}", {}) == expected
         assert len(receiver.requests) == 1
 
 
-async def test_a_server_that_does_not_answer_ends_in_words_without_its_url(http) -> None:
+async def test_a_server_that_does_not_answer_ends_in_words_without_its_url(http: Web) -> None:
     async with receiving() as receiver:
         receiver.gate.clear()
         assert await post(http, f"{receiver.url}/{SECRET}", b"{}", {}, 0.05) == Outcome(
@@ -220,13 +228,13 @@ async def test_a_server_that_does_not_answer_ends_in_words_without_its_url(http)
     assert invalid == Outcome("the URL is invalid", permanent=True)
 
 
-async def test_notifications_reach_no_link_local_address(http) -> None:
+async def test_notifications_reach_no_link_local_address(http: Web) -> None:
     """Cloud providers serve the credentials of nodes there."""
     refused = Outcome("the server is a link-local address, which is not allowed", permanent=True)
     assert await post(http, f"http://169.254.169.254/{SECRET}", b"{}", {}) == refused
 
 
-async def test_the_url_of_a_secret_is_used_and_never_shown(http) -> None:
+async def test_the_url_of_a_secret_is_used_and_never_shown(http: Web) -> None:
     async with receiving() as receiver:
         source = {"url": None, "urlFrom": {"secretKeyRef": {"name": "chat"}}}
         controller, rollout = waiting(**source)
@@ -255,7 +263,9 @@ async def test_the_url_of_a_secret_is_used_and_never_shown(http) -> None:
         ({"chat": "=?"}, "key url of Secret chat is not an HTTP URL"),
     ],
 )
-async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(http, secrets, problem) -> None:
+async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(
+    http: Web, secrets: dict[str, Any], problem: str
+) -> None:
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat"}})
     failed = await outcome(Sender(http, Secrets(**secrets), lambda _: None), controller, rollout)
     assert failed.problem.startswith(problem)
@@ -263,15 +273,15 @@ async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(http, secrets,
     assert SECRET not in failed.problem
 
 
-async def test_a_key_that_a_secret_does_not_have_is_named(http) -> None:
+async def test_a_key_that_a_secret_does_not_have_is_named(http: Web) -> None:
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat", "key": "other"}})
     failed = await outcome(Sender(http, Secrets(chat=b"http://x"), lambda _: None), controller, rollout)
     assert failed.problem == "Secret chat has no key other"
 
 
-async def test_an_unexpected_error_ends_one_attempt_and_nothing_else(http) -> None:
+async def test_an_unexpected_error_ends_one_attempt_and_nothing_else(http: Web) -> None:
     class Broken:
-        async def get(self, *_, **__) -> Never:
+        async def get(self, *_: Any, **__: Any) -> Never:
             raise RuntimeError(SECRET)
 
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat"}})
@@ -281,7 +291,7 @@ async def test_an_unexpected_error_ends_one_attempt_and_nothing_else(http) -> No
 
 
 @pytest.mark.parametrize("name", ["slack", "teams"])
-def test_the_samples_for_chats_are_valid_and_quote_texts_from_clusters(name) -> None:
+def test_the_samples_for_chats_are_valid_and_quote_texts_from_clusters(name: str) -> None:
     """Texts from clusters are plain text there, so they cannot mention people or add links."""
     rollout = parse_united_rollout(yaml.safe_load((SAMPLES / f"rollout-{name}.yaml").read_text()))
     assert validate_united_rollout(rollout) == ()
