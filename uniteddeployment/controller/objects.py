@@ -199,7 +199,7 @@ def _parsed(stored: Stored) -> tuple[Application | None, tuple[FieldError, ...]]
     document = {
         "apiVersion": names.API_VERSION,
         "kind": names.UNITED_DEPLOYMENT_KIND,
-        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "generation": meta.generation},
+        "metadata": {"name": meta.name, "namespace": meta.namespace},
         "spec": msgspec.json.decode(stored.spec),
     }
     try:

@@ -9,11 +9,11 @@ import pytest
 import structlog
 
 from tests.support import planning as make
-from uniteddeployment.controller.flights import GRACE_SECONDS, Flight, Flights
+from uniteddeployment.controller.flights import GRACE_SECONDS, Flight, Flights, Outcome
 from uniteddeployment.controller.observe import Memory
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import WorkloadRef
-from uniteddeployment.planning.steps import DeletePod
+from uniteddeployment.planning.steps import DeletePod, Event
 from uniteddeployment.planning.stored import StoredStatus
 
 pytestmark = pytest.mark.looptime
@@ -189,3 +189,13 @@ async def test_no_flight_outlives_the_task_that_holds_it() -> None:
 async def test_nothing_begins_without_the_task_that_holds_it() -> None:
     with pytest.raises(RuntimeError, match="is not running"):
         await Sky(near=0.1).write("near")
+
+
+def test_the_outcome_of_several_flights_is_that_of_all_their_writes() -> None:
+    one, two, three = STEPS
+    event = Event("Normal", "Scaled", "for the test")
+    outcome = Outcome(failed=True, done=[one], unmentioned=[one], broken=[two], events=[event])
+    outcome.add(Outcome(done=[three], unmentioned=[three], broken=[one], events=[event, event]))
+    assert outcome == Outcome(True, [one, three], [one, three], [two, one], "", [event] * 3)
+    outcome.add(Outcome())
+    assert outcome.failed

@@ -58,6 +58,13 @@ def test_data_of_any_depth_is_a_reason_and_no_crash(depth: int) -> None:
     assert list(observer.damaged) == [("default", RECORD.name, RECORD.uid)]
 
 
+def test_why_data_is_unreadable_is_said() -> None:
+    observer, _ = load(b'{"data": {"template": 7}}')
+    (why,) = observer.damaged.values()
+    assert why.startswith("its data is unreadable: ")
+    assert "template" in why
+
+
 @pytest.mark.parametrize(
     "changes", [{"template_hash": "another"}, {"patched": {}}, {"patched": {"member-1": "another"}}]
 )

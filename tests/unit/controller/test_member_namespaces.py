@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.unit.controller.retries import pauses
-from tests.unit.kube.fakes import FakeTransport, json_answer, running, status_answer, until
+from tests.unit.kube.fakes import FakeTransport, Feed, json_answer, running, status_answer, until
 from uniteddeployment.controller.member_namespaces import (
     LabelsUnknown,
     NamespaceCreator,
@@ -214,8 +214,17 @@ def test_the_owned_labels_are_those_that_the_controller_applied() -> None:
 
 async def test_the_namespaces_of_a_member_are_watched_by_our_label() -> None:
     changed: list[str] = []
+    meta = {"name": "shop", "uid": "u1", "resourceVersion": "1", "labels": {"team": "x"}}
     transport = FakeTransport()
+    transport.feeds.append(Feed().event("ADDED", {"metadata": meta}).bookmark(1, initial_end=True))
     found = MemberNamespaces(Client(transport, "m"), changed.append)
+    async with running(found.reflector.run()):
+        await until(lambda: found.get("shop"))
+    assert found.get("shop") == MemberNamespace(
+        MemberNamespaceMetadata("shop", uid="u1", resource_version="1", labels={"team": "x"})
+    )
+    found.cache.take([Change(DELETED, seen())])
+    changed.clear()
     found.cache.take([Change(ADDED, seen())])
     found.cache.take([Change(DELETED, seen())])
     assert changed == ["shop"]

@@ -39,8 +39,8 @@ class Revisions:
     def records(self, _key: tuple[str, str]) -> tuple[()]:
         return ()
 
-    def orphaning_checked(self, _uid: str) -> bool:
-        return False
+    def orphaning_checked(self, uid: str) -> bool:
+        return uid == "uid-checked"
 
 
 class Member:
@@ -183,6 +183,19 @@ def test_the_cluster_that_a_workload_was_applied_through_is_looked_at_as_well() 
     notes = {names.ANNOTATION_OWNER_UID: "uid-web", names.ANNOTATION_CLUSTER: "default/before"}
     clusters = Clusters(make.view("member-1", found(annotations=notes)))
     assert observer(clusters).observe(subject()).members["default/before"].reach is Reach.UNKNOWN
+
+
+def test_a_snapshot_has_the_facts_of_each_cluster_that_has_any_and_of_the_fleet() -> None:
+    clusters = Clusters(make.view("member-1"), make.view("member-2"))
+    facts = clusters.known[CLUSTER] = ClusterFacts(offline_since="2026-01-01T00:00:00Z")
+    seen = observer(clusters).observe(subject())
+    assert (seen.clusters, seen.fleet) == ({CLUSTER: facts}, FleetFacts(1))
+
+
+def test_a_snapshot_says_whether_it_is_known_how_this_very_application_is_deleted() -> None:
+    known = make.subject(make.application(make.manifest(), uid="uid-checked"))
+    assert observer(Clusters()).observe(known).orphaning_checked
+    assert not observer(Clusters()).observe(subject()).orphaning_checked
 
 
 def test_a_cluster_that_is_left_is_not_remembered() -> None:

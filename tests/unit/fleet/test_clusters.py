@@ -1,6 +1,7 @@
 """The connection that a Cluster object and its Secret describe."""
 
 import base64
+from types import NoneType
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from uniteddeployment.fleet.clusters import (
     SecretRef,
     connection,
 )
-from uniteddeployment.kube.credentials import Connection, CredentialsError
+from uniteddeployment.fleet.tokens import MemberToken
+from uniteddeployment.kube.credentials import Connection, CredentialsError, StaticToken
 from uniteddeployment.kube.resource import SECRETS
+from uniteddeployment_api import names
 
 KUBECONFIG = {
     "apiVersion": "v1",
@@ -29,12 +32,13 @@ KUBECONFIG = {
 class Host:
     """Serves one Secret."""
 
-    def __init__(self, **data: str) -> None:
-        self._data = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    def __init__(self, type_: str = "Opaque", **data: str) -> None:
+        self._type = type_
+        self.data = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
 
     async def get(self, resource: Any, name: str, type_: Any, *, namespace: str) -> Any:
         assert (resource, namespace, name) == (SECRETS, "default", "s")
-        return type_(data=self._data)
+        return type_(data=self.data, type=self._type)
 
 
 async def connect(spec: ClusterSpec, **data: str) -> Connection:
@@ -94,3 +98,18 @@ async def test_an_address_that_cannot_be_used_is_reported_for_the_field_that_has
         await connect(spec(server=server), token="t")
     with pytest.raises(CredentialsError, match=r"^Secret default/s: the address"):
         await connect(spec(), kubeconfig=kubeconfig(server=server))
+
+
+@pytest.mark.parametrize(
+    ("type_", "data", "tokens"),
+    [
+        (names.TOKEN_SECRET_TYPE, {"token": "t"}, MemberToken),
+        ("Opaque", {"token": "t"}, StaticToken),
+        (names.TOKEN_SECRET_TYPE, {"tls.crt": "c", "tls.key": "k"}, NoneType),
+    ],
+)
+async def test_only_the_token_of_a_registration_is_read_again(type_: str, data: dict[str, str], tokens: type) -> None:
+    """The controller replaces that one in the Secret. All others are those of administrators."""
+    cluster = ClusterObject(ClusterMetadata(name="m", namespace="default"), spec(server="https://in-spec:6443"))
+    made = await connection(cluster, Host(type_, **data))  # type: ignore[arg-type]  # only get is called
+    assert type(made.tokens) is tokens

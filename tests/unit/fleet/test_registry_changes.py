@@ -1,6 +1,7 @@
 """What a fleet does with changes of others: of a status, of the host's own workloads, and of what may be counted."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -109,6 +110,16 @@ async def test_a_cluster_that_is_being_deleted_leaves_and_its_finalizer_is_remov
         await asyncio.sleep(10)
         assert finalizers() == ["example.com/other"]
         assert stage.fleet.cluster(ONE) is None
+
+
+@pytest.mark.parametrize("stage", [Stage, lambda: Stage(occupancy=Empty(), read_only=True)], ids=["alone", "read-only"])
+async def test_a_cluster_stays_if_this_process_does_not_let_clusters_go(stage: Callable[[], Stage]) -> None:
+    made = stage()
+    async with made.runs("one"):
+        made.host.change("one", deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[names.CLUSTER_FINALIZER])
+        await asyncio.sleep(60)
+        assert made.reach(ONE) is Reach.READY
+        assert made.host.objects["one"]["metadata"]["finalizers"] == [names.CLUSTER_FINALIZER]
 
 
 async def test_a_cluster_that_is_being_deleted_without_our_finalizer_is_gone() -> None:

@@ -68,6 +68,15 @@ def test_another_selector_or_pod_template_does_not_fit() -> None:
     found = there(app)
     found["spec"]["selector"] = {"matchLabels": {"app": "other"}}
     assert "selector" in adoption.misfit(body(app), found, there(app))
+
+    def requires(*values: str) -> dict[str, Any]:
+        either = {"key": "tier", "operator": "In", "values": list(values)}
+        ours = there(app)
+        ours["spec"]["selector"] = {**ours["spec"]["selector"], "matchExpressions": [either]}
+        return ours
+
+    assert adoption.misfit(requires("a", "b"), requires("b", "a"), requires("b", "a")) == ""
+    assert "selector" in adoption.misfit(requires("a", "b"), requires("a", "c"), requires("a", "c"))
     tried = there(app)
     tried["spec"]["template"]["spec"]["containers"][0]["env"] = []
     problem = adoption.misfit(body(app), there(app), tried)

@@ -9,7 +9,15 @@ import pytest
 from tests.support import planning as make
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.kinds import KINDS, kind_of, workload
-from uniteddeployment.planning.observed import MemberView, Reach, UpdateStrategy, Workload, WorkloadSpec, WorkloadStatus
+from uniteddeployment.planning.observed import (
+    MemberView,
+    Ordinals,
+    Reach,
+    UpdateStrategy,
+    Workload,
+    WorkloadSpec,
+    WorkloadStatus,
+)
 from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment.planning.steps import Apply, Delete, Scale
 from uniteddeployment.planning.stored import StoredStatus
@@ -104,8 +112,8 @@ def test_a_cloneset_updates_what_is_left_of_a_canary_that_was_given_up_before_wh
     (term,) = the_step(plan(make.subject(new, status=status), seen)).body["spec"]["updateStrategy"]["priorityStrategy"][
         "weightPriority"
     ]
-    (wanted,) = term["matchSelector"]["matchExpressions"]
-    assert wanted == {"key": names.LABEL_REVISION, "operator": "NotIn", "values": [app.template_hash]}
+    wanted = {"key": names.LABEL_REVISION, "operator": "NotIn", "values": [app.template_hash]}
+    assert term == {"weight": 100, "matchSelector": {"matchExpressions": [wanted]}}
 
 
 def test_a_priority_of_the_users_own_is_left_as_it_is() -> None:
@@ -136,7 +144,8 @@ def test_a_partition_is_read_wherever_and_however_a_kind_writes_it(strategy: dic
     assert msgspec.json.decode(msgspec.json.encode(raw), type=Workload).partition == held
 
 
-def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals() -> None:
+@pytest.mark.parametrize(("first", "ordinals"), [(0, [0, 2, 5, 6]), (2, [2, 5, 6, 7])])
+def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals(first: int, ordinals: list[int]) -> None:
     """I6: canaries below the partition count, by their place and not by their ordinal."""
     document = make.manifest(kind="advancedStatefulSetTemplate", image="app:2", partitions={"member-1": 2})
     spec = document["spec"]["template"]["advancedStatefulSetTemplate"]["spec"]
@@ -150,7 +159,9 @@ def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals() -> Non
             1, replicas=4, updated_replicas=len(updated), current_revision="o", update_revision="n"
         )
         found = make.stateful_set(app, "member-1", replicas=4, partition=4, status=status_now)
-        pods = make.pods(app, "member-1", [old.template_hash] * 7)
+        given = msgspec.structs.replace(found.spec, ordinals=Ordinals(first))
+        found = msgspec.structs.replace(found, spec=given)
+        pods = make.pods(app, "member-1", [old.template_hash] * 8)
         pods = [
             msgspec.structs.replace(
                 pod,
@@ -162,15 +173,15 @@ def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals() -> Non
             if pod.ordinal in updated
             else pod
             for pod in pods
-            if pod.ordinal in {0, 2, 5, 6}
+            if pod.ordinal in ordinals
         ]
         seen = make.observed({"member-1": make.view("member-1", found, pods=pods)}, revisions=(make.record(old),))
         steps = plan(make.subject(app, status=status), seen).members.get("default/member-1", ())
         return [step.body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] for step in steps]
 
     assert partition() == [2]
-    assert partition(5, 6) == [2], "the last two places"
-    assert partition(2) == [3], "the second place is below the partition"
+    assert partition(*ordinals[2:]) == [2], "the last two places"
+    assert partition(ordinals[1]) == [3], "the second place is below the partition"
 
 
 def test_any_pods_may_stay_old_where_updates_have_no_order() -> None:

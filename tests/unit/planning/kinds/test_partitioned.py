@@ -519,3 +519,10 @@ def test_no_other_pod_is_replaced(change: dict[str, Any], expected: str | None) 
     held = options["partition"]
     step = Subset(held=held).shows("app:2", *["app:1"] * 4, **options).planned()[1]
     assert (step.name if step else None) == expected
+
+
+def test_pods_of_a_parallel_statefulset_are_left_to_its_controller() -> None:
+    """It does not wait for pods that are not ready."""
+    subset = Subset(held=1, podManagementPolicy="Parallel")
+    subset.shows("app:2", *["app:1"] * 4, partition=1, current="app:1", ready=[3])
+    assert subset.planned()[1] is None
