@@ -95,7 +95,9 @@ async def test_a_view_has_the_workloads_and_pods_of_the_application_without_kind
     assert view.pods == {"member-1": tally(pods)}
     member.unserved = {"StatefulSet": "not here"}
     assert member.view(APPLICATION).workloads == ()
+    member.unread = {"Deployment": "it cannot be read"}
     assert member.view(APPLICATION).unserved == {"StatefulSet": "not here"}
+    assert member.view(APPLICATION).unread == {"Deployment": "it cannot be read"}
     assert member.view(("default", "other")).pods == {}
 
 
@@ -128,6 +130,31 @@ async def test_a_ready_member_knows_when_it_was_seen_and_shows_no_time() -> None
         assert stage.changes[-1] == (Reach.READY, "")
         await until(lambda: stage.probes)
         assert stage.probes[0][0] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "unserved", "unread"),
+    [
+        (404, "NotFound", "does not serve CloneSet apps.kruise.io/v1alpha1: install OpenKruise there", ""),
+        (403, "Forbidden", "", "its clonesets.apps.kruise.io cannot be read: "),
+    ],
+)
+async def test_a_kind_of_a_provider_that_cannot_be_read_is_named_and_the_member_is_ready(
+    status: int, reason: str, unserved: str, unread: str
+) -> None:
+    """I10: other kinds are not affected."""
+    stage = Stage()
+    stage.server.feeds["clonesets"] = Feed(
+        status, {"kind": "Status", "code": status, "reason": reason, "message": "no"}
+    )
+    async with running(stage.member.run()):
+        await stage.ready()
+        await until(lambda: stage.member.unserved or stage.member.unread)
+        assert stage.member.reach is Reach.READY
+        view = stage.member.view(APPLICATION)
+        assert view.unserved == ({"CloneSet": unserved} if unserved else {})
+        assert view.unread.keys() == ({"CloneSet"} if unread else set())
+        assert view.unread.get("CloneSet", "").startswith(unread)
 
 
 async def test_two_failed_probes_make_a_member_offline_and_the_first_answer_ready_again() -> None:

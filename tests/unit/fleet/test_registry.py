@@ -51,7 +51,8 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # as above
-        yield Stream(200, {}, self.feed(request).chunks())
+        feed = self.feed(request)
+        yield Stream(feed.status, {}, feed.chunks())
 
     def feed(self, request: Request) -> Feed:
         return Feed().bookmark(1, initial_end=True)

@@ -116,3 +116,18 @@ async def test_taints_keep_the_time_when_they_were_first_seen() -> None:
     stage.entry.cluster = ClusterObject(stage.entry.cluster.metadata, changed)
     stage.tracker.refresh(stage.entry)
     assert [(taint.key, taint.time_added) for taint in stage.entry.taints] == [("b", "2026-01-01T00:01:00Z")]
+
+
+async def test_a_change_of_the_health_or_of_the_taints_is_told_and_nothing_else() -> None:
+    """I3: each is a write of the status."""
+    stage = Stage({})
+    assert stage.changes == 0
+    stage.tracker.answered(stage.entry)
+    assert (stage.changes, stage.phases) == (1, ["Running"])
+    stage.tracker.answered(stage.entry)
+    stage.tracker.refresh(stage.entry)
+    assert stage.changes == 1
+    tainted = ClusterSpec(taints=(ClusterTaint("a", "NoSchedule"),))
+    stage.entry.cluster = ClusterObject(stage.entry.cluster.metadata, tainted)
+    stage.tracker.refresh(stage.entry)
+    assert (stage.changes, stage.phases) == (2, ["Running", "Running"])

@@ -229,6 +229,35 @@ def test_a_strategy_that_waits_for_people_is_left_alone() -> None:
     assert isinstance(subset.planned()[1], Scale)
 
 
+def test_each_write_says_what_it_changes() -> None:
+    def why(subset: Subset, **observed: Any) -> tuple[str, bool]:
+        step = subset.planned(**observed)[1]
+        assert isinstance(step, Apply | Scale)
+        return step.why, isinstance(step, Apply) and step.drift
+
+    canary = ["app:1", "app:1", "app:2", "app:2"]
+    settled = Subset(held=2).shows("app:2", *canary, partition=2, current="app:1")
+    assert settled.planned()[1] is None
+    assert why(settled, generations={}) == ("put back what somebody else changed", True)
+    first, second = settled.hash("app:1"), settled.hash("app:2")
+    update = Subset(held=2).shows("app:1", *["app:1"] * 4)
+    assert why(update) == (f"revision {first} to {second}, partition 0 to 2", False)
+    assert update.found is not None
+    labels = {key: value for key, value in update.found.metadata.labels.items() if key != names.LABEL_REVISION}
+    meta = msgspec.structs.replace(update.found.metadata, labels=labels)
+    update.found = msgspec.structs.replace(update.found, metadata=meta)
+    assert why(update) == (f"revision unknown to {second}, partition 0 to 2", False)
+    assert why(Subset(held=1).shows("app:2", *canary, partition=2, current="app:1")) == ("partition 2 to 1", False)
+    larger = Subset(size=5, held=2).shows("app:2", *canary, partition=2, current="app:1")
+    assert why(larger) == ("replicas 4 to 5", False)
+    annotated = settled.found
+    assert annotated is not None
+    annotations = {**annotated.metadata.annotations, names.ANNOTATION_APPLIED: "another"}
+    meta = msgspec.structs.replace(annotated.metadata, annotations=annotations)
+    settled.found = msgspec.structs.replace(annotated, metadata=meta)
+    assert why(settled) == ("template or metadata", False)
+
+
 # --- While its template is the stable one -----------------------------------------------------------------------------
 
 
