@@ -22,8 +22,8 @@ class Return:
 def give_back(request: AllocationRequest, divided: Allocation, moved: Mapping[str, int], *, size: int | None) -> Return:
     """Let at most ``size`` replicas return (None: all) to the subsets that are listed in ``moved``.
 
-    Replicas return only as far as a new division would place them there. If it would place none, as the total has
-    fallen for example, they are no longer missing there.
+    Replicas return only as far as a new division would place them there. If it would place none even if there were
+    room everywhere, as the total has fallen for example, they are no longer missing there.
     """
     if not moved:
         return Return(divided, moved)
@@ -37,9 +37,12 @@ def give_back(request: AllocationRequest, divided: Allocation, moved: Mapping[st
     ideal = allocate(free).replicas
     gains = {name: max(0, ideal[name] - numbers[name]) for name in moved}
     due = sum(gains.values())
+    roomy = replace(free, subsets=tuple(replace(subset, capacity=None) for subset in subsets))
+    claims = allocate(roomy).replicas
+    missing = {name: count for name, count in moved.items() if gains[name] or claims[name] > numbers[name]}
     if not due or size == 0:
-        return Return(divided, {name: count for name, count in moved.items() if gains[name]})
+        return Return(divided, missing)
     returned = allocate(replace(free, disruption=FREE if size is None else bounded(min(size, due))))
     now = returned.replicas
-    left = {name: moved[name] - (now[name] - numbers[name]) for name in moved if gains[name]}
+    left = {name: count - (now[name] - numbers[name]) for name, count in missing.items()}
     return Return(returned, {name: count for name, count in left.items() if count > 0})

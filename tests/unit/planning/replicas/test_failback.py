@@ -38,3 +38,12 @@ def test_replicas_that_a_new_division_would_not_place_there_are_not_missing() ->
     back = given_back({"a": 1, "b": 1, "c": 0}, {"c": 1}, size=None)
     assert back.divided.replicas == {"a": 1, "b": 1, "c": 0}
     assert back.moved == {}
+
+
+@pytest.mark.parametrize("size", [None, 0, 1])
+def test_replicas_without_room_in_their_cluster_return_later(size: int | None) -> None:
+    """A cluster that comes back with few nodes, or that is not preferred for a while, is not forgotten."""
+    subsets = (SubsetRequest(name="a"), SubsetRequest(name="b"), SubsetRequest(name="c", capacity=0))
+    divided = Allocation(tuple(SubsetAllocation(*given, "") for given in (("a", 3), ("b", 3), ("c", 0))))
+    back = give_back(AllocationRequest(total=6, subsets=subsets), divided, {"c": 2}, size=size)
+    assert back == Return(divided, {"c": 2})
