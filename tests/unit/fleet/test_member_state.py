@@ -10,8 +10,8 @@ import structlog
 from tests.support import planning as make
 from tests.unit.fleet.test_registry import Server
 from tests.unit.kube.fakes import Feed, running, status_answer, until
-from uniteddeployment.fleet.health import NOT_HEALTHY, Trouble
-from uniteddeployment.fleet.member import CONNECTING, PROBE_INTERVAL, Member
+from uniteddeployment.fleet.health import NOT_HEALTHY, UNAUTHORIZED, Trouble
+from uniteddeployment.fleet.member import CONNECTING, PROBE_INTERVAL, WATCH_GRACE_SECONDS, Member
 from uniteddeployment.fleet.status import Facts
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.requests import Request
@@ -31,12 +31,16 @@ def _quiet() -> Any:
 
 
 class Scripted(Server):
-    """An API server whose answers to some paths a test sets. It notes what it is asked."""
+    """An API server whose answers to some paths a test sets. It notes what it is asked.
+
+    ``refused`` are the kinds that it does not list or watch, with the status.
+    """
 
     def __init__(self) -> None:
         super().__init__("u")
         self.answers: dict[str, Answer] = {}
         self.feeds: dict[str, Feed] = {}
+        self.refused: dict[str, int] = {}
         self.asked: list[Request] = []
 
     def answer(self, request: Request) -> Answer:
@@ -46,6 +50,10 @@ class Scripted(Server):
     def feed(self, request: Request) -> Feed:
         self.asked.append(request)
         kind = request.path.rpartition("/")[2]
+        if kind in self.refused:
+            reason = {403: "Forbidden", 404: "NotFound"}.get(self.refused[kind], "InternalError")
+            status = {"kind": "Status", "code": self.refused[kind], "reason": reason, "message": f"no {kind}"}
+            return Feed(self.refused[kind], status)
         return self.feeds.get(kind) or super().feed(request)
 
 
@@ -133,20 +141,18 @@ async def test_a_ready_member_knows_when_it_was_seen_and_shows_no_time() -> None
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "unserved", "unread"),
+    ("status", "unserved", "unread"),
     [
-        (404, "NotFound", "does not serve CloneSet apps.kruise.io/v1alpha1: install OpenKruise there", ""),
-        (403, "Forbidden", "", "its clonesets.apps.kruise.io cannot be read: "),
+        (404, "does not serve CloneSet apps.kruise.io/v1alpha1: install OpenKruise there", ""),
+        (403, "", "its clonesets.apps.kruise.io cannot be read: no clonesets"),
     ],
 )
 async def test_a_kind_of_a_provider_that_cannot_be_read_is_named_and_the_member_is_ready(
-    status: int, reason: str, unserved: str, unread: str
+    status: int, unserved: str, unread: str
 ) -> None:
     """I10: other kinds are not affected."""
     stage = Stage()
-    stage.server.feeds["clonesets"] = Feed(
-        status, {"kind": "Status", "code": status, "reason": reason, "message": "no"}
-    )
+    stage.server.refused["clonesets"] = status
     async with running(stage.member.run()):
         await stage.ready()
         await until(lambda: stage.member.unserved or stage.member.unread)
@@ -155,6 +161,39 @@ async def test_a_kind_of_a_provider_that_cannot_be_read_is_named_and_the_member_
         assert view.unserved == ({"CloneSet": unserved} if unserved else {})
         assert view.unread.keys() == ({"CloneSet"} if unread else set())
         assert view.unread.get("CloneSet", "").startswith(unread)
+
+
+async def test_a_member_whose_pods_cannot_be_listed_is_pending_and_says_why() -> None:
+    """I8: its pods are unknown, whatever else can be read."""
+    stage = Stage()
+    stage.server.refused["pods"] = 403
+    async with running(stage.member.run()):
+        await until(lambda: not stage.member.undecided)
+        assert stage.member.reach is Reach.PENDING
+        assert stage.member.detail.endswith("no pods")
+        await until(lambda: stage.probes)
+        trouble, _ = stage.probes[-1]
+        assert trouble is not None
+        assert (trouble.reason, trouble.detail.endswith("no pods")) == (UNAUTHORIZED, True)
+
+
+async def test_a_member_whose_pods_cannot_be_watched_any_more_is_offline_after_a_grace_and_says_why() -> None:
+    """I3, I8: a watch that breaks and is opened again changes nothing."""
+    stage = Stage()
+    watch = stage.server.feeds["pods"] = Feed().bookmark(1, initial_end=True)
+    async with running(stage.member.run()):
+        await stage.ready()
+        stage.probes.clear()
+        stage.server.refused["pods"] = 500
+        watch.end()
+        await asyncio.sleep(WATCH_GRACE_SECONDS * 0.9)
+        assert stage.member.reach is Reach.READY
+        await until(lambda: stage.member.reach is Reach.OFFLINE)
+        assert stage.member.detail.startswith("it answers, but its objects cannot be watched: ")
+        await until(lambda: stage.probes and stage.probes[-1][0] is not None)
+        del stage.server.refused["pods"], stage.server.feeds["pods"]
+        await stage.ready()
+        await until(lambda: stage.probes[-1][0] is None)
 
 
 async def test_two_failed_probes_make_a_member_offline_and_the_first_answer_ready_again() -> None:

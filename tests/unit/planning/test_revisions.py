@@ -162,6 +162,9 @@ def test_a_stable_revision_that_is_gone_or_damaged_is_lost(records: tuple[Revisi
     known = planned(APPS[2], current=APPS[0], records=records)
     assert known.current is None
     assert known.lost == f"the ControllerRevision {APPS[0].revision_name} of the stable version {why}"
+    new = planned(APPS[4], current=APPS[0], records=records)
+    assert new.lost == known.lost
+    assert [step.name for step in new.steps if isinstance(step, CreateRevision)] == [APPS[4].revision_name]
 
 
 @pytest.mark.parametrize("records", [RECORDS[:2], (*RECORDS[:2], replace(RECORDS[2], problem="x"))])
