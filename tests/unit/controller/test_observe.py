@@ -333,7 +333,7 @@ def test_what_is_being_deleted_is_not_counted_on_and_a_cluster_that_was_written_
             Revisions(),  # type: ignore[arg-type]  # a stand-in
             Clusters(make.view("member-1", found())),  # type: ignore[arg-type]  # a stand-in
             lambda: datetime(2026, 1, 1, tzinfo=UTC),
-            lambda _, steps=steps: {CLUSTER: steps, "default/stray": ()},  # type: ignore[misc]  # this turn's
+            lambda key, steps=steps: {CLUSTER: steps, "default/stray": ()} if key == ("default", "web") else {},  # type: ignore[misc]  # this turn's
         )
         observed = seen.observe(subject())
         (workload,) = observed.members[CLUSTER].workloads

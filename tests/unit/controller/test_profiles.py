@@ -1,5 +1,6 @@
 """The Clusters that are created and corrected for ClusterProfiles, and what is said if there is none."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.unit.controller.retries import pauses
 from tests.unit.fleet.test_profiles import provider
-from tests.unit.kube.fakes import FakeTransport, json_answer, running, status_answer, until
+from tests.unit.kube.fakes import FakeTransport, Feed, json_answer, running, status_answer, until
 from uniteddeployment.controller.profiles import READING, Profiles
 from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject
 from uniteddeployment.fleet.profiles import ClusterProfile, cluster_document
@@ -24,12 +25,15 @@ NAME = "fleet/spoke"
 PATH = "/apis/uniteddeployment.io/v1alpha1/namespaces/fleet/clusters/spoke"
 
 
+DOCUMENT: dict[str, Any] = {
+    "metadata": {"name": "spoke", "namespace": "fleet", "uid": "uid-1"},
+    "status": {"accessProviders": [provider("secretreader")]},
+}
+
+
 def profile(*providers: Any, **meta: Any) -> ClusterProfile:
     given = list(providers) or [provider("secretreader")]
-    body = {
-        "metadata": {"name": "spoke", "namespace": "fleet", "uid": "uid-1", **meta},
-        "status": {"accessProviders": given},
-    }
+    body = {**DOCUMENT, "metadata": {**DOCUMENT["metadata"], **meta}, "status": {"accessProviders": given}}
     return msgspec.convert(body, ClusterProfile)
 
 
@@ -201,3 +205,27 @@ async def test_only_clusters_that_applications_ask_for_are_looked_at() -> None:
             change()
             await until(lambda: stage.transport.requests)
             stage.transport.requests.clear()
+
+
+async def test_profiles_are_read_once_an_application_asks_for_one() -> None:
+    stage = Stage(synced=False)
+    stage.transport.feeds.append(Feed().event("ADDED", DOCUMENT).bookmark(1, initial_end=True))
+    async with running(stage.profiles.run()):
+        await asyncio.sleep(60)
+        assert not stage.transport.requests
+        assert stage.profiles.problem(NAME) == READING
+        await until(lambda: not stage.profiles.problem(NAME))
+    assert [(request.verb, request.path) for request in stage.transport.requests][-1] == ("apply", PATH)
+
+
+async def test_a_host_without_the_definition_of_profiles_is_not_asked_again_and_again() -> None:
+    stage = Stage(synced=False)
+    missing = {"kind": "Status", "code": 404, "reason": "NotFound", "message": "no"}
+    stage.transport.feeds += [Feed(404, missing) for _ in range(9)]
+    stage.refusal = status_answer(404, "NotFound")
+    async with running(stage.profiles.run()):
+        stage.profiles.problem(NAME)
+        await until(lambda: "install its CRD" in stage.profiles.problem(NAME))
+        tries = len(stage.transport.requests)
+        await asyncio.sleep(60)
+        assert len(stage.transport.requests) == tries

@@ -1,6 +1,7 @@
 """The room for the pods of each subset, and how long it is kept for those that are assigned."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -123,6 +124,21 @@ def test_only_applications_that_are_not_settled_wait_for_room() -> None:
     assert cluster.facts(fixed) == {}
     assign(cluster, fixed)
     assert list(cluster.rooms.waiting(MEMBER)) == [("default", "web")]
+
+
+def test_applications_wait_until_their_own_plans_are_settled_or_they_are_deleted() -> None:
+    cluster, web, shop = Cluster(), application(), application("shop")
+    for subject in (web, shop, web):
+        cluster.facts(subject)
+        assign(cluster, subject)
+    assert sorted(cluster.rooms.waiting(MEMBER)) == [("default", "shop"), ("default", "web")]
+    settled = plan(web, make.observed(members=("m",)))
+    results = tuple(replace(result, settled=True) for result in settled.results)
+    cluster.rooms.planned(web, replace(settled, results=results))
+    assert list(cluster.rooms.waiting(MEMBER)) == [("default", "shop")]
+    cluster.rooms.forget(("default", "shop"))
+    assert not cluster.rooms.waiting(MEMBER)
+    cluster.rooms.forget(("default", "shop"))
 
 
 def test_without_a_known_capacity_there_is_no_room_to_tell() -> None:

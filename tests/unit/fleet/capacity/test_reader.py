@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from tests.support.capacity import node_object, pod_object
-from tests.unit.kube.fakes import FakeTransport, Feed, until
+from tests.unit.kube.fakes import FakeTransport, Feed, status_answer, until
 from uniteddeployment.fleet.capacity import reader as module
-from uniteddeployment.fleet.capacity.reader import CapacityReader
+from uniteddeployment.fleet.capacity.reader import MISSING_RIGHT, CapacityReader
+from uniteddeployment.fleet.status import Verdict
 from uniteddeployment.kube.client import Client
 
 pytestmark = pytest.mark.looptime
@@ -70,7 +71,9 @@ async def test_odd_nodes_and_pods_are_left_out_and_reported_once(capsys: pytest.
         assert reading.reader.sums.total().schedulable == 1
         assert reading.capacity["requested"] == {"cpu": "1", "memory": "0", "pods": "3"}
         assert reading.reader.state is not None
-        assert reading.reader.state.message.endswith("apart from those whose resources cannot be read")
+        assert reading.reader.state.message == (
+            "the nodes and pods of the cluster are counted, apart from those whose resources cannot be read"
+        )
         reading.pods.event("ADDED", pod_object("odd4", {"cpu": "x"}, node="good"))
         await until(lambda: reading.reader.sums.unknown_pods == 3)
         await asyncio.sleep(30)
@@ -89,6 +92,53 @@ async def test_a_member_cannot_set_what_is_derived_from_nodes_and_pods() -> None
         assert reading.capacity["requested"] == {"cpu": "1", "memory": "0", "pods": "1"}
         assert reading.capacity["allocatable"]["cpu"] == "4"
         assert reading.reader.sums.unknown_pods == reading.reader.sums.unknown_nodes == 0
+
+
+def refused(code: int, reason: str) -> Feed:
+    return Feed(code, {"kind": "Status", "code": code, "reason": reason, "message": "not so"})
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize(
+    ("code", "reason", "verdict"),
+    [
+        (
+            403,
+            "Forbidden",
+            Verdict("False", MISSING_RIGHT, "not so. `ud rbac member` prints the rights that are needed"),
+        ),
+        (500, "InternalError", Verdict("Unknown", "NotReadable", "not so")),
+    ],
+)
+async def test_nodes_or_pods_that_cannot_be_read_are_the_reason_that_there_are_no_figures(
+    which: int, code: int, reason: str, verdict: Verdict
+) -> None:
+    reading = Reading([node_object("n", {"cpu": "1"})], [])
+    feeds = list(reading.transport.feeds)[:which] + [refused(code, reason) for _ in range(50)]
+    reading.transport.feeds.clear()
+    reading.transport.feeds.extend(feeds)
+    reading.transport.answer = lambda _: status_answer(code, reason, "not so")
+    async with reading:
+        assert reading.reader.state == verdict
+        assert reading.reader.published is None
+        assert reading.reader.nodes is None
+
+
+@pytest.mark.parametrize(("code", "reason", "kept"), [(403, "Forbidden", False), (500, "InternalError", True)])
+async def test_the_last_figures_stay_while_a_watch_fails_and_go_with_the_right_to_them(
+    code: int, reason: str, kept: bool
+) -> None:
+    """I8: a watch that breaks for a moment changes nothing."""
+    async with Reading([node_object("n", {"cpu": "1"})], []) as reading:
+        reading.transport.feeds.extend(refused(code, reason) for _ in range(50))
+        reading.transport.answer = lambda _: status_answer(code, reason, "not so")
+        reading.pods.end()
+        await asyncio.sleep(module.GRACE_SECONDS * 0.9)
+        assert reading.reader.state is not None
+        assert reading.reader.state.status == "True"
+        await until(lambda: reading.reader.state is not None and reading.reader.state.status != "True")
+        assert (reading.reader.published is not None) is kept
+        assert reading.reader.nodes is None
 
 
 async def test_a_cluster_with_too_many_pods_has_an_unknown_capacity(monkeypatch: pytest.MonkeyPatch) -> None:
