@@ -17,9 +17,9 @@ from uniteddeployment_api import names
 
 MOST_WRITES = {
     "statefulSetTemplate": 12,
-    "deploymentTemplate": 11,
-    "cloneSetTemplate": 7,
-    "advancedStatefulSetTemplate": 7,
+    "deploymentTemplate": 10,
+    "cloneSetTemplate": 6,
+    "advancedStatefulSetTemplate": 6,
 }
 """The most writes that a step of the story takes; a test sees to it."""
 DEPLOYMENT = "deploymentTemplate"

@@ -286,6 +286,7 @@ async def test_drift_is_put_back_and_an_event_and_the_status_name_the_field_and_
         return any("spec.template.spec.containers[0].image (by somebody)" in note for note in notes)
 
     await world.until(told, what="the event")
+    await world.until(lambda: "lastDrift" in world.status()["subsetStatuses"][0], what="the status")
     drift = world.status()["subsetStatuses"][0]["lastDrift"]
     assert drift["message"] == "put back spec.template.spec.containers[0].image (by somebody)"
     world.kill_controller()

@@ -67,8 +67,12 @@ ROWS = (
     ("Pause between two attempts for an application, at most", f"{CONTROLLER}.controller:RETRY_CAP_SECONDS"),
     ("Time until a temporary failure counts as Stalled", f"{CONTROLLER}.failures:TRANSIENT_SECONDS"),
     ("Time until an unexpected error of a server counts as Stalled", f"{CONTROLLER}.failures:UNEXPLAINED_SECONDS"),
-    ("Pause between two writes of the counters of a status", f"{CONTROLLER}.report:STATUS_SECONDS"),
+    (
+        "Pause between two writes of the counters of a status, and after a write to a member",
+        f"{CONTROLLER}.report:STATUS_SECONDS",
+    ),
     ("Time that a status waits for answers of members", f"{CONTROLLER}.report:ANSWER_SECONDS"),
+    ("Time that the status of an application that changes all the time waits", f"{CONTROLLER}.report:LEFT_SECONDS"),
     ("Interval of the checks of the webhooks' certificate", f"{CONTROLLER}.webhook_certificate:CHECK_SECONDS"),
     ("Time until the webhooks are served", f"{CONTROLLER}.shell:START_SECONDS"),
     ("Time in which equal events are counted in one Event", f"{KUBE}.recorder:SERIES_SECONDS"),

@@ -99,6 +99,7 @@ class Controller:
             actor=actor,
             reporter=self._reporter,
             now=now,
+            is_dirty=self.queue.is_dirty,
         )
         self._workers = Workers(self.queue, reconciler, metrics, workers)
         self.synced = asyncio.Event()

@@ -13,7 +13,7 @@ from uniteddeployment.controller.host import Host, Key
 from uniteddeployment.controller.objects import Parser
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
-from uniteddeployment.controller.report import Reporter
+from uniteddeployment.controller.report import Reporter, Superseded
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.status import refused_conditions, with_conditions
@@ -39,7 +39,10 @@ class Result:
 
 
 class Reconciler:
-    """Brings one UnitedDeployment at a time closer to its spec. One key must not be reconciled twice at once (I1)."""
+    """Brings one UnitedDeployment at a time closer to its spec. One key must not be reconciled twice at once (I1).
+
+    ``is_dirty`` says whether a key will be reconciled again after the present pass.
+    """
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class Reconciler:
         actor: Actor,
         reporter: Reporter,
         now: Callable[[], datetime],
+        is_dirty: Callable[[Key], bool],
     ) -> None:
         self._host = host
         self._observer = observer
@@ -58,6 +62,7 @@ class Reconciler:
         self._flights = actor.flights
         self._reporter = reporter
         self._now = now
+        self._is_dirty = is_dirty
         self._parser = Parser()
 
     async def reconcile(self, key: Key) -> Result:
@@ -114,6 +119,10 @@ class Reconciler:
             return None
         return self._parser.subject(stored, orphaning=self._host.orphaning(stored.metadata.uid))
 
+    def _superseded(self, subject: Subject) -> Callable[[], bool]:
+        """Says whether the next pass of an application is certain to follow."""
+        return lambda: self._is_dirty((subject.namespace, subject.name))
+
     async def _persist(self, subject: Subject, plan: Plan) -> Result:
         """Write the decision into status; the next pass plans from it and acts."""
         if plan.early:
@@ -134,8 +143,12 @@ class Reconciler:
                 unreported = True
                 requeue_after = pause if requeue_after is None else min(pause, requeue_after)
             else:
-                self._reporter.record_plan(subject, plan)
-                reported = await self._reporter.status(subject, plan)
+                try:
+                    reported = await self._reporter.status(subject, plan, self._superseded(subject))
+                except Superseded:
+                    unreported = True
+                else:
+                    self._reporter.record_plan(subject, plan)
         failed = outcome.failed or plan.writes or not reported
         forget = not failed and not self._flights.of((subject.namespace, subject.name))
         return Result(forget, requeue_after, back_off=failed, failed=failed, unreported=unreported)

@@ -8,9 +8,8 @@ which counts and paces them.
 import asyncio
 import contextlib
 import copy
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from uniteddeployment.kube import errors, requests
@@ -19,6 +18,7 @@ from uniteddeployment.kube.limiter import Limiter, Priority
 from uniteddeployment.kube.meta import Scale
 from uniteddeployment.kube.requests import Page, PatchType, Propagation, Request
 from uniteddeployment.kube.resource import Resource
+from uniteddeployment.kube.stats import Stats
 from uniteddeployment.kube.transport import Answer, Stream, Transport
 
 T = TypeVar("T")
@@ -32,33 +32,6 @@ _NO_VERSION = "1"
 """A resourceVersion that no object has, since it is that of the empty store. An API server compares it with that of an
 existing object, and ignores it when it creates one."""
 _IMPERSONATE_USER = "impersonate-user"
-_READING = frozenset({"get", "list", "watch"})
-
-
-@dataclass(slots=True)
-class Stats:
-    """Requests that were sent, by verb and resource (a retried one counts each time), and their outcomes."""
-
-    requests: Counter[tuple[str, str]] = field(default_factory=Counter)
-    statuses: Counter[int] = field(default_factory=Counter)
-    unreachable: int = 0
-
-    @property
-    def total(self) -> int:
-        """All requests."""
-        return self.requests.total()
-
-    @property
-    def writes(self) -> int:
-        """Requests that could change something."""
-        return sum(count for (verb, _), count in self.requests.items() if verb not in _READING)
-
-    def by_verb(self) -> dict[str, int]:
-        """Requests by verb alone."""
-        verbs: Counter[str] = Counter()
-        for (verb, _), count in self.requests.items():
-            verbs[verb] += count
-        return dict(verbs)
 
 
 class ClientMetrics(Protocol):
@@ -99,12 +72,22 @@ class Client:
         self._metrics = metrics
         self._guard = guard
         self._user = ""
+        self._check: Callable[[], None] | None = None
 
     def acting_as(self, user: str) -> "Client":
         """Return a client whose writes are made as another user. It shares everything else, and reads as before."""
         acting = copy.copy(self)
         acting._user = user  # noqa: SLF001  # a copy of this client
         return acting
+
+    def checked(self, check: Callable[[], None]) -> "Client":
+        """Return a client that calls ``check`` when the turn of a request comes. If it raises, nothing is sent.
+
+        In a burst, a request of low priority may wait for seconds, and be outdated then. It shares everything else.
+        """
+        checked = copy.copy(self)
+        checked._check = check  # noqa: SLF001  # a copy of this client
+        return checked
 
     async def close(self) -> None:
         """Close the transport."""
@@ -395,6 +378,8 @@ class Client:
             request = replace(request, headers={**request.headers, _IMPERSONATE_USER: self._user})
         await self.limiter.acquire(priority)
         try:
+            if self._check is not None:
+                self._check()
             return await self._until_not_busy(request, timeout or self._timeout)
         finally:
             self.limiter.release()

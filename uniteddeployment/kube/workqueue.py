@@ -113,6 +113,10 @@ class WorkQueue(Generic[K]):
         """The keys that workers have now."""
         return frozenset(self._processing)
 
+    def is_dirty(self, key: K) -> bool:
+        """Whether the key needs processing: if a worker has it now, another pass follows."""
+        return key in self._dirty
+
     def delayed(self) -> int:
         """How many keys wait for their delay to end."""
         return len(self._delayed)

@@ -1,6 +1,6 @@
 """One pass over one key: which step comes after which, and what the key needs afterwards."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -13,6 +13,7 @@ from tests.support import planning as make
 from uniteddeployment.controller.flights import Outcome
 from uniteddeployment.controller.objects import Stored
 from uniteddeployment.controller.reconcile import Reconciler, Result
+from uniteddeployment.controller.report import Superseded
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Metadata
 from uniteddeployment.planning.plan import Plan
@@ -40,6 +41,7 @@ class Stage:
         self.deleted_while_acting = False
         self.pause_seconds = 0.0
         self.written = True
+        self.dirty: set[tuple[str, str]] = set()
         self.in_flight: dict[str, Any] = {}
         self.statuses: list[StoredStatus | None] = []
         self.flights = self
@@ -50,6 +52,7 @@ class Stage:
             actor=self,  # type: ignore[arg-type]
             reporter=self,  # type: ignore[arg-type]
             now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+            is_dirty=lambda key: key in self.dirty,
         )
 
     async def passes(self) -> Result:
@@ -98,7 +101,9 @@ class Stage:
         assert unanswered == max((flight.started_at for flight in self.in_flight.values()), default=None)
         return self.pause_seconds
 
-    async def status(self, _subject: Subject, plan: Plan) -> bool:
+    async def status(self, _subject: Subject, plan: Plan, superseded: Callable[[], bool] = lambda: False) -> bool:
+        if superseded():
+            raise Superseded
         self.log.append("status")
         self.statuses.append(plan.status)
         return self.written
@@ -108,7 +113,7 @@ async def test_a_pass_acts_observes_again_and_reports() -> None:
     """Status shows what came of the writes, not what was planned before them."""
     stage = Stage(WRITING, replace(SETTLED, events=(EVENT,)))
     assert await stage.passes() == Result(forget=True)
-    assert stage.log == ["supersede", "plan", "act", "record outcome", "plan", "event Tested", "status"]
+    assert stage.log == ["supersede", "plan", "act", "record outcome", "plan", "status", "event Tested"]
     assert stage.statuses == [SETTLED.status]
 
 
@@ -116,6 +121,22 @@ async def test_a_pass_with_nothing_to_write_plans_once() -> None:
     """I3"""
     stage = Stage(SETTLED)
     assert await stage.passes() == Result(forget=True)
+    assert stage.log == ["supersede", "plan", "status"]
+
+
+async def test_a_status_is_left_to_the_pass_that_follows_with_the_events_that_it_shows() -> None:
+    """The next pass compares with the same stored status, and would record the same Events again."""
+    stage = Stage(replace(SETTLED, events=(EVENT,)))
+    stage.dirty.add(KEY)
+    assert await stage.passes() == Result(forget=True, unreported=True)
+    assert stage.log == ["supersede", "plan"]
+
+
+async def test_a_decision_that_is_stored_first_is_not_left_to_the_next_pass() -> None:
+    """I9"""
+    stage = Stage(replace(WRITING, persist_first=True))
+    stage.dirty.add(KEY)
+    assert await stage.passes() == Result(back_off=True)
     assert stage.log == ["supersede", "plan", "status"]
 
 

@@ -1,6 +1,7 @@
 """Writing status: what a refusal means, and when it has to be tried again."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,14 @@ import pytest
 from tests.support import planning as make
 from uniteddeployment.controller.flights import Outcome
 from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS, Stored
-from uniteddeployment.controller.report import ANSWER_SECONDS, SHORTEST_PAUSE, STATUS_SECONDS, Reporter
+from uniteddeployment.controller.report import (
+    ANSWER_SECONDS,
+    LEFT_SECONDS,
+    SHORTEST_PAUSE,
+    STATUS_SECONDS,
+    Reporter,
+    Superseded,
+)
 from uniteddeployment.kube import errors
 from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.meta import ObjectReference
@@ -26,6 +34,9 @@ class Refusing:
 
     def __init__(self, error: errors.KubeError) -> None:
         self._error = error
+
+    def checked(self, _check: Callable[[], None]) -> "Refusing":
+        return self
 
     async def merge_patch(self, *_: Any, **__: Any) -> Stored:
         raise self._error
@@ -66,9 +77,15 @@ class Accepting:
 
     def __init__(self) -> None:
         self.written: list[Any] = []
+        self._check: Callable[[], None] = lambda: None
+
+    def checked(self, check: Callable[[], None]) -> "Accepting":
+        self._check = check
+        return self
 
     async def merge_patch(self, resource: Any, name: str, patch: Any, type_: Any, **options: Any) -> Stored:
         assert (resource, name, type_) == (UNITED_DEPLOYMENTS, "web", Stored)
+        self._check()
         assert options == {"namespace": "default", "subresource": "status", "priority": Priority.BACKGROUND}
         self.written.append(patch)
         return Stored(Metadata(name="web", namespace="default", uid="uid-web"))
@@ -90,6 +107,7 @@ WANTED = plan(make.subject(APP), make.observed())
 assert WANTED.status is not None
 COUNTED = msgspec.structs.replace(WANTED.status, ready_replicas=3)
 """Nothing but counters differ."""
+DELETION = Delete(WorkloadRef("default/m", "a", "StatefulSet", "web-a"), "uid", "why")
 TURNED = msgspec.structs.replace(WANTED.status, observed_generation=0)
 
 
@@ -144,6 +162,84 @@ async def test_counters_wait_a_little_and_everything_waits_a_moment_for_answers(
     assert pause == 0.0 or pause >= SHORTEST_PAUSE
 
 
+MOVED = msgspec.structs.replace(
+    WANTED.status,
+    subset_statuses=tuple(msgspec.structs.replace(one, replicas=7) for one in WANTED.status.subset_statuses or ()),
+)
+"""Other numbers were assigned."""
+
+
+def _condition(kind: str, status: str) -> StoredStatus:
+    """The wanted status with another condition."""
+    assert WANTED.status is not None
+    conditions = (
+        msgspec.structs.replace(one, status=status) if one.type == kind else one
+        for one in WANTED.status.conditions or ()
+    )
+    return msgspec.structs.replace(WANTED.status, conditions=tuple(conditions))
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    ("stored", "wanted", "expected"),
+    [
+        (TURNED, WANTED.status, STATUS_SECONDS - 0.1),
+        (StoredStatus(), WANTED.status, STATUS_SECONDS - 0.1),
+        (TURNED, _condition("Reconciling", "False"), 0.0),
+        (TURNED, _condition("Stalled", "True"), 0.0),
+        (MOVED, WANTED.status, 0.0),
+    ],
+    ids=["an edit", "a new application", "it has arrived", "somebody has to act", "replicas move"],
+)
+async def test_a_status_that_only_shows_progress_waits_a_little_after_a_write(
+    stored: StoredStatus, wanted: StoredStatus, expected: float
+) -> None:
+    """More is known then, so one write does. What users wait for, and what plans start from, is not delayed."""
+    reporter = Reporter(Accepting(), Keeping())  # type: ignore[arg-type]  # stands for both
+    subject = make.subject(APP, status=stored)
+    await asyncio.sleep(10)
+    assert reporter.pause(subject, replace(WANTED, status=wanted)) == 0.0
+    reporter.record_outcome(subject, Outcome(done=[DELETION]))
+    await asyncio.sleep(0.1)
+    reporter.record_outcome(subject, Outcome(failed=True))
+    assert reporter.pause(subject, replace(WANTED, status=wanted)) == pytest.approx(expected)
+
+
+@pytest.mark.looptime
+async def test_a_status_is_left_to_the_next_pass_only_for_a_while() -> None:
+    """An application that changes all the time has a status, too."""
+    client = Accepting()
+    reporter = Reporter(client, Keeping())  # type: ignore[arg-type]  # stands for both
+    subject = make.subject(APP)
+    for since in (0.0, LEFT_SECONDS - 0.1):
+        await asyncio.sleep(since)
+        with pytest.raises(Superseded):
+            await reporter.status(subject, WANTED, lambda: True)
+    assert client.written == []
+    counters = make.subject(APP, status=COUNTED)
+    assert reporter.pause(counters, WANTED) == 0.0, "nothing was written, so counters need not wait"
+    await asyncio.sleep(0.1)
+    assert await reporter.status(subject, WANTED, lambda: True)
+    assert len(client.written) == 1
+    with pytest.raises(Superseded):
+        await reporter.status(subject, WANTED, lambda: True)
+    assert await reporter.status(make.subject(APP, status=WANTED.status), WANTED, lambda: True)
+    await asyncio.sleep(LEFT_SECONDS)
+    with pytest.raises(Superseded):
+        await reporter.status(subject, WANTED, lambda: True)
+
+
+@pytest.mark.parametrize(("stored", "next_pass"), [(TURNED, False), (MOVED, True)])
+async def test_a_status_is_written_if_no_pass_follows_or_other_numbers_were_assigned(
+    stored: StoredStatus, next_pass: bool
+) -> None:
+    """I9: the next plan starts from the numbers in status."""
+    client = Accepting()
+    reporter = Reporter(client, Keeping())  # type: ignore[arg-type]  # stands for both
+    assert await reporter.status(make.subject(APP, status=stored), WANTED, lambda: next_pass)
+    assert len(client.written) == 1
+
+
 class Recording:
     """A recorder that keeps what it is given."""
 
@@ -175,7 +271,7 @@ class Counting:
         return lambda value: self.given.append((name, value))
 
 
-def test_an_outcome_is_counted_and_told() -> None:
+async def test_an_outcome_is_counted_and_told() -> None:
     metrics, recorder, subject = Counting(), Recording(), make.subject(APP)
     reporter = Reporter(None, None, recorder, metrics)  # type: ignore[arg-type]  # stand-ins
     done = [Delete(WorkloadRef("default/m", "a", "StatefulSet", f"web-{name}"), "uid", "why") for name in "abc"]

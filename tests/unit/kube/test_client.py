@@ -145,6 +145,31 @@ async def test_no_more_requests_than_allowed_are_in_flight_and_urgent_ones_pass_
     assert one.limiter.free == 2
 
 
+async def test_a_request_is_checked_when_its_turn_comes_and_not_sent_if_it_is_outdated_by_then() -> None:
+    one, transport = client(lambda _: json_answer({}), limiter=Limiter(1))
+    transport.hold = asyncio.Event()
+    outdated = False
+
+    def check() -> None:
+        if outdated:
+            raise errors.KubeError("outdated")
+
+    async def ask(through: Client) -> None:
+        await through.get(PODS, "a", PartialObject, namespace="ns")
+
+    await one.limiter.acquire()
+    asked = [asyncio.create_task(ask(through)) for through in (one.checked(check), one)]
+    await asyncio.sleep(0)
+    outdated = True
+    one.limiter.release()
+    transport.hold.set()
+    first, second = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(first, errors.KubeError)
+    assert second is None
+    assert len(transport.requests) == 1
+    assert one.limiter.free == 1
+
+
 async def test_a_cancelled_request_gives_its_slot_or_its_place_in_the_line_back() -> None:
     limiter = Limiter(1)
     await limiter.acquire()

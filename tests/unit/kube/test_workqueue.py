@@ -181,9 +181,11 @@ async def test_a_key_added_while_processed_is_queued_again_only_when_done() -> N
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     assert await queue.get() == "a"
+    assert not queue.is_dirty("a")
     queue.add("a")
     queue.add("a")
     assert len(queue) == 0
+    assert queue.is_dirty("a")
     queue.done("a")
     assert len(queue) == 1
     assert await queue.get() == "a"
