@@ -217,7 +217,7 @@ def _result(
         covered=context.covered,
         assigned=shift.assigned,
         desired=shift.desired,
-        kept=min(planned.counts.ready, context.replicas) if shift.kept is None else shift.kept,
+        kept=_kept(context, planned.counts) if shift.kept is None else shift.kept,
         moved=shift.moved,
         possibly_running=_possibly_running(context, planned.counts.observed),
         stable_revision=context.stable if context.stable not in (None, context.target) else "",
@@ -225,6 +225,16 @@ def _result(
         paused=context.app.model.spec.paused,
         last_drift=context.last_drift,
     )
+
+
+def _kept(context: SubsetContext, counts: Counts) -> int:
+    """The number of ready pods of a subset that does not shrink.
+
+    The status of a workload counts pods that are being deleted until its controller has noticed that.
+    """
+    adopted = any(map(context.was_adopted, context.mine))
+    ready = counts.ready if adopted else min(counts.ready, sum(context.pods.ready.values()))
+    return min(ready, context.replicas)
 
 
 def _not_served(inputs: PlanContext, subset: Subset, message: str) -> StoredCondition:

@@ -55,10 +55,12 @@ def serving(app: Application, view: MemberView | None, subset: str, given: int) 
     owned = [workload for workload in owned if app.owner.owns(workload.metadata.annotations)]
     mine = [workload for workload in owned if workload.kind == app.kind]
     pods = view.pods.get(subset, NO_PODS)
-    ready, existing = (sum(getattr(w.status, field) for w in mine) for field in ("ready_replicas", "replicas"))
-    if len(owned) > len(mine) or pods.total < existing:
+    adopted = any(workload.metadata.name != app.workload_name(subset, workload.revision) for workload in mine)
+    if adopted or len(owned) > len(mine):
         # The pods of adopted workloads do not have our labels, and those of two workloads may have the same ones.
-        return Serving(ready, existing, unready_first=False)
+        ready, existing = (sum(getattr(w.status, field) for w in mine) for field in ("ready_replicas", "replicas"))
+        # The status counts pods that are being deleted until the workload's controller has noticed that.
+        return Serving(ready if adopted else min(ready, sum(pods.ready.values())), existing, unready_first=False)
     if app.workload_kind.template in ORDINAL_TEMPLATES:
         return _by_ordinal(app, mine, pods, given)
     living = sum(pods.living.values())

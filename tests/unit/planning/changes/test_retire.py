@@ -35,7 +35,11 @@ def removed(through: str | None, *, ready: int = 1) -> Workload:
 
 
 def seen(app: Application, through: str | None, **others: Any) -> Observed:
-    views = {"member-1": make.view("member-1", settled(app)), "member-2": make.view("member-2", removed(through))}
+    pods = make.pods(app, "member-1", [app.template_hash] * 4)
+    views = {
+        "member-1": make.view("member-1", settled(app), pods=pods),
+        "member-2": make.view("member-2", removed(through)),
+    }
     return make.observed({**views, **others})
 
 

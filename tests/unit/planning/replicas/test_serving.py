@@ -92,12 +92,28 @@ def test_other_controllers_remove_pods_that_are_not_ready_first_among_those_of_o
 
 def test_pods_that_do_not_have_our_labels_are_counted_by_their_workload() -> None:
     app = application()
-    assert serving(app, view(app, pod(0), replicas=3, ready=2), "member-1", 4) == Serving(2, 3, unready_first=False)
+    ours = view(app, pod(0), replicas=3, ready=2)
+    (workload,) = ours.workloads
+    named = msgspec.structs.replace(workload.metadata, name="as-it-was")
+    adopted = replace(ours, workloads=(msgspec.structs.replace(workload, metadata=named),))
+    assert serving(app, adopted, "member-1", 4) == Serving(2, 3, unready_first=False)
     two = view(app, pod(0), pod(1), ready=2)
     other: Workload = msgspec.structs.replace(two.workloads[0], kind="Deployment")
     assert serving(app, replace(two, workloads=(*two.workloads, other)), "member-1", 4) == Serving(
         2, 2, unready_first=False
     )
+
+
+@pytest.mark.parametrize("kind", ["statefulSetTemplate", "cloneSetTemplate", "deploymentTemplate"])
+def test_pods_that_are_replaced_do_not_serve_although_their_workload_still_counts_them(kind: str) -> None:
+    """I7: its controller notices later that a pod is being deleted, or is gone."""
+    app = application(kind)
+    assert serving(app, view(app, pod(0), pod(1, deleted=True), replicas=2, ready=2), "member-1", 2).ready == 1
+    gone = view(app, pod(0), replicas=2, ready=2)
+    assert serving(app, gone, "member-1", 2).ready == 1
+    other: Workload = msgspec.structs.replace(gone.workloads[0], kind="Job")
+    both = replace(gone, workloads=(*gone.workloads, other))
+    assert serving(app, both, "member-1", 2).ready == 1
 
 
 def test_what_cannot_be_read_or_is_not_ours_serves_nobody() -> None:
