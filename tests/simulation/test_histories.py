@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.histories.faults import fault_name
 from tests.simulation.histories.player import play
-from tests.simulation.histories.story import Edit, Image, NoPartition, Partition, Scale, Step, Story, Total
+from tests.simulation.histories.story import Edit, Image, NoPartition, Partition, Replace, Scale, Step, Story, Total
 from tests.simulation.histories.verdict import judge
 
 SEEDS = (0, 1, 2, 3, 5, 6, 12, 14, 15)
@@ -21,6 +21,12 @@ FOUND = {
         "deploymentTemplate",
         (Step(Edit(Total(0))), Step(Edit(Image("app:2"))), Step(Edit(Total(5)))),
         history=0,
+    ),
+    "a write was sent to another cluster that had just taken the address of a member": Story(
+        "deploymentTemplate",
+        (Step(Edit(Image("app:2")), 0.0), Step(Replace(0, for_good=False))),
+        adaptive=True,
+        members=4,
     ),
     "a subset that shrank while its pods were updated seemed to lose an updated one": Story(
         "statefulSetTemplate",

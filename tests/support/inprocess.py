@@ -8,7 +8,7 @@ from typing import Protocol
 
 from uniteddeployment.embedded import http
 from uniteddeployment.kube.credentials import StaticToken, TokenProvider
-from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.kube.errors import NotIdentified, Unreachable
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.transport import Answer, Stream
 
@@ -30,10 +30,19 @@ class InProcessTransport:
         """Every request, for tests that count them."""
         self.before: Callable[[Request], None] = lambda _: None
         """Called with each request just before the cluster sees it, for tests of what happens at that moment."""
+        self._identified: object = None
+        """The cluster that was identified. All connections to it break when another one takes its address."""
 
     async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the protocol
+        server = getattr(self._cluster, "server", self._cluster)
+        if request.identified and server is not self._identified:
+            raise NotIdentified(f"{self._name}: the connection is new")
+
+        def identified() -> None:
+            self._identified = server
+
         response = await self._ask(request, timeout)
-        return Answer(response.status, response.headers, response.body)
+        return Answer(response.status, response.headers, response.body, identified)
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # part of the protocol

@@ -7,6 +7,7 @@ cancelled reaches nobody.
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -97,6 +98,13 @@ class Connection:
     def __init__(self, life: Life, find: Callable[[], Cluster]) -> None:
         self._life = life
         self._find = find
+
+    @property
+    def server(self) -> Cluster | None:
+        """The cluster that a new connection would reach; None if it fails."""
+        with suppress(OSError):
+            return self._find()
+        return None
 
     async def request(self, request: Request) -> Response:
         """Answer a request as the process finds it answered."""

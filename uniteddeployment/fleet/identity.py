@@ -6,7 +6,7 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError, decode
 from uniteddeployment.kube.errors import Forbidden, KubeError, NotFound, Unauthorized
 from uniteddeployment.kube.meta import PartialObject
-from uniteddeployment.kube.requests import Request
+from uniteddeployment.kube.requests import Request, failure
 from uniteddeployment.kube.resource import NAMESPACES
 from uniteddeployment.kube.transport import Answer
 from uniteddeployment.text import shortened
@@ -36,11 +36,13 @@ async def cluster_uid(
 ) -> str:
     """The uid of the cluster. Raises KubeError if it does not answer, UnidentifiedError if it has no uid.
 
-    ``answered`` is called with the answer.
+    ``answered`` is called with the answer, also with a refusal.
     """
     try:
-        answer = await client.probe(_REQUEST, timeout=timeout)
+        answer = await client.send_probe(_REQUEST, timeout=timeout)
         answered(answer)
+        if not 200 <= answer.status < 300:
+            raise failure(answer.status, answer.headers, answer.body)
         uid = decode(answer.body, PartialObject).metadata.uid
     except Unauthorized:
         raise RefusedError("it refuses our credentials (401 Unauthorized)") from None

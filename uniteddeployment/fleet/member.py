@@ -23,6 +23,7 @@ from uniteddeployment.fleet.status import Facts
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError
 from uniteddeployment.kube.errors import KubeError, NotFound
+from uniteddeployment.kube.identified import IdentifiedTransport
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.resource import PODS
 from uniteddeployment.kube.server_clock import ServerClock
@@ -78,6 +79,8 @@ class Member:
         self.uid = uid
         """Identifies the cluster; empty for the host, which cannot be replaced."""
         self.client = client
+        if uid:
+            client.transport = IdentifiedTransport(client.transport, name, self._identify)
         self.cache = MemberCache(on_change, on_contact=self._note_contact)
         self.reach = Reach.PENDING
         self.detail = CONNECTING
@@ -363,7 +366,8 @@ class Member:
         sent = self._now()
 
         def answered(answer: Answer) -> None:
-            self._clock.note(answer.headers.get("date"), sent, self._now())
+            if answer.status < 300:
+                self._clock.note(answer.headers.get("date"), sent, self._now())
 
         await identify(self.client, self.uid, answered)
 

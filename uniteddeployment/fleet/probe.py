@@ -53,12 +53,21 @@ async def identify(client: Client, uid: str, answered: Callable[[Answer], None])
 
     ``answered`` is called with its answer.
     """
+    last: Answer | None = None
+
+    def note(answer: Answer) -> None:
+        nonlocal last
+        last = answer
+        answered(answer)
+
     try:
-        answering = await cluster_uid(client, timeout=PROBE_SECONDS, answered=answered)
+        answering = await cluster_uid(client, timeout=PROBE_SECONDS, answered=note)
     except MissingRightError:
-        return  # it accepts the credentials, and it was identified when it was connected
+        answering = uid  # it accepts the credentials, and it was identified when it was connected
     if uid and answering != uid:
         raise ReplacedError("another cluster answers at its address")
+    if last is not None:
+        last.identified()
 
 
 async def facts(client: Client) -> Facts:

@@ -66,7 +66,7 @@ class Client:
         self.stats = Stats()
         self.limiter = limiter or Limiter()
         self.circuit = circuit or Circuit(name)
-        self._transport = transport
+        self.transport = transport
         self._timeout = timeout
         self._field_manager = field_manager
         self._metrics = metrics
@@ -91,7 +91,7 @@ class Client:
 
     async def close(self) -> None:
         """Close the transport."""
-        await self._transport.close()
+        await self.transport.close()
         if self._metrics is not None:
             self._metrics.forget()
 
@@ -400,7 +400,7 @@ class Client:
         It needs no slot, since requests without an answer hold the slots, and it passes an open circuit.
         """
         with self._observed(request, probe=True) as report:
-            answer = await self._transport.send(request, timeout=timeout)
+            answer = await self.transport.send(request, timeout=timeout)
             report(answer.status)
         return answer
 
@@ -409,7 +409,7 @@ class Client:
         """Open a stream, for watches. It needs no slot, since it lasts. Raises the typed error if it is refused."""
         async with contextlib.AsyncExitStack() as stack:
             with self._observed(request) as report:
-                opened = self._transport.stream(request, timeout=self._timeout)
+                opened = self.transport.stream(request, timeout=self._timeout)
                 stream = await stack.enter_async_context(opened)
                 report(stream.status)
             if not 200 <= stream.status < 300:
@@ -438,7 +438,7 @@ class Client:
             if self._guard is not None and not request.reads:
                 self._guard()
             with self._observed(request) as report:
-                answer = await self._transport.send(request, timeout=timeout)
+                answer = await self.transport.send(request, timeout=timeout)
                 report(answer.status)
             if 200 <= answer.status < 300:
                 return answer

@@ -1,8 +1,8 @@
 """Typed errors of requests to one API server.
 
-``ApiError`` is a refusal by the server, ``Unreachable`` means that there was no answer, and ``NotLeading`` that the
-request was not sent. No message contains a header, the body of a request or a credential, so a log line, a condition or
-an Event may quote it as it is.
+``ApiError`` is a refusal by the server, ``Unreachable`` means that there was no answer, and ``NotLeading`` and
+``NotIdentified`` that the request was not sent. No message contains a header, the body of a request or a credential, so
+a log line, a condition or an Event may quote it as it is.
 """
 # ruff: noqa: N818  # the names are the reasons that the API itself gives
 
@@ -37,6 +37,10 @@ class Unreachable(KubeError):
 
 class NotLeading(KubeError):
     """A write was not sent, because another process may hold the Lease. Nothing was changed."""
+
+
+class NotIdentified(KubeError):
+    """A write was not sent, because its connection is new: another server than before may be behind it."""
 
 
 class TooLarge(KubeError):

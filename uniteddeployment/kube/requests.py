@@ -51,6 +51,8 @@ class Request:
     resource: str = ""
     max_bytes: int = MAX_OBJECT_BYTES
     """The largest body of an answer."""
+    identified: bool = False
+    """Whether it goes only over a connection whose server was identified. Otherwise, ``NotIdentified`` is raised."""
 
     @property
     def reads(self) -> bool:

@@ -11,7 +11,7 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlencode
 
@@ -19,6 +19,7 @@ import aiohttp
 from yarl import URL
 
 from uniteddeployment.kube import credentials
+from uniteddeployment.kube.connections import USE, Connector, Use
 from uniteddeployment.kube.errors import KubeError, TooLarge, Unreachable
 from uniteddeployment.kube.requests import Query, Request
 
@@ -34,6 +35,10 @@ _NOT_TLS = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAIL
 """What OpenSSL calls an answer without TLS."""
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A complete answer."""
@@ -41,6 +46,8 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
+    identified: Callable[[], None] = field(default=_nothing, compare=False)
+    """To be called if the answer identifies the server: from then on, its connection takes writes that ask for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +97,29 @@ class AiohttpTransport:
         self._connect_timeout = connect_timeout
         self._guard = guard
         self._base = URL(connection.server)
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        """One for probes and the writes that they identify the server for, and one for all other requests: a watch must
+        not take the connection of the last probe."""
         self._closed = False
 
     async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the request
         with self._translated(timeout):
             async with asyncio.timeout(timeout):
-                response = await self._open(request)
+                use = Use(identified=request.identified)
+                response = await self._open(request, use)
                 try:
                     body = await self._body(request, response)
                 except BaseException:
                     response.close()
                     raise
                 response.release()
-                return Answer(response.status, response.headers, body)
+                return Answer(response.status, response.headers, body, use.identify)
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request, *, timeout: float) -> AsyncIterator[Stream]:  # noqa: ASYNC109  # see send
         with self._translated(timeout):
             async with asyncio.timeout(timeout):
-                response = await self._open(request)
+                response = await self._open(request, Use())
         chunks = self._chunks(response)
         try:
             yield Stream(response.status, response.headers, chunks)
@@ -119,8 +129,8 @@ class AiohttpTransport:
 
     async def close(self) -> None:
         self._closed = True
-        if self._session is not None:
-            await self._session.close()
+        for session in self._sessions.values():
+            await session.close()
 
     async def _body(self, request: Request, response: aiohttp.ClientResponse) -> bytes:
         """Read the whole body. Raises TooLarge as soon as it is known to be too large."""
@@ -143,31 +153,35 @@ class AiohttpTransport:
                 return
             yield chunk
 
-    async def _open(self, request: Request) -> aiohttp.ClientResponse:
+    async def _open(self, request: Request, use: Use) -> aiohttp.ClientResponse:
         """Send the request. If the token is refused and its provider has another one, send it once more."""
         tokens = self._connection.tokens
         token = await tokens.token() if tokens is not None else None
-        response = await self._request(request, token)
+        response = await self._request(request, token, use)
         if response.status != 401 or tokens is None:
             return response
         fresh = await tokens.token(refused=token)
         if fresh == token:
             return response
         response.release()
-        return await self._request(request, fresh)
+        return await self._request(request, fresh, use)
 
-    async def _request(self, request: Request, token: str | None) -> aiohttp.ClientResponse:
+    async def _request(self, request: Request, token: str | None, use: Use) -> aiohttp.ClientResponse:
         headers = dict(request.headers)
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
-        return await self._opened().request(
-            request.method,
-            self._url(request),
-            headers=headers,
-            data=request.body or None,
-            allow_redirects=False,
-            server_hostname=self._connection.tls_server_name or None,
-        )
+        before = USE.set(use)
+        try:
+            return await self._opened(apart=request.identified or request.verb == "probe").request(
+                request.method,
+                self._url(request),
+                headers=headers,
+                data=request.body or None,
+                allow_redirects=False,
+                server_hostname=self._connection.tls_server_name or None,
+            )
+        finally:
+            USE.reset(before)
 
     def _url(self, request: Request) -> URL:
         """Build the URL from its parts, which takes a third of the time of parsing it."""
@@ -176,19 +190,25 @@ class AiohttpTransport:
         query = _encoded(request.query)
         return URL.build(scheme=base.scheme, authority=base.raw_authority, path=path, query_string=query, encoded=True)
 
-    def _opened(self) -> aiohttp.ClientSession:
-        """The session. It is created at the first request, since it belongs to the running event loop."""
+    @functools.cached_property
+    def _tls(self) -> ssl.SSLContext | bool:
+        return self._connection.tls_context() or False
+
+    def _opened(self, *, apart: bool) -> aiohttp.ClientSession:
+        """A session. It is created at its first request, since it belongs to the running event loop."""
         if self._closed:
             raise Unreachable(self._connection.name, "this connection was closed")
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                ssl=self._connection.tls_context() or False,
+        session = self._sessions.get(apart)
+        if session is None:
+            connector = Connector(
+                self._connection.name,
+                ssl=self._tls,
                 # No limit: clients limit their requests, and with a limit, long watches would block those.
                 limit=0,
                 keepalive_timeout=_KEEPALIVE_SECONDS,
                 socket_factory=functools.partial(_socket, guard=self._guard),
             )
-            self._session = aiohttp.ClientSession(
+            session = self._sessions[apart] = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Compression of a list costs the server and the client more time than it saves in most networks.
@@ -199,7 +219,7 @@ class AiohttpTransport:
                 # ``send`` has its own time-out, which includes the time to get a token.
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
             )
-        return self._session
+        return session
 
     @contextlib.contextmanager
     def _translated(self, timeout: float | None) -> Iterator[None]:

@@ -7,6 +7,7 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from uniteddeployment.kube import credentials, requests
 from uniteddeployment.kube import transport as transport_module
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.errors import ApiError, NotLeading, Unreachable
+from uniteddeployment.kube.errors import ApiError, NotIdentified, NotLeading, Unreachable
 from uniteddeployment.kube.meta import ObjectMeta, PartialObject
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.requests import Request
@@ -29,6 +30,9 @@ from uniteddeployment.kube.transport import AiohttpTransport
 
 SECRET = "s3cr3t-t0ken"
 GET = requests.get(PODS, "a", "ns")
+PROBE = replace(GET, verb="probe")
+WRITE = replace(requests.delete(PODS, "a", "ns"), identified=True)
+WATCH = requests.watch(PODS, "ns")
 
 
 class Authority:
@@ -243,6 +247,40 @@ async def test_a_client_certificate_is_shown_and_connections_are_reused(server: 
             await transport.send(GET, timeout=5)
     assert all(peer and "admin" in str(peer) for peer in server.peers)
     assert len({id(seen.transport) for seen in server.seen}) == 1
+
+
+def connections_of(server: Server, *methods: str) -> set[int]:
+    """The connections that requests of these methods came over."""
+    return {id(seen.transport) for seen in server.seen if seen.method in methods}
+
+
+async def test_a_write_that_asks_for_it_takes_the_connection_whose_server_was_identified(server: Server) -> None:
+    """I14: nothing is sent over a new connection, and a watch does not take the one of the last probe."""
+    async with transport_to(connection_to(server)) as transport:
+        await transport.send(GET, timeout=5)
+        with pytest.raises(NotIdentified, match="member-1: the connection is new"):
+            await transport.send(WRITE, timeout=5)
+        with pytest.raises(NotIdentified):
+            await transport.send(WRITE, timeout=5)
+        answer = await transport.send(PROBE, timeout=5)
+        with pytest.raises(NotIdentified):
+            await transport.send(WRITE, timeout=5)
+        assert [seen.method for seen in server.seen] == ["GET", "GET"]
+        answer.identified()
+        async with transport.stream(WATCH, timeout=5):
+            for _ in range(2):
+                assert (await transport.send(WRITE, timeout=5)).status == 200
+        assert len(connections_of(server, "DELETE")) == 1
+
+
+async def test_a_write_is_not_repeated_over_a_new_connection(server: Server) -> None:
+    """I14: aiohttp repeats a DELETE if the connection breaks, which another server may then answer."""
+    async with transport_to(connection_to(server)) as transport:
+        (await transport.send(PROBE, timeout=5)).identified()
+        assert (await transport.send(WRITE, timeout=5)).status == 200
+        with pytest.raises(NotIdentified):
+            await transport.send(replace(WRITE, path="/cut"), timeout=5)
+        assert [seen.method for seen in server.seen] == ["GET", "DELETE", "DELETE"]
 
 
 @pytest.mark.parametrize(

@@ -90,12 +90,17 @@ class Answering:
     def __init__(self, **answers: bytes) -> None:
         self.answers = {"version": b'{"gitVersion": "v1.36.2"}', **answers}
         self.asked: list[tuple[str, tuple[tuple[str, str], ...], float]] = []
+        self.identified = 0
+        """How often its connection was said to be that of the expected server."""
 
     async def send(self, request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # the protocol's
         assert request.verb == "probe"
         self.asked.append((request.path, tuple(request.query), timeout))
         body = self.answers.get(request.path.rpartition("/")[2].replace("-", "_"))
-        return Answer(403, {}, b"{}") if body is None else Answer(200, {}, body)
+        return Answer(403 if body is None else 200, {}, body or b"{}", self._identify)
+
+    def _identify(self) -> None:
+        self.identified += 1
 
     @property
     def client(self) -> Client:
@@ -140,4 +145,7 @@ async def test_a_cluster_is_the_same_if_its_uid_is_or_if_it_may_not_be_read() ->
         await identify(server.client, "v", answers.append)
     assert server.asked[0] == ("/api/v1/namespaces/kube-system", (), 5.0)
     assert len(answers) == 3
-    await identify(Answering().client, "u", answers.append)
+    assert server.identified == 2, "the connection to another cluster takes no writes"
+    silent = Answering()
+    await identify(silent.client, "u", answers.append)
+    assert silent.identified == 1

@@ -19,7 +19,7 @@ class Server:
     def __init__(self, uid: str, refusal: errors.KubeError | None = None) -> None:
         self._uid, self._refusal = uid, refusal
 
-    async def probe(self, _request: Any, *, timeout: float) -> Answer:  # noqa: ASYNC109  # as of the client
+    async def send_probe(self, _request: Any, *, timeout: float) -> Answer:  # noqa: ASYNC109  # as of the client
         assert timeout > 0
         if self._refusal is not None:
             raise self._refusal
