@@ -165,8 +165,13 @@ async def test_an_unexpected_error_is_said_without_its_message_and_the_others_go
     def broken(_name: str) -> Any:
         raise ZeroDivisionError("secret")
 
-    stage.profiles._fleet = SimpleNamespace(cluster=broken)  # type: ignore[assignment]
-    assert await stage.said() == "internal error: ZeroDivisionError; the controller's log says where"
+    fleet, stage.profiles._fleet = stage.profiles._fleet, SimpleNamespace(cluster=broken)  # type: ignore[assignment]
+    stage.profiles.problem(NAME)
+    async with running(stage.profiles._work()):
+        await until(lambda: stage.changed)
+        assert stage.profiles.problem(NAME) == "internal error: ZeroDivisionError; the controller's log says where"
+        stage.profiles._fleet = fleet
+        await until(lambda: not stage.profiles.problem(NAME))
 
 
 @pytest.mark.parametrize(

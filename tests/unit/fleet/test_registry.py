@@ -16,6 +16,7 @@ from uniteddeployment.fleet.registry import Fleet, selected
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection
 from uniteddeployment.kube.errors import Unreachable
+from uniteddeployment.kube.recorder import Recorder
 from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.transport import Answer, Stream
 from uniteddeployment.planning.observed import HOST, Reach
@@ -122,7 +123,9 @@ class Host(Server):
 class Stage:
     """A fleet on a host, and the API servers of its members by host name."""
 
-    def __init__(self, *, read_only: bool = False, occupancy: Occupancy | None = None) -> None:
+    def __init__(
+        self, *, read_only: bool = False, occupancy: Occupancy | None = None, recorder: Recorder | None = None
+    ) -> None:
         self.host = Host()
         self.servers = {"one.test": Server("uid-1"), "two.test": Server("uid-2")}
         self.connections: list[str] = []
@@ -134,6 +137,7 @@ class Stage:
             on_change=lambda _cluster, _application: None,
             on_reach_changed=self.reached.append,
             occupancy=occupancy,
+            recorder=recorder,
             read_only=read_only,
         )
 

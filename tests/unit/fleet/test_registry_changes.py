@@ -11,6 +11,7 @@ import structlog
 from tests.unit.fleet.test_registry import APPLICATION, ONE, TWO, Stage
 from tests.unit.kube.fakes import until
 from uniteddeployment.fleet.departure import Left
+from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.planning.observed import HOST, FleetFacts, Reach
 from uniteddeployment_api import names
 
@@ -120,6 +121,29 @@ async def test_a_cluster_stays_if_this_process_does_not_let_clusters_go(stage: C
         await asyncio.sleep(60)
         assert made.reach(ONE) is Reach.READY
         assert made.host.objects["one"]["metadata"]["finalizers"] == [names.CLUSTER_FINALIZER]
+
+
+class Recorded:
+    """Keeps Events: the Cluster, the type and the reason."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str, str]] = []
+
+    def event(self, about: ObjectReference, type_: str, reason: str, _note: str, *, action: str) -> None:
+        assert (about.kind, about.namespace, action) == ("Cluster", "default", "CheckHealth")
+        self.events.append((about.name, type_, reason))
+
+
+async def test_each_change_of_a_phase_is_an_event_and_no_other_change_is() -> None:
+    recorder: Any = Recorded()
+    async with Stage(recorder=recorder).runs("one") as stage:
+        await until(lambda: recorder.events)
+        stage.host.put("one", unschedulable=True)
+        await until(lambda: stage.fleet.facts(ONE).taints)  # type: ignore[union-attr]
+        stage.host.put("one", suspended=True)
+        await until(lambda: len(recorder.events) > 1)
+        await asyncio.sleep(60)
+        assert recorder.events == [("one", "Normal", "Connected"), ("one", "Normal", "Suspended")]
 
 
 async def test_a_cluster_that_is_being_deleted_without_our_finalizer_is_gone() -> None:
