@@ -211,7 +211,7 @@ def _result(
         stalled=stalled,
         generation=sum(context.generations.get(context.view.ref(workload).key, 0) for workload in context.mine),
         revisions=context.by_revision(planned.counts),
-        last_observed=None if reachable else context.view.last_contact,
+        last_observed=context.view.last_contact,
         ordinals_start=context.ordinals_start,
         reserved=context.reserved,
         covered=context.covered,
