@@ -177,21 +177,24 @@ async def test_a_member_whose_pods_cannot_be_listed_is_pending_and_says_why() ->
         assert (trouble.reason, trouble.detail.endswith("no pods")) == (UNAUTHORIZED, True)
 
 
-async def test_a_member_whose_pods_cannot_be_watched_any_more_is_offline_after_a_grace_and_says_why() -> None:
+@pytest.mark.parametrize("kind", ["pods", "statefulsets"])
+async def test_a_member_whose_objects_cannot_be_watched_any_more_is_offline_after_a_grace_and_says_why(
+    kind: str,
+) -> None:
     """I3, I8: a watch that breaks and is opened again changes nothing."""
     stage = Stage()
-    watch = stage.server.feeds["pods"] = Feed().bookmark(1, initial_end=True)
+    watch = stage.server.feeds[kind] = Feed().bookmark(1, initial_end=True)
     async with running(stage.member.run()):
         await stage.ready()
         stage.probes.clear()
-        stage.server.refused["pods"] = 500
+        stage.server.refused[kind] = 500
         watch.end()
         await asyncio.sleep(WATCH_GRACE_SECONDS * 0.9)
         assert stage.member.reach is Reach.READY
         await until(lambda: stage.member.reach is Reach.OFFLINE)
         assert stage.member.detail.startswith("it answers, but its objects cannot be watched: ")
         await until(lambda: stage.probes and stage.probes[-1][0] is not None)
-        del stage.server.refused["pods"], stage.server.feeds["pods"]
+        del stage.server.refused[kind], stage.server.feeds[kind]
         await stage.ready()
         await until(lambda: stage.probes[-1][0] is None)
 
