@@ -10,6 +10,7 @@ import pytest
 import structlog
 
 from tests.unit.kube.fakes import Feed, json_answer, running, status_answer, until
+from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.connector import RETRY_SECONDS
 from uniteddeployment.fleet.departure import Occupancy
 from uniteddeployment.fleet.registry import Fleet, selected
@@ -130,11 +131,12 @@ class Stage:
         self.servers = {"one.test": Server("uid-1"), "two.test": Server("uid-2")}
         self.connections: list[str] = []
         self.reached: list[str] = []
+        self.changes: list[tuple[str, AppKey]] = []
         self.broken: set[str] = set()
         self.fleet = Fleet(
             Client(self.host, "host"),
             self.connect,
-            on_change=lambda _cluster, _application: None,
+            on_change=lambda cluster, application: self.changes.append((cluster, application)),
             on_reach_changed=self.reached.append,
             occupancy=occupancy,
             recorder=recorder,

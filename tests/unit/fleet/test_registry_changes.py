@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import structlog
 
-from tests.unit.fleet.test_registry import APPLICATION, ONE, TWO, Stage
-from tests.unit.kube.fakes import until
+from tests.unit.fleet.test_registry import APPLICATION, ONE, TWO, Server, Stage
+from tests.unit.kube.fakes import Feed, until
 from uniteddeployment.fleet.departure import Left
 from uniteddeployment.kube.meta import ObjectReference
+from uniteddeployment.kube.requests import Request
 from uniteddeployment.planning.observed import HOST, FleetFacts, Reach
 from uniteddeployment_api import names
 
@@ -81,6 +82,26 @@ async def test_a_cluster_that_is_about_to_leave_shows_nothing_any_more() -> None
         stage.fleet._entries[ONE].closing = True
         view = stage.fleet.view(ONE, APPLICATION)
         assert (view.reach, view.detail) == (Reach.UNKNOWN, "the Cluster is being deleted")
+
+
+class WithPod(Server):
+    """A member with one pod of an application."""
+
+    def feed(self, request: Request) -> Feed:
+        if request.resource != "pods":
+            return super().feed(request)
+        labels = {names.LABEL_NAME: APPLICATION[1], names.LABEL_SUBSET: "a"}
+        meta = {"name": "p", "namespace": APPLICATION[0], "uid": "u", "resourceVersion": "1", "labels": labels}
+        return Feed().event("ADDED", {"metadata": meta}).bookmark(1, initial_end=True)
+
+
+async def test_a_change_in_a_member_is_one_of_its_application_there() -> None:
+    stage = Stage()
+    stage.servers["one.test"] = WithPod("uid-1")
+    async with stage.runs("one", "two"):
+        await until(lambda: stage.changes)
+        assert set(stage.changes) == {(ONE, APPLICATION)}
+        assert [bool(stage.fleet.view(name, APPLICATION).pods) for name in (ONE, TWO)] == [True, False]
 
 
 class Empty:

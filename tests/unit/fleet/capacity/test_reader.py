@@ -11,6 +11,7 @@ from tests.support.capacity import node_object, pod_object
 from tests.unit.kube.fakes import FakeTransport, Feed, status_answer, until
 from uniteddeployment.fleet.capacity import reader as module
 from uniteddeployment.fleet.capacity.reader import MISSING_RIGHT, CapacityReader
+from uniteddeployment.fleet.capacity.sums import SubsetKey
 from uniteddeployment.fleet.status import Verdict
 from uniteddeployment.kube.client import Client
 
@@ -34,7 +35,14 @@ class Reading:
         self.nodes, self.pods = listed(*nodes), listed(*pods)
         self.transport.feeds.extend([self.nodes, self.pods])
         self.changes = 0
-        self.reader = CapacityReader("m", Client(self.transport, "m"), enabled=True, on_change=self._changed)
+        self.shown: list[tuple[SubsetKey, int]] = []
+        self.reader = CapacityReader(
+            "m",
+            Client(self.transport, "m"),
+            enabled=True,
+            on_change=self._changed,
+            on_shown=lambda *shown: self.shown.append(shown),
+        )
 
     def _changed(self) -> None:
         self.changes += 1
@@ -139,6 +147,19 @@ async def test_the_last_figures_stay_while_a_watch_fails_and_go_with_the_right_t
         await until(lambda: reading.reader.state is not None and reading.reader.state.status != "True")
         assert (reading.reader.published is not None) is kept
         assert reading.reader.nodes is None
+
+
+async def test_it_is_told_how_many_pods_of_a_subset_a_cluster_shows() -> None:
+    """Until then, what it was assigned counts as taken."""
+    pod = pod_object("p0", {}, application="web", subset="a")
+    async with Reading([node_object("n", {"cpu": "1"})], [pod, pod_object("other", {})]) as reading:
+        subset = ("default", "web", "a")
+        assert reading.shown == [(subset, 1)]
+        reading.pods.event("ADDED", pod_object("p1", {}, application="web", subset="a"))
+        await until(lambda: len(reading.shown) > 1)
+        reading.pods.event("DELETED", pod)
+        await until(lambda: len(reading.shown) > 2)
+        assert reading.shown == [(subset, 1), (subset, 2), (subset, 1)]
 
 
 async def test_a_cluster_with_too_many_pods_has_an_unknown_capacity(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,6 +277,14 @@ def test_a_subset_whose_pods_were_ready_for_long_enough_keeps_its_mark_only_to_g
     assert schedulable(divide(reserving(2, two), **proven)) == ("False", None)
 
 
+@pytest.mark.parametrize("reach", [Reach.READY, Reach.OFFLINE])
+def test_a_subset_with_reserved_pods_gets_no_more(reach: Reach) -> None:
+    """I8: nor while its cluster does not answer."""
+    seen = {"a": Seen(2, waiting=[40], ready=[500], marked=60, reserved=1, reach=reach), "b": Seen(1, ready=[9])}
+    result = divide(reserving(4, {"a": {}, "b": {}}), **seen)
+    assert (dict(result.desired), dict(result.reserved)) == ({"a": 2, "b": 3}, {"a": 1})
+
+
 def test_an_update_in_a_subset_with_reserved_pods_needs_no_more_stand_ins() -> None:
     """OpenKruise takes pods that are slow to update, or held by a partition, for reserved ones."""
     held = Seen(4, waiting=[1, 40], starting=2, marked=60, reserved=2)
