@@ -44,6 +44,7 @@ ELSEWHERE = {
 """Pattern of commands that do not run here -> the test that covers them."""
 SECTIONS = {
     "Install": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
+    "Finalizers": "test_the_policy_adds_the_finalizer_to_new_applications",
     "Register a member": "test_the_documented_installation_works_with_the_rights_that_are_shipped",
     "Register a member with kubectl": "test_uninstalling_in_the_documented_order_leaves_nothing",
     "Upgrade": "test_the_documented_installation_works_with_the_rights_that_are_shipped",

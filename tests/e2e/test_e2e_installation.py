@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.support import fleet_fixture, pods
-from tests.support.api import Api
+from tests.support.api import Api, ApiError
 from tests.support.control_planes import ControlPlane
 from tests.support.documentation import ROOT, scripts
 from tests.support.fleet_fixture import Fleet
@@ -26,8 +26,10 @@ from tests.support.pods import IP, Pod
 from tests.support.preloaded import Preloaded
 from tests.support.site import COMMAND_SECONDS, Site
 from tests.support.waiting import until
+from uniteddeployment.controller.objects import UNITED_DEPLOYMENTS
 from uniteddeployment.controller.rights import IN_MEMBER, ON_HOST, Right
 from uniteddeployment.kube.resource import PODS
+from uniteddeployment_api import names
 
 CONFIG = ROOT / "config"
 NAMESPACE = "uniteddeployment-system"
@@ -230,8 +232,8 @@ def test_the_rollout_controller_works_with_the_rights_that_are_shipped(host: Ins
 
 def test_metrics_are_at_the_address_of_the_pod_when_that_is_asked_for(host: Installation) -> None:
     host.install()  # the same objects, but for the arguments of the pods
-    names = {"uniteddeployment": pods.FREE_PORTS, "uniteddeployment-rollout": ROLLOUT_PORTS}
-    for name, free_ports in names.items():
+    ports = {"uniteddeployment": pods.FREE_PORTS, "uniteddeployment-rollout": ROLLOUT_PORTS}
+    for name, free_ports in ports.items():
         with host.pod("config/metrics", name, free_ports) as pod:
             until(ready(pod), "it is ready")
             status, text = pod.get("/metrics", "metrics", host=IP)
@@ -286,6 +288,56 @@ def test_the_image_runs_what_the_deployment_asks_for() -> None:
     assert f"USER {context['runAsUser']}:{context['runAsGroup']}" in lines
     assert 'ENTRYPOINT ["ud"]' in lines
     assert "command" not in spec["containers"][0]
+
+
+def test_the_policy_adds_the_finalizer_to_new_applications(host: Installation) -> None:
+    """The API server itself does, so that the controller need not; an application can be given up as always."""
+    host.installed()
+    served = host.fleet.host.read("/apis/admissionregistration.k8s.io/v1").get("resources", ())
+    if not any(one["name"] == "mutatingadmissionpolicies" for one in served):
+        pytest.skip("the host serves no MutatingAdmissionPolicy, as Kubernetes does from 1.36 on")
+    host.documented("Finalizers")
+    try:
+        until(lambda: tried(host) == [names.FINALIZER], "the policy is in effect")
+        assert tried(host, "example.com/other") == ["example.com/other", names.FINALIZER]
+        assert tried(host, names.FINALIZER) == [names.FINALIZER]
+        before = len(host.fleet.host.requests())
+        with host.pod() as pod:
+            until(ready(pod), "it is ready")
+            document = guarded()
+            host.here.apply(document)
+            host.here.wait_settled("guarded")
+            document["spec"]["replicas"] = 3
+            host.here.apply(document)
+            host.here.wait_settled("guarded")
+            assert host.here.get("ud", "guarded")["metadata"]["finalizers"] == [names.FINALIZER], "an apply leaves it"
+            sent = [one for one in host.fleet.host.requests()[before:] if one.name == "guarded"]
+            account = f"system:serviceaccount:{NAMESPACE}:uniteddeployment"
+            assert {(one.verb, one.subresource) for one in sent if one.user == account} == {("patch", "status")}
+            host.here.delete("ud", "guarded")
+        assert "guarded-member-1" in host.workloads(), "its deletion policy says so"
+    finally:
+        host.sh("kubectl delete -k config/policy")
+        host.member.api.delete("sts", "default", "guarded-member-1")
+
+
+def guarded(*finalizers: str) -> dict[str, Any]:
+    """An application with these finalizers, whose workloads stay when it is deleted."""
+    document = application()
+    document["metadata"] |= {"name": "guarded", **({"finalizers": list(finalizers)} if finalizers else {})}
+    document["spec"]["deletionPolicy"] = "Orphan"
+    return document
+
+
+def tried(host: Installation, *finalizers: str) -> list[str]:
+    """The finalizers that an application would be created with; none while the policy's kind is too new (503)."""
+    try:
+        made = host.api.request("POST", f"{UNITED_DEPLOYMENTS.path('default')}?dryRun=All", guarded(*finalizers))
+    except ApiError as error:
+        if error.code != 503:
+            raise
+        return []
+    return list(made["metadata"].get("finalizers", ()))
 
 
 def abandon(host: Installation) -> None:
