@@ -229,6 +229,8 @@ async def test_a_member_is_probed_at_fixed_intervals_and_when_asked() -> None:
         stage.probes.clear()
         await asyncio.sleep(PROBE_INTERVAL * 2)
         assert len(stage.probes) == 2
+        (_, first), (_, second) = stage.probes
+        assert (second - first).total_seconds() == PROBE_INTERVAL
         stage.member.probe_soon()
         await until(lambda: len(stage.probes) == 3)
 

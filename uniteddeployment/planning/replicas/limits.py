@@ -33,8 +33,6 @@ class Limit:
     """Whether its replicas move to other subsets."""
     keeps: int = 0
     """If they leave: how many of them have to stay for now, because moves are braked or the cluster recovers."""
-    blocked: bool = False
-    """Whether its replicas would leave if their data did not forbid it."""
     room: int | None = None
     """Number of replicas that it can run, as far as its cluster knows."""
     placed: int = 0
@@ -127,7 +125,7 @@ def _limit(app: Application, observed: Observed, subset: Subset, current: int) -
         )
         if verdict.leaves and (why := volumes_stay(app, subset)):
             out = f"move its data and then change the shares, or {ALLOWED}"
-            limit = replace(limit, leaves=False, blocked=True, note=f"{limit.note}, but {why}; {out}")
+            limit = replace(limit, leaves=False, note=f"{limit.note}, but {why}; {out}")
     if facts.offline_since is not None:
         return _offline(app, subset, facts, observed.now, limit, current=current)
     room = facts.rooms.get(subset.name)
@@ -155,7 +153,7 @@ def _offline(app: Application, subset: Subset, facts: ClusterFacts, now: str, li
     note = f"{cluster_label(app.cluster_of(subset))} {how}"
     leaves = limit.leaves or left == 0
     if (leaves or left) and (why := second_copy(app, subset)):
-        return replace(limit, leaves=False, blocked=leaves, note=f"{note}, but {why}; {ALLOWED}")
+        return replace(limit, leaves=False, note=f"{note}, but {why}; {ALLOWED}")
     if leaves and facts.recovering and not limit.leaves:
         return replace(limit, leaves=True, keeps=current, note=f"{note}, and answers again")
     if leaves:

@@ -396,6 +396,7 @@ def test_a_workload_back_from_zero_gets_the_target_when_its_controller_has_noted
         row, step = subset.planned()
         assert step is None
         assert row.message == f"until its controller has noted the stable revision {subset.hash('app:1')}"
+        assert row.workload == "StatefulSet/web-member-1"
     assert Subset(held=2).shows("app:1", size=0).written() == ("app:2", 4, 2)
 
 

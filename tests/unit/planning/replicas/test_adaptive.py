@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.planning import NOW, application, manifest, status_of
@@ -44,6 +44,9 @@ def test_times_are_read_as_the_calendar_has_them(expected: int, offset: int) -> 
 
 
 @given(st.integers(0, 2**33), st.integers(-(2**30), 2**30))
+@example(int(datetime(2000, 2, 29, tzinfo=UTC).timestamp()), 0)
+@example(int(datetime(2100, 2, 28, tzinfo=UTC).timestamp()), 86400)
+@example(int(datetime(2400, 2, 29, tzinfo=UTC).timestamp()), 0)
 def test_times_are_shifted_as_the_calendar_has_them(begun: int, by: int) -> None:
     text = f"{datetime.fromtimestamp(begun, UTC).replace(tzinfo=None).isoformat()}Z"
     assert seconds(later(text, by)) == begun + by
