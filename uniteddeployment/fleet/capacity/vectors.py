@@ -64,12 +64,12 @@ def add(vector: Vector, sparse: Sparse, times: int = 1) -> None:
             vector[place] += amount * times
 
 
-def add_all(vector: Vector, other: Vector, times: int = 1) -> None:
+def add_all(vector: Vector, other: Vector) -> None:
     """Add a vector to a vector."""
     if len(vector) < len(other):
         lengthen(vector, len(other) - 1)
     for place, amount in enumerate(other):
-        vector[place] += amount * times
+        vector[place] += amount
 
 
 def lengthen(vector: Vector, place: int) -> None:
