@@ -7,7 +7,19 @@ import pytest
 
 from tests.simulation.histories.faults import fault_name
 from tests.simulation.histories.player import play
-from tests.simulation.histories.story import Edit, Image, NoPartition, Partition, Replace, Scale, Step, Story, Total
+from tests.simulation.histories.story import (
+    Cordon,
+    Edit,
+    Image,
+    NoPartition,
+    Partition,
+    Replace,
+    Scale,
+    Share,
+    Step,
+    Story,
+    Total,
+)
 from tests.simulation.histories.verdict import judge
 
 SEEDS = (0, 1, 2, 3, 5, 6, 12, 14, 15)
@@ -33,6 +45,10 @@ FOUND = {
         (Step(Edit(Image("app:2"), Partition(None, 1))), Step(Edit(NoPartition()), 0.0), Step(Scale(3))),
         adaptive=True,
         members=3,
+    ),
+    "replicas that lost their place were removed as if fewer were requested": Story(
+        "deploymentTemplate",
+        (Step(Cordon(member=1, on=True)), Step(Edit(Share(subset=0, value=1)))),
     ),
 }
 """Stories that once broke an invariant, each as short as it can be."""

@@ -193,7 +193,7 @@ def _paced(basis: _Basis, divided: Allocation, moved: Mapping[str, int]) -> Divi
 
 def _with_pace(basis: _Basis, division: Division) -> Division:
     """The division with the numbers that the ready pods allow now."""
-    app, desired, stored = basis.app, division.desired, basis.subject.status.subsets
+    app, desired = basis.app, division.desired
     parties = []
     for name, subset in app.subsets.items():
         view = basis.observed.members.get(app.cluster_of(subset))
@@ -215,7 +215,7 @@ def _with_pace(basis: _Basis, division: Division) -> Division:
     budget = Budget(
         floor=floor(total, rounded_down(app.model.spec.topology.max_unavailable, total)),
         others=ready_leftovers(app, basis.observed),
-        free=max(0, sum(entry.desired for entry in stored.values()) - sum(desired.values())) if stored else 0,
+        free=_fallen(basis, division),
         # What is stored now is acted on in the next pass, which finds out again how far the ready pods allow it.
         spared=division.persist_first,
     )
@@ -235,6 +235,15 @@ def _with_pace(basis: _Basis, division: Division) -> Division:
         moving=moving,
         reasons=explained(division.reasons, basis.limits, desired, division.moved, moving),
     )
+
+
+def _fallen(basis: _Basis, division: Division) -> int:
+    """By how much the total fell. Replicas that have no place any more are not fewer than before (I7)."""
+    status = basis.subject.status
+    if not status.subsets:
+        return 0
+    before = sum(entry.desired for entry in status.subsets.values()) + (status.unplaced_replicas or 0)
+    return max(0, before - sum(division.desired.values()) - division.unplaced)
 
 
 def _unwritten(basis: _Basis, numbers: Mapping[str, int]) -> dict[str, int]:

@@ -178,6 +178,30 @@ def test_a_preference_against_a_cluster_makes_it_the_last_choice() -> None:
     assert world.asked() == [3, 7]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_replicas_whose_new_place_takes_none_stay_within_the_budget(kind: str) -> None:
+    """I7: only a smaller total needs no replacements. They go when the place takes replicas again, or at once then."""
+    world = fleet({"a": 4, "b": None}, 6, kind=kind, adaptive=False, maxUnavailable=1)
+    world.taint("b", "NoSchedule")
+    world.edit(topology={**world.document["spec"]["topology"], "subsets": changed(world, replicas=1)})
+    world.go_on()
+    assert world.asked() == [3, 2]
+    assert world.condition("Stalled") == ("True", "Blocked")
+    world.edit(replicas=3)
+    world.go_on()
+    assert world.asked() == [1, 2]
+    world.edit(replicas=6)
+    del world.facts["b"]
+    world.go_on()
+    assert world.asked() == [1, 5]
+
+
+def changed(world: Fleet, **fields: Any) -> list[dict[str, Any]]:
+    """The subsets with other fields of the first."""
+    first, *others = world.document["spec"]["topology"]["subsets"]
+    return [{**first, **fields}, *others]
+
+
 def with_room(world: Fleet, **room: int) -> None:
     for name, pods in room.items():
         world.facts[name] = ClusterFacts(world.facts.get(name, ClusterFacts()).taints, rooms={name: pods})
