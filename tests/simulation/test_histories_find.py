@@ -107,13 +107,13 @@ def _no_brake(_: Any) -> Any:
     return lambda *_: RELEASED
 
 
-def _any_cluster_will_do(_: Any) -> Any:
+def _any_cluster_will_do(identify: Any) -> Any:
     """Whatever answers at the address of a member is that member."""
 
-    async def identify(*_: Any) -> None:
-        """It is."""
+    async def accepted(client: Any, _uid: str, answered: Any) -> None:
+        await identify(client, "", answered)
 
-    return identify
+    return accepted
 
 
 def _no_ranges(_: Any) -> Any:
@@ -129,7 +129,7 @@ DEFECTS = {
     "templates that are in use are deleted": Defect(revisions, "to_trim", _all_but_the_newest, 0, "I9"),
     "Ready is always True": Defect(status, "summarize", _always_ready, 5, "I8"),
     "a change of the total moves pods": Defect(plan, "divide", _replicas_change_places, 1, "I7"),
-    "an edit during a pass is dropped": Defect(WorkQueue, "add", _no_key_twice, 15, "I8"),
+    "an edit during a pass is dropped": Defect(WorkQueue, "add", _no_key_twice, 23, "I9"),
     "every pass writes every workload": Defect(SubsetContext, "drifted", _always_drifted, 0, "I8"),
     "a failover ignores the budget": Defect(divide, "floor", _no_pod_has_to_stay, 148, "I7", faults=True),
     "pods of a lost member count as ready": Defect(divide, "serving", _lost_pods_are_ready, 148, "I7", faults=True),
