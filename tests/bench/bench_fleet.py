@@ -75,7 +75,7 @@ def _embedded(stack: ExitStack, folder: Path) -> tuple[str, Process]:
     """What they are, and the process of the host."""
     processes = []
     for name in ("host", *MEMBERS):
-        arguments = ["embedded", "--no-controllers", "--nodes", "1", "--kubeconfig", str(_config(folder, name))]
+        arguments = ["embedded", "--no-controllers", "--nodes", "1", "--kubeconfig", str(config_of(folder, name))]
         processes.append(stack.enter_context(ud(*arguments, log=folder / f"{name}.log")))
     for process in processes:
         process.wait_for("export KUBECONFIG")
@@ -90,61 +90,66 @@ def _control_planes(stack: ExitStack, folder: Path) -> tuple[str, Process]:
     return "real control planes", host.process
 
 
-def _config(folder: Path, name: str) -> Path:
+def config_of(folder: Path, name: str) -> Path:
     """The kubeconfig of a server."""
     (folder / name).mkdir(exist_ok=True)
     return folder / name / "kubeconfig"
 
 
+def controller_arguments(folder: Path) -> list[str]:
+    """How to run a controller whose metrics can be read."""
+    options = ["--no-leader-elect", "--metrics-port", "0", "--metrics-host", "127.0.0.1"]
+    return ["controller", "run", "--kubeconfig", str(config_of(folder, "host")), *options]
+
+
 async def _measure(folder: Path, stack: ExitStack, host: Process) -> list[tuple[str, str]]:
     def client(name: str) -> Client:
-        return Client(AiohttpTransport(kubeconfig.load(_config(folder, name))), name, field_manager="bench")
+        return Client(AiohttpTransport(kubeconfig.load(config_of(folder, name))), name, field_manager="bench")
 
     servers = Servers(client("host"), {name: client(name) for name in MEMBERS}, folder)
     try:
-        await _prepare(servers)
+        await prepare(servers)
         bare = await _bare(servers)
         rows = [(f"bare client: the same objects of {APPLICATIONS} applications", f"{bare:.2f} s")]
-        arguments = [
-            "controller",
-            "run",
-            "--kubeconfig",
-            str(_config(folder, "host")),
-            "--no-leader-elect",
-            "--metrics-port",
-            "0",
-        ]
-        process = stack.enter_context(ud(*arguments, "--metrics-host", "127.0.0.1", log=folder / "controller.log"))
+        arguments = controller_arguments(folder)
+        process = stack.enter_context(ud(*arguments, log=folder / "controller.log"))
         process.wait_for("listening")
         rows += await _controller(servers, process, bare, host)
         process.stop()
-        restarted = stack.enter_context(ud(*arguments, "--metrics-host", "127.0.0.1", log=folder / "restarted.log"))
-        return [*rows, ("restart: requests that write, Events among them", await _writes_of(restarted))]
+        restarted = stack.enter_context(ud(*arguments, log=folder / "restarted.log"))
+        return [*rows, ("restart: requests that write, Events among them", await _writes_at_rest(restarted))]
     finally:
         await servers.close()
 
 
-async def _writes_of(process: Process) -> str:
-    """The requests that write which a controller has sent after a while."""
+async def writes_of(process: Process) -> Counter[str]:
+    """The requests that write which a controller has sent so far, Events among them."""
     port = process.wait_for(r"listening.*port=(\d+).*what=metrics")[1]
-    page = f"http://127.0.0.1:{port}"
     async with aiohttp.ClientSession() as session:
-        await asyncio.sleep(QUIET_SECONDS)
-        assert (await session.get(f"{page}/readyz")).status == 200
-        text = await (await session.get(f"{page}/metrics")).text()
+        text = await (await session.get(f"http://127.0.0.1:{port}/metrics")).text()
     counted = re.findall(r"^rest_client_requests_total\{(.*)\} (\S+)$", text, re.MULTILINE)
     writes: Counter[str] = Counter()
     for labels, count in counted:
         known = dict(re.findall(r'(\w+)="([^"]*)"', labels))
         if known["verb"] not in ("get", "list", "watch", "probe"):
             writes[f"{known['verb']} {known['resource']}"] += int(float(count))
+    return writes
+
+
+async def _writes_at_rest(process: Process) -> str:
+    """Those of a controller that was restarted, after a while."""
+    port = process.wait_for(r"listening.*port=(\d+).*what=metrics")[1]
+    await asyncio.sleep(QUIET_SECONDS)
+    async with aiohttp.ClientSession() as session:
+        assert (await session.get(f"http://127.0.0.1:{port}/readyz")).status == 200
+    writes = await writes_of(process)
     return ", ".join(f"{count} {what}" for what, count in sorted(writes.items())) or "none"
 
 
-async def _prepare(servers: Servers) -> None:
+async def prepare(servers: Servers) -> None:
     await define(servers.host, custom_resource_definitions(), CLUSTERS, UNITED_DEPLOYMENTS)
     for name in MEMBERS:
-        user = yaml.safe_load(_config(servers.folder, name).read_text())
+        user = yaml.safe_load(config_of(servers.folder, name).read_text())
         secret = {
             "metadata": {"name": name},
             "data": {"kubeconfig": base64.b64encode(yaml.safe_dump(user).encode()).decode()},
@@ -157,13 +162,13 @@ async def _prepare(servers: Servers) -> None:
         await servers.host.create(CLUSTERS, cluster, PartialObject, namespace="default")
 
 
-def _named(number: int, prefix: str = "app", **changes: Any) -> dict[str, Any]:
+def named(number: int, prefix: str = "app", **changes: Any) -> dict[str, Any]:
     document = manifest(**changes)
     document["metadata"]["name"] = f"{prefix}-{number}"
     return document
 
 
-async def _all(calls: list[Any]) -> None:
+async def in_turn(calls: list[Any]) -> None:
     limit = asyncio.Semaphore(CONCURRENT)
 
     async def one(call: Any) -> None:
@@ -177,7 +182,7 @@ async def _bare(servers: Servers) -> float:
     """The same objects by a client that does nothing else; taken away again afterwards."""
     calls, removals = [], []
     for number in range(APPLICATIONS):
-        document = _named(number, "bare", paused=True)
+        document = named(number, "bare", paused=True)
         app = application(document)
         name = document["metadata"]["name"]
         calls.append(servers.host.create(UNITED_DEPLOYMENTS, document, PartialObject, namespace="default"))
@@ -196,9 +201,9 @@ async def _bare(servers: Servers) -> float:
             )
             removals.append(client.delete(STATEFULSETS, rendered.name, namespace="default"))
     started = time.perf_counter()
-    await _all(calls)
+    await in_turn(calls)
     took = time.perf_counter() - started
-    await _all(removals)
+    await in_turn(removals)
     return took
 
 
@@ -239,10 +244,10 @@ async def _controller(servers: Servers, process: Process, bare: float, host: Pro
     cpu, host_cpu = process.cpu_seconds(), host.cpu_seconds()
     started = time.perf_counter()
     creations = [
-        servers.host.create(UNITED_DEPLOYMENTS, _named(number), PartialObject, namespace="default")
+        servers.host.create(UNITED_DEPLOYMENTS, named(number), PartialObject, namespace="default")
         for number in range(APPLICATIONS)
     ]
-    await asyncio.gather(_all(creations), watcher.until(lambda: len(watcher.seen) >= total))
+    await asyncio.gather(in_turn(creations), watcher.until(lambda: len(watcher.seen) >= total))
     created = time.perf_counter() - started
     rows = [
         ("P4 controller, empty", f"{empty:.0f} MiB"),
@@ -269,7 +274,7 @@ async def _controller(servers: Servers, process: Process, bare: float, host: Pro
     def updated() -> bool:
         return len(watcher.updated) >= total
 
-    await asyncio.gather(_all(updates), watcher.until(updated))
+    await asyncio.gather(in_turn(updates), watcher.until(updated))
     rows.append(("P1 a new image for all, complete", f"{time.perf_counter() - started:.2f} s"))
     await idle(process, host)
     rows += await _latency(servers, watcher)
