@@ -12,6 +12,7 @@ from uniteddeployment.controller.rooms import Rooms
 from uniteddeployment.fleet import permission
 from uniteddeployment.fleet.clusters import ClusterObject
 from uniteddeployment.fleet.registry import Fleet, selected
+from uniteddeployment.kube.meta import rfc3339
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes import retire
 from uniteddeployment.planning.observed import (
@@ -116,7 +117,7 @@ class Observer:
         failures = {
             subset: failure for subset, failure in memory.failures.items() if failure.generation == subject.generation
         }
-        memory.observed_at = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        memory.observed_at = rfc3339(self._now())
         return Observed(
             now=memory.observed_at,
             members={name: _without_deleted(view, unanswered.get(name, ())) for name, view in members.items()},

@@ -14,6 +14,7 @@ from uniteddeployment.controller.objects import Parser
 from uniteddeployment.controller.observe import Observer
 from uniteddeployment.controller.planner import Planner
 from uniteddeployment.controller.report import Reporter, Superseded
+from uniteddeployment.kube.meta import rfc3339
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.plan import Plan
 from uniteddeployment.planning.status import refused_conditions, with_conditions
@@ -109,8 +110,7 @@ class Reconciler:
         message = f"internal error: {error}; nothing is changed, and it is tried again. The controller's log says where"
         subject = self._read(key)
         if subject is not None:
-            now = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
-            status = with_conditions(subject, refused_conditions("InternalError", message), now)
+            status = with_conditions(subject, refused_conditions("InternalError", message), rfc3339(self._now()))
             await self._reporter.status(subject, Plan(status=status))
 
     def _read(self, key: Key) -> Subject | None:

@@ -22,7 +22,7 @@ from uniteddeployment.controller.errors import WebhookError
 from uniteddeployment.controller.settings import WEBHOOK
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Conflict, KubeError, NotFound
-from uniteddeployment.kube.meta import ObjectMeta, utc_now
+from uniteddeployment.kube.meta import ObjectMeta, rfc3339, utc_now
 from uniteddeployment.kube.resource import SECRETS, Resource
 from uniteddeployment_api import names
 
@@ -87,7 +87,7 @@ class WebhookCertificate:
     def problem(self) -> str:
         """Why API servers do not accept it; empty if they do."""
         if self._serving is not None and self._serving.expires <= self._now():
-            return f"the certificate of the webhooks expired at {self._serving.expires:%Y-%m-%dT%H:%M:%SZ}"
+            return f"the certificate of the webhooks expired at {rfc3339(self._serving.expires)}"
         return ""
 
     def context(self) -> ssl.SSLContext:
@@ -126,7 +126,7 @@ class WebhookCertificate:
         if serving != self._serving:
             self._context = serving.context()
             self._serving = serving
-            _log.info("certificate of the webhooks", expires=f"{serving.expires:%Y-%m-%dT%H:%M:%SZ}")
+            _log.info("certificate of the webhooks", expires=rfc3339(serving.expires))
 
     async def _shared(self) -> Serving:
         for _ in range(_TRIES):

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.errors import Malformed
+from uniteddeployment.kube.meta import rfc3339
 from uniteddeployment.kube.resource import SERVICEACCOUNTS
 from uniteddeployment.text import shortened
 from uniteddeployment_api import names
@@ -141,6 +142,6 @@ def parsed_time(text: str | None) -> datetime | None:
 def token_data(token: str, issued: datetime) -> dict[str, Any]:
     """The part of a Secret that a new token changes. ``issued`` is by the clock of this process."""
     return {
-        "metadata": {"annotations": {names.ANNOTATION_TOKEN_ISSUED: issued.strftime("%Y-%m-%dT%H:%M:%SZ")}},
+        "metadata": {"annotations": {names.ANNOTATION_TOKEN_ISSUED: rfc3339(issued)}},
         "data": {"token": base64.b64encode(token.encode()).decode()},
     }

@@ -24,6 +24,7 @@ from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.decoding import DecodingError
 from uniteddeployment.kube.errors import KubeError, NotFound
 from uniteddeployment.kube.identified import IdentifiedTransport
+from uniteddeployment.kube.meta import rfc3339
 from uniteddeployment.kube.reflector import Reflector
 from uniteddeployment.kube.resource import PODS
 from uniteddeployment.kube.server_clock import ServerClock
@@ -163,7 +164,7 @@ class Member:
 
         It is the last answered probe while every watch was open, or the last change after that.
         """
-        return self._seen.strftime("%Y-%m-%dT%H:%M:%SZ") if self._seen is not None else self._last_contact
+        return rfc3339(self._seen) if self._seen is not None else self._last_contact
 
     def view(self, application: AppKey) -> MemberView:
         """The state of an application in this cluster."""

@@ -8,7 +8,7 @@ from uniteddeployment.fleet import status, tokens
 from uniteddeployment.fleet.capacity import status as capacity
 from uniteddeployment.fleet.entry import Entry
 from uniteddeployment.fleet.health import Phase
-from uniteddeployment.fleet.taints import rfc3339
+from uniteddeployment.kube.meta import rfc3339
 from uniteddeployment.planning.observed import ClusterFacts, FleetFacts, Reach
 
 

@@ -16,7 +16,7 @@ from uniteddeployment.fleet.health import (
     Phase,
     Record,
 )
-from uniteddeployment.fleet.taints import rfc3339
+from uniteddeployment.kube.meta import rfc3339
 from uniteddeployment.planning.observed import Taint
 from uniteddeployment_api.duration import text
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from uniteddeployment.fleet.clusters import ClusterObject, abandoned
 from uniteddeployment.fleet.health import NO_READY_NODES, NOT_HEALTHY, NOT_READABLE, Phase, Record
+from uniteddeployment.kube.meta import rfc3339
 from uniteddeployment.planning.observed import Taint
 from uniteddeployment.planning.observed.clusters import NO_EXECUTE, NO_SCHEDULE
 from uniteddeployment_api import names
@@ -39,11 +40,6 @@ def document(taint: Taint) -> dict[str, str | None]:
     """Return the entry of the status for a taint."""
     value = {"value": taint.value} if taint.value else {}
     return {"key": taint.key, **value, "effect": taint.effect, "timeAdded": taint.time_added}
-
-
-def rfc3339(time: datetime) -> str:
-    """Return a time as Kubernetes writes it."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _of_spec(cluster: ClusterObject) -> Iterable[Taint]:

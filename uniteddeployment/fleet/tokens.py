@@ -22,7 +22,7 @@ from uniteddeployment.fleet.rotation import Schedule
 from uniteddeployment.kube.client import Client
 from uniteddeployment.kube.credentials import Connection, CredentialsError, StaticToken
 from uniteddeployment.kube.errors import KubeError
-from uniteddeployment.kube.meta import PartialObject
+from uniteddeployment.kube.meta import PartialObject, rfc3339
 from uniteddeployment.kube.resource import SECRETS
 
 _log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ def condition(
         "type": CONDITION,
         "status": "False",
         "observedGeneration": cluster.metadata.generation,
-        "lastTransitionTime": before.get("lastTransitionTime") or f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "lastTransitionTime": before.get("lastTransitionTime") or rfc3339(now),
         "reason": trouble.reason,
         "message": trouble.message,
     }
@@ -103,7 +103,7 @@ class Tokens:
 
     def trouble(self, cluster: ClusterObject, schedule: Schedule, error: str = "") -> TokenTrouble | None:
         """The trouble with a token that could not be replaced; None if it is not due."""
-        now, expires = self._now(), f"{schedule.expires:%Y-%m-%dT%H:%M:%SZ}"
+        now, expires = self._now(), rfc3339(schedule.expires)
         again = f"'ud clusters register {cluster.metadata.name}' creates a new one"
         if now >= schedule.expires:
             return TokenTrouble(EXPIRED, f"the token expired at {expires}; {again}")

@@ -152,6 +152,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def rfc3339(moment: datetime) -> str:
+    """The time in full seconds, as the API writes it in most places: ``2024-05-01T12:00:00Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def micro_time(moment: datetime) -> str:
     """The time as a MicroTime, the format of Leases and Events: ``2024-05-01T12:00:00.000000Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

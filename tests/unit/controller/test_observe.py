@@ -189,6 +189,7 @@ def test_a_snapshot_has_the_facts_of_each_cluster_that_has_any_and_of_the_fleet(
     clusters = Clusters(make.view("member-1"), make.view("member-2"))
     facts = clusters.known[CLUSTER] = ClusterFacts(offline_since="2026-01-01T00:00:00Z")
     seen = observer(clusters).observe(subject())
+    assert seen.now == "2026-01-01T00:00:00Z"
     assert (seen.clusters, seen.fleet) == ({CLUSTER: facts}, FleetFacts(1))
 
 

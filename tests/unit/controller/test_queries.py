@@ -29,16 +29,21 @@ async def test_a_query_of_any_step_of_a_rollout_that_does_not_parse_is_an_error_
         asked.append(str((await request.post())["query"]))
         if "bad" not in asked[-1]:
             return web.json_response({"status": "success"})
-        return web.json_response({"status": "error", "errorType": "bad_data", "error": "no\nway"}, status=400)
+        return web.json_response(
+            {"status": "error", "errorType": "bad_data", "error": f"no\nway{'!' * 999}"}, status=400
+        )
 
     async with serving(answer) as url:
         first = [gate("one", url, "up"), gate("two", url, "up{job='{{args.job}}'}", job="bad")]
         wanted = rollout(first, [gate("three", url, "bad{")])
         errors = await query_errors(wanted)
-        assert {error.path: error.message for error in errors} == {
-            "spec.steps[0].gates[1].prometheus.query": "Prometheus cannot parse the query: no way",
-            "spec.steps[1].gates[0].prometheus.query": "Prometheus cannot parse the query: no way",
+        assert {error.path for error in errors} == {
+            "spec.steps[0].gates[1].prometheus.query",
+            "spec.steps[1].gates[0].prometheus.query",
         }
+        assert {error.rule for error in errors} == {"gate-query"}
+        assert all(error.message.startswith("Prometheus cannot parse the query: no way!!!") for error in errors)
+        assert all(len(error.message) < 300 for error in errors)
         assert sorted(asked) == ["bad{", "up", "up{job='bad'}"]
         asked.clear()
         (error,) = await query_errors(wanted, rollout(first))

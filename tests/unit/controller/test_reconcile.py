@@ -233,6 +233,7 @@ async def test_an_internal_error_becomes_a_condition_that_names_its_type() -> No
     stalled = status.condition("Stalled")
     assert stalled is not None
     assert (stalled.status, stalled.reason) == ("True", "InternalError")
+    assert datetime.fromisoformat(stalled.last_transition_time or "").tzinfo is not None
     assert "KeyError" in stalled.message
 
 

@@ -1,10 +1,12 @@
 """Requests are what the API documents, and answers become structs or typed errors; no I/O in either."""
 
+from datetime import timedelta, timezone
+
 import msgspec
 import pytest
 
 from uniteddeployment.kube import errors, requests
-from uniteddeployment.kube.meta import ObjectMeta, PartialObject, micro_time, utc_now
+from uniteddeployment.kube.meta import ObjectMeta, PartialObject, micro_time, rfc3339, utc_now
 from uniteddeployment.kube.requests import PatchType, Propagation
 from uniteddeployment.kube.resource import LEASES, NODES, PODS, STATEFULSETS, Resource
 
@@ -172,3 +174,4 @@ def test_an_empty_list_may_have_null_items() -> None:
 def test_times_are_written_as_the_api_writes_them() -> None:
     moment = utc_now().replace(year=2024, month=5, day=1, hour=12, minute=0, second=0, microsecond=7)
     assert micro_time(moment) == "2024-05-01T12:00:00.000007Z"
+    assert rfc3339(moment) == rfc3339(moment.astimezone(timezone(timedelta(hours=2)))) == "2024-05-01T12:00:00Z"

@@ -9,7 +9,7 @@ from uniteddeployment.fleet.capacity.figures import differs
 from uniteddeployment.fleet.capacity.reader import COUNTED, DISABLED, CapacityReader
 from uniteddeployment.fleet.clusters import ClusterObject
 from uniteddeployment.fleet.status import Verdict
-from uniteddeployment.fleet.taints import rfc3339
+from uniteddeployment.kube.meta import rfc3339
 
 CONDITION: Final = "Capacity"
 _NOT_CONNECTED = Verdict("Unknown", "NotConnected", "the cluster is not connected")

@@ -276,7 +276,8 @@ def test_a_subset_whose_pods_were_ready_for_long_enough_keeps_its_mark_only_to_g
     """The mark is what reserves the next pods until they have a node."""
     two = {"a": {}, "b": {}}
     proven = {"a": Seen(1, ready=[35], marked=60), "b": Seen()}
-    assert schedulable(divide(reserving(1, two), **proven)) == ("True", None)
+    good = StoredCondition("Schedulable", "True", None, NOW, "Schedulable", "")
+    assert divide(reserving(1, two), **proven).conditions["a"] == good
     assert schedulable(divide(reserving(2, two), **proven)) == ("False", None)
 
 
