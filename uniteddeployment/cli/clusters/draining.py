@@ -16,6 +16,10 @@ from uniteddeployment.planning.status import MOVING
 from uniteddeployment_api import Toleration, names
 
 _TAINT = Taint(names.TAINT_DRAIN, effect=NO_EXECUTE)
+_UNSEEN = (
+    "the cluster cannot be seen: if it is suspended, use ud clusters resume; if it is lost, use ud clusters deregister "
+    "--abandon"
+)
 _OTHERS = "see the reason, or remove the subset from spec.topology.subsets"
 
 
@@ -38,7 +42,8 @@ class Item:
         """How far it is, in one line."""
         presence = self.presence
         if not self.moving:
-            return f"{self.title}: {_pods(presence.pods)} stay: {presence.reason or 'no reason is known'}"
+            stay = "stays" if presence.pods == 1 else "stay"
+            return f"{self.title}: {_pods(presence.pods)} {stay}: {presence.reason or 'no reason is known'}"
         if not presence.replicas:
             return f"{self.title}: {_pods(presence.observed)} ending"
         if presence.desired is not None:
@@ -59,7 +64,7 @@ def items(applications: Iterable[Mapping[str, Any]], cluster: str, seconds: floa
 
 def _item(app: Mapping[str, Any], presence: Presence, seconds: float) -> Item:
     if presence.observed_time:
-        return Item(presence, False, "the cluster cannot be seen: if it is lost, use ud clusters deregister --abandon")
+        return Item(presence, False, _UNSEEN)
     leaves = not presence.replicas or (presence.desired is not None and presence.desired < presence.replicas)
     if leaves or app["metadata"].get("deletionTimestamp") or not application.observed(app):
         return Item(presence, True)

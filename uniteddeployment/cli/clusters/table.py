@@ -14,7 +14,7 @@ from uniteddeployment.fleet.health import NO_READY_NODES, NOT_HEALTHY, NOT_READA
 STYLES = {"Running": "green", "Offline": "red", "Pending": "yellow", "Terminated": "bright_blue"}
 _ANSWERING = frozenset({NOT_HEALTHY, NO_READY_NODES, NOT_READABLE, RECOVERING})
 """Reasons of a cluster that answers, although not well: the time of its last good answer is not the last contact."""
-_NAMESPACE = Column("NAMESPACE")
+_NAMESPACE = Column("NAMESPACE", outer=True)
 _COLUMNS = (
     Column("NAME"),
     Column("PHASE"),

@@ -23,7 +23,7 @@ _STYLES = {
 }
 _AS_REQUESTED = (State.READY, State.HELD, State.PAUSED)
 """States that need no explanation."""
-_NAMESPACE = Column("NAMESPACE")
+_NAMESPACE = Column("NAMESPACE", outer=True)
 _COLUMNS = (
     Column("NAME"),
     Column("CLUSTER", drop=4),

@@ -22,6 +22,8 @@ class Column:
     right: bool = False
     drop: int = 0
     """Columns with a higher number are omitted first on a narrow terminal; 0 is never omitted."""
+    outer: bool = False
+    """Notes begin to the right of it."""
     spill: bool = False
     """Its cells are sentences. On a narrow terminal they are printed below their rows before any column is omitted."""
 
@@ -55,11 +57,12 @@ def table(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> 
     kept = _kept(columns, [index for index in range(len(columns)) if index not in spilled], widths, width)
     narrow = [widths[index] for index in kept]
     right = [columns[index].right for index in kept]
+    lead = " " * sum(widths[index] + _GAP for index in kept if columns[index].outer)
     lines = [_line([Cell(columns[index].title) for index in kept], narrow, right)]
     for row, cells in zip(rows, shown, strict=True):
         lines.append(_line([cells[index] for index in kept], narrow, right))
         below = [f"{columns[index].title.lower()}: {cells[index].text}" for index in spilled if cells[index].text]
-        lines += [line for note in (*below, *row.notes) for line in _note(note, row.indent, width)]
+        lines += [line for note in (*below, *row.notes) for line in _note(note, lead + row.indent, width)]
     return lines
 
 

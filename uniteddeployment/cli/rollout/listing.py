@@ -20,7 +20,7 @@ from uniteddeployment.kube.errors import NotFound
 from uniteddeployment_api import names
 from uniteddeployment_rollout.loop.objects import UNITED_ROLLOUTS, StoredRollout
 
-_NAMESPACE = Column("NAMESPACE")
+_NAMESPACE = Column("NAMESPACE", outer=True)
 _COLUMNS = (
     Column("NAME"),
     Column("TARGET", drop=3),

@@ -109,9 +109,11 @@ def explained(
         if not limits.of(name).leaves:
             texts[name] = f"{_replicas(count)} elsewhere until failback: {texts[name]}"
     for move in moving:
-        text = f"{move.replicas} more move to {_listed(move.destinations)} when their replacements are ready"
+        one = move.replicas == 1
+        ready = "moves to {} when its replacement is ready" if one else "move to {} when their replacements are ready"
+        text = f"{move.replicas} more {ready.format(_listed(move.destinations))}"
         if not move.seen:
-            text = f"{move.replicas} run elsewhere, and may still run here"
+            text = f"{move.replicas} {'runs' if one else 'run'} elsewhere, and may still run here"
         texts[move.source] = f"{text}: {texts[move.source]}"
     return texts
 

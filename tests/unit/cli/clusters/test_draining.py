@@ -67,6 +67,10 @@ VOLUMES = {"template": {"statefulSetTemplate": {"spec": {"volumeClaimTemplates":
         (application(subset={"minReplicas": 1}), "it has a lower bound"),
         (application(subset={"name": "gone"}), "remove the subset from spec.topology.subsets"),
         (application(), "see the reason"),
+        (
+            application(lastObservedTime="2026-01-01T00:00:00Z"),
+            "if it is suspended, use ud clusters resume; if it is lost",
+        ),
         (application(lastObservedTime="2026-01-01T00:00:00Z"), "deregister --abandon"),
     ],
 )

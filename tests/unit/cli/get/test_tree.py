@@ -67,6 +67,15 @@ def test_in_80_columns_names_states_and_reasons_are_complete() -> None:
     ]
 
 
+def test_with_namespaces_reasons_are_below_the_names() -> None:
+    shown = lines({**ROLLOUT, "metadata": {**ROLLOUT["metadata"], "namespace": "shop"}}, 90, namespaces=True)
+    assert shown[2:5] == [
+        "           ├─ ◌ member-1                         4      3        1          2  Progressing",
+        '           │    3 of 4 pods ready (1 ImagePullBackOff: Back-off pulling image "app:2"',
+        "           │    which is nowhere to be found)",
+    ]
+
+
 def test_without_a_limit_every_column_is_shown() -> None:
     shown = lines(ROLLOUT)
     assert shown[0].split() == [

@@ -72,11 +72,13 @@ def test_reasons_say_what_moves_and_why() -> None:
         "back": "half",
         "source": "half",
         "lost": "half",
+        "one": "half",
     }
     desired = dict.fromkeys(reasons, 0) | {"kept": 2}
     moving = [
         Moving("source", ("b", "c"), 2, seen=True),
         Moving("lost", ("b",), 3, seen=False),
+        Moving("one", ("b",), 1, seen=True),
     ]
     assert explained(reasons, limits, desired, {"back": 1, "gone": 4}, moving) == {
         "gone": "it is Offline",
@@ -87,4 +89,5 @@ def test_reasons_say_what_moves_and_why() -> None:
         "back": "1 replica moves elsewhere until failback: half",
         "source": "2 more move to b, c when their replacements are ready: half",
         "lost": "3 run elsewhere, and may still run here: half",
+        "one": "1 more moves to b when its replacement is ready: half",
     }
