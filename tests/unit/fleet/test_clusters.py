@@ -86,6 +86,13 @@ async def test_a_token_needs_the_address_of_the_cluster() -> None:
         await connect(spec(), token="t")
 
 
+async def test_a_kubeconfig_may_have_a_key_of_its_own() -> None:
+    named = ClusterSpec(credentials=Credentials(SecretRef("s", "config")))
+    assert (await connect(named, config=kubeconfig())).server == "https://in-kubeconfig:6443"
+    with pytest.raises(CredentialsError, match=r"^Secret default/s: it has no key config$"):
+        await connect(named, kubeconfig=kubeconfig())
+
+
 @pytest.mark.parametrize("data", [{}, {"tls.crt": "c"}, {"tls.key": "k"}])
 async def test_a_secret_without_complete_credentials_says_what_it_may_have(data: dict[str, str]) -> None:
     with pytest.raises(CredentialsError, match="it has no kubeconfig, no token"):

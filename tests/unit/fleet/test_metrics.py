@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from prometheus_client import CollectorRegistry
 
+from tests.support import planning as make
 from tests.support.capacity import decoded_node, decoded_pod, sums_of
 from uniteddeployment.controller.metrics import LoopMetrics
 from uniteddeployment.fleet.cache import MemberCache
@@ -54,6 +55,22 @@ def test_the_capacity_of_a_connected_cluster_is_shown_while_it_is_current() -> N
     assert [value("requested", name) for name in ("cpu", "pods")] == [0.5, 1]
     capacity.current = False
     assert value("allocatable", "cpu") is None
+
+
+def test_the_wanted_and_ready_pods_of_a_connected_cluster_are_those_of_all_its_workloads() -> None:
+    app = make.application(make.manifest())
+    cache = MemberCache(lambda _: None)
+    for subset, replicas, ready in (("member-1", 4, 3), ("member-2", 2, 0)):
+        cache.merge("StatefulSet", make.stateful_set(app, subset, replicas=replicas, ready=ready))
+    entry = Entry(ClusterObject(ClusterMetadata("one", "default")))
+    entry.member = SimpleNamespace(capacity=SimpleNamespace(current=False), cache=cache)  # type: ignore[assignment]
+    registry = CollectorRegistry()
+    registry.register(FleetCollector(lambda: [entry], lambda: NOW))
+    values = [
+        registry.get_sample_value(f"uniteddeployment_cluster_pods_{name}", {"cluster": "default/one"})
+        for name in ("wanted", "ready")
+    ]
+    assert values == [6, 3]
 
 
 def test_the_counted_steps_of_a_cluster_end_with_it() -> None:

@@ -104,13 +104,19 @@ NOT_KNOWN = "the host that knew the stable version was lost"
 
 
 @pytest.mark.parametrize(
-    ("old_pods", "reach", "lost"),
-    [(0, Reach.READY, False), (1, Reach.READY, True), (0, Reach.OFFLINE, True), (0, Reach.PENDING, True)],
+    ("old_pods", "reach", "foreign", "lost"),
+    [
+        (0, Reach.READY, False, False),
+        (0, Reach.READY, True, False),
+        (1, Reach.READY, False, True),
+        (0, Reach.OFFLINE, False, True),
+        (0, Reach.PENDING, False, True),
+    ],
 )
 def test_the_stable_revision_is_unknown_unless_every_pod_is_seen_at_the_target(
-    old_pods: int, reach: Reach, lost: bool
+    old_pods: int, reach: Reach, foreign: bool, lost: bool
 ) -> None:
-    """I6, I8"""
+    """I6, I8; I13: workloads of others do not count."""
     app = application(partitions={"member-1": 4})
     target, stable = app.revision_of("member-1"), make.application(make.manifest()).revision_of("member-1")
     pods = make.pods(app, "member-1", [stable] * old_pods + [target] * (4 - old_pods))
@@ -119,9 +125,11 @@ def test_the_stable_revision_is_unknown_unless_every_pod_is_seen_at_the_target(
     )
     document["spec"]["topology"]["adopt"] = {"ownerUID": LOST}
     grown = make.application(document)
+    other = make.application(make.manifest(), uid="uid-of-another")
+    theirs = make.stateful_set(other, "member-2", replicas=1, revision=stable)
     views = {
         "member-1": make.view("member-1", lost_workload(app), pods=pods),
-        "member-2": make.view("member-2", reach=reach),
+        "member-2": make.view("member-2", *[theirs] * foreign, reach=reach),
     }
     result = plan(make.subject(grown), make.observed(views, members=("member-1", "member-2"), generations={}))
     row = next(one for one in result.results if one.name == "member-1")
