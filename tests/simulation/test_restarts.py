@@ -151,3 +151,15 @@ async def test_the_revision_that_is_not_stable_any_more_goes_when_the_rollout_en
     await restarted(world, Random(1), 0.0)
     await asyncio.sleep(30)
     assert sent(world) == []
+
+
+@pytest.mark.fleet(members=1)
+async def test_a_stop_between_a_write_and_its_status_writes_the_status(world: World) -> None:
+    """A status waits a moment after a write, and the pass that would write it does not come any more (I9)."""
+    world.apply(manifest(shares={"member-1": 2}, replicas=2))
+    await world.until(world.settled, what="creation")
+    world.apply(manifest(shares={"member-1": 2}, replicas=2, image="app:2"))
+    await asyncio.sleep(0.1)
+    assert world.status()["observedGeneration"] == 1
+    await world.stop_controller()
+    assert world.status()["observedGeneration"] == 2

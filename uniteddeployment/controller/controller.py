@@ -133,6 +133,8 @@ class Controller:
         await self.queue.shut_down_with_drain()
         await self._flights.drain()
         await self._workers.conclude()
+        if self._recorder is not None:
+            await self._recorder.flush()
 
     async def _run_sources(self) -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -104,6 +104,7 @@ class Reconciler:
             plan = await self._planner.plan(subject)
             if not plan.early:
                 await self._reporter.status(subject, plan)
+                self._reporter.record_plan(subject, plan)
 
     async def report_failure(self, key: Key, error: str) -> None:
         """Report in status that a pass failed with an unexpected error. The workloads are left as they are (I11)."""

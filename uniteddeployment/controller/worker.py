@@ -25,7 +25,7 @@ class Workers:
         self._metrics = metrics
         self._count = count
         self._unreported: set[Key] = set()
-        """Keys whose status has yet to be written although the queue takes no keys any more."""
+        """Keys whose status has yet to be written, by a pass that may not come if the queue is shut down."""
 
     async def run(self) -> None:
         """Work until the queue is shut down and empty."""
@@ -43,8 +43,10 @@ class Workers:
         """Do with a key what its pass asks for."""
         if result.failed:
             self._metrics.failed("retry")
-        if result.unreported and self._queue.shutting_down:
+        if result.unreported:
             self._unreported.add(key)
+        else:
+            self._unreported.discard(key)
         if result.forget:
             self._queue.forget(key)
         if result.requeue_after is not None:

@@ -174,12 +174,16 @@ async def test_the_work_in_progress_is_finished_before_the_end() -> None:
     async def concluded() -> None:
         order.append("reports")
 
+    async def told() -> None:
+        order.append("Events")
+
     made._flights.drain, made._workers.conclude = drained, concluded
+    made._recorder = SimpleNamespace(flush=told, run=asyncio.Event().wait)
     async with running(made.run()) as task:
         await until(made.synced.is_set)
         made.stop()
         await until(task.done)
-    assert order == ["flights", "reports"]
+    assert order == ["flights", "reports", "Events"]
     assert made.queue.shutting_down
 
 

@@ -213,9 +213,9 @@ async def test_a_status_that_waits_is_left_to_a_pass_after_the_pause(planned: fl
 
 
 async def test_the_end_writes_a_status_without_acting() -> None:
-    stage = Stage(WRITING)
+    stage = Stage(replace(WRITING, events=(EVENT,)))
     await stage.reconciler.conclude(KEY)
-    assert stage.log == ["plan", "status"]
+    assert stage.log == ["plan", "status", "event Tested"], "the next process has the status, and no reason for Events"
 
 
 async def test_the_end_writes_no_status_of_clusters_that_have_not_been_observed() -> None:

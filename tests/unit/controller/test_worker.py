@@ -139,6 +139,14 @@ async def test_a_status_that_waits_is_written_at_the_end_if_the_queue_is_shut_do
     assert bench.recipe.concluded == [KEY]
 
 
+async def test_a_status_that_waits_when_the_queue_is_shut_down_is_written_at_the_end() -> None:
+    """The delayed pass that would write it does not come any more (I9)."""
+    bench = Bench(Result(requeue_after=1.0, unreported=True))
+    assert await bench.work(KEY, seconds=0.5) == [(KEY, 0.0)]
+    await bench.workers.conclude()
+    assert bench.recipe.concluded == [KEY]
+
+
 async def test_a_status_that_waits_is_left_to_the_next_pass_while_there_is_one() -> None:
     bench = Bench(Result(requeue_after=1.0, unreported=True))
     assert await bench.work(KEY) == [(KEY, 0.0), (KEY, 1.0)]
