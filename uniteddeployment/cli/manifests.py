@@ -53,7 +53,7 @@ def read(files: Sequence[str], *, recursive: bool = False) -> list[Manifest]:
     """
     objects: list[Manifest] = []
     for file in _files(files, recursive=recursive):
-        objects += [Manifest(file, obj) for document in _documents(file) for obj in _objects(file, document)]
+        objects += [Manifest(_source(file), obj) for document in _documents(file) for obj in _objects(file, document)]
     return objects
 
 
@@ -73,7 +73,7 @@ def united_deployments(files: Sequence[str], *, recursive: bool = False) -> list
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
             raise CommandError(f"{manifest.file}: {manifest.title}: metadata.name: required", USAGE)
     if not applications:
-        raise CommandError(f"no {names.UNITED_DEPLOYMENT_KIND} in {', '.join(files)}", USAGE)
+        raise CommandError(f"no {names.UNITED_DEPLOYMENT_KIND} in {', '.join(map(_source, files))}", USAGE)
     return applications
 
 
@@ -96,27 +96,32 @@ def _files(files: Sequence[str], *, recursive: bool) -> list[str]:
     return expanded
 
 
+def _source(file: str) -> str:
+    """What messages call a file."""
+    return "standard input" if file == _STDIN else file
+
+
 def _documents(file: str) -> list[Any]:
     try:
         text = sys.stdin.read() if file == _STDIN else Path(file).read_text(encoding="utf-8-sig")
         loaded = yaml.load_all(text, Loader=_Loader)  # it is a SafeLoader
         return [document for document in loaded if document is not None]
     except OSError as error:
-        raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from None
+        raise CommandError(f"cannot read {_source(file)}: {error.strerror}", USAGE) from None
     except UnicodeDecodeError:
-        raise CommandError(f"{file} is not UTF-8 text", USAGE) from None
+        raise CommandError(f"{_source(file)} is not UTF-8 text", USAGE) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise CommandError(f"{file} is not YAML: {' '.join(str(error).split())}", USAGE) from None
+        raise CommandError(f"{_source(file)} is not YAML: {' '.join(str(error).split())}", USAGE) from None
     except RecursionError:
-        raise CommandError(f"{file} is nested too deeply", USAGE) from None
+        raise CommandError(f"{_source(file)} is nested too deeply", USAGE) from None
 
 
 def _objects(file: str, document: Any) -> list[dict[str, Any]]:
     if not isinstance(document, dict):
-        raise CommandError(f"{file} contains a document that is not an object", USAGE)
+        raise CommandError(f"{_source(file)} contains a document that is not an object", USAGE)
     items, kind = document.get("items"), document.get("kind")
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         return [document]
     if not all(isinstance(item, dict) for item in items):
-        raise CommandError(f"{file} contains a {kind} with an item that is not an object", USAGE)
+        raise CommandError(f"{_source(file)} contains a {kind} with an item that is not an object", USAGE)
     return items

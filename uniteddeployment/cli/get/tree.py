@@ -86,7 +86,8 @@ class View:
         glyphs = self.glyphs
         text = entry.reason
         if entry.possibly_running:
-            text = f"{text} ({entry.possibly_running} pods may still run there)"
+            pods = "1 pod" if entry.possibly_running == 1 else f"{entry.possibly_running} pods"
+            text = f"{text} ({pods} may still run there)"
         cells: dict[str, Cell | str] = {
             "NAME": Cell(f"{glyphs.last if last else glyphs.branch} {self._icon(word)} {entry.name}", _STYLES[word]),
             "CLUSTER": entry.cluster.rpartition("/")[2] or "(host)",

@@ -243,8 +243,8 @@ def test_other_objects_pass_through_and_lists_are_opened() -> None:
     ("text", "message"),
     [
         ("kind: Service", "-: no UnitedDeployment of apps.kruise.io/v1alpha1 or apps.kruise.io/v1beta1"),
-        ("- 1", "- contains a document that is not an object"),
-        ("{", "- is not YAML"),
+        ("- 1", "standard input contains a document that is not an object"),
+        ("{", "standard input is not YAML"),
         (
             yaml.safe_dump(openkruise(subsets=[{"name": "A"}])),
             "UnitedDeployment web cannot be converted: spec.topology",

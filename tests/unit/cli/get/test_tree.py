@@ -136,3 +136,5 @@ def test_a_subset_that_gives_replicas_away_shows_where_it_will_end_and_what_may_
     assert "4 → 0" in shown[4]
     assert shown[4].endswith("5m")
     assert shown[5].strip() == "default/b is Offline: no answer (4 pods may still run there)"
+    one = lines(web(entry("b", "Unknown", "no answer", possiblyRunning=1), reason="Unknown"))
+    assert one[-1].strip() == "no answer (1 pod may still run there)"

@@ -66,10 +66,10 @@ def test_the_namespace_is_that_of_the_object_or_of_the_option(folder: Path) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no UnitedDeployment in -"),
-        ("kind: [1]", "no UnitedDeployment in -"),
+        ("", "no UnitedDeployment in standard input"),
+        ("kind: [1]", "no UnitedDeployment in standard input"),
         ("[]", "contains a document that is not an object"),
-        ("{", "is not YAML"),
+        ("{", "standard input is not YAML"),
         ("a: 2026-02-30T00:00:00Z\n? [x]\n: 1", "is not YAML"),
         ("[" * 5000, "nested too deeply"),
         ("kind: List\nitems: [1]", "an item that is not an object"),
