@@ -22,7 +22,7 @@ from uniteddeployment.kube.transport import Answer, Stream
 NODES, PODS, EVENTS = 5_000, 50_000, 20_000
 _CHUNK = 1 << 16
 _END = {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
-_FIELDS = {f"f:field{i}": {".": {}, "f:a": {}, "f:b": {}, f"f:c{i}": {}} for i in range(40)}
+_FIELDS: dict[str, Any] = {f"f:field{i}": {".": {}, "f:a": {}, "f:b": {}, f"f:c{i}": {}} for i in range(40)}
 _ENV = [{"name": f"SETTING_{i}", "value": f"value-{i}-{'x' * 40}"} for i in range(12)]
 _SIZES = ("50m", "100m", "250m", "500m", "1")
 
@@ -112,7 +112,7 @@ class _Cluster:
 def _file(lines: Iterator[bytes]) -> BinaryIO:
     file = TemporaryFile()  # noqa: SIM115  # whoever reads it closes it
     file.writelines(lines)
-    return file  # type: ignore[return-value]  # a wrapper with the same methods
+    return file
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:

@@ -103,7 +103,7 @@ class _Ready:
     def __init__(self, host: Client) -> None:
         self._names: set[str] = set()
         self._changed = asyncio.Event()
-        self.task = asyncio.create_task(Reflector(host, UNITED_DEPLOYMENTS, Stored, Cache(self._note)).run())
+        self.task = asyncio.create_task(Reflector(host, UNITED_DEPLOYMENTS, Stored, Cache[Stored](self._note)).run())
 
     def _note(self, _old: Stored | None, new: Stored | None) -> None:
         condition = read_status(msgspec.json.decode(new.status)).condition("Ready") if new is not None else None

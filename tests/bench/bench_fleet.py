@@ -228,7 +228,9 @@ class Watcher:
                         self.updated.add((name, one.metadata.name))
                 self.changed.set()
 
-            self.tasks.append(asyncio.create_task(Reflector(client, STATEFULSETS, Workload, Cache(note)).run()))
+            self.tasks.append(
+                asyncio.create_task(Reflector(client, STATEFULSETS, Workload, Cache[Workload](note)).run())
+            )
 
     async def until(self, condition: Any, seconds: float = 120.0) -> None:
         async with asyncio.timeout(seconds):

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 
@@ -48,7 +49,7 @@ def _statefulset(number: int, version: int) -> dict[str, object]:
     name = f"web-{number:05d}"
     env = [{"name": f"SETTING_{i}", "value": f"value-{i}-{'x' * 40}"} for i in range(12)]
     container = {"image": "registry.example.com/app/web:v1.2.3", "env": env, "resources": {"limits": {"cpu": "1"}}}
-    fields = {f"f:field{i}": {".": {}, "f:a": {}, "f:b": {}, f"f:c{i}": {}} for i in range(40)}
+    fields: dict[str, Any] = {f"f:field{i}": {".": {}, "f:a": {}, "f:b": {}, f"f:c{i}": {}} for i in range(40)}
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -114,7 +115,7 @@ async def _measure() -> tuple[float, float, int]:
         if new is not None:
             keys.add(new.metadata.name)
 
-    reflector = Reflector(Client(transport, "bench"), STATEFULSETS, Workload, Cache(changed))
+    reflector = Reflector(Client(transport, "bench"), STATEFULSETS, Workload, Cache[Workload](changed))
     started = time.process_time()
     task = asyncio.create_task(reflector.run())
     await reflector.synced.wait()

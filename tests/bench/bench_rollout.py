@@ -64,7 +64,7 @@ class Fleet:
         self._changed = asyncio.Event()
         self.targets: Cache[StoredTarget] = Cache(lambda _old, _new: self._changed.set())
         self.rollouts: Cache[StoredRollout] = Cache(lambda _old, _new: self._changed.set())
-        self.reflectors = [
+        self.reflectors: list[Reflector[StoredTarget] | Reflector[StoredRollout]] = [
             Reflector(client, UNITED_DEPLOYMENTS, StoredTarget, self.targets),
             Reflector(client, UNITED_ROLLOUTS, StoredRollout, self.rollouts),
         ]

@@ -2,8 +2,7 @@
 
 import json
 import signal
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +77,11 @@ def a_user_without_the_rights_registers(here: Site, member: str) -> None:
         )
         can = ["--as=system:serviceaccount:default:registrar", *there]
         asked = ["auth", "can-i", verbs.split(",")[0], resources.split(",")[-1], *can]
-        until(lambda asked=asked: here.try_kubectl(*asked).returncode == 0, "the API server has read the role")
+
+        def allowed(asked: Sequence[str] = asked) -> bool:
+            return here.try_kubectl(*asked).returncode == 0
+
+        until(allowed, "the API server has read the role")
     done = here.ud(*register)
     assert done.returncode == 0, done.stderr
 
@@ -120,8 +123,11 @@ def test_members_are_registered_drained_deregistered_and_abandoned(here: Site) -
             "namespace": names.SYSTEM_NAMESPACE,
         }
         for kind, name in cluster_wide.items():
-            gone = partial(here.api("member-1").exists, kind, None, name)
-            until(lambda gone=gone: not gone(), f"the {kind} is gone")
+
+            def has_gone(kind: str = kind, name: str = name) -> bool:
+                return not here.api("member-1").exists(kind, None, name)
+
+            until(has_gone, f"the {kind} is gone")
 
         lost = here.fleet.members["member-2"]
         assert lost.process is not None

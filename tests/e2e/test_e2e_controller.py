@@ -117,5 +117,5 @@ def test_deleting_takes_everything_along(site: Site) -> None:
         site.delete("ud", "web")
         for member in site.fleet.members:
             assert not site.names("sts", member) + site.names("deploy", member)
-            site.until(lambda member=member: not site.names("pods", member), "no pods")
+        site.until(lambda: not any(site.names("pods", member) for member in site.fleet.members), "no pods")
         site.until(lambda: not site.names("controllerrevisions"), "no revisions")

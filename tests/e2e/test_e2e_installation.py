@@ -371,10 +371,11 @@ def test_uninstalling_in_the_documented_order_leaves_nothing(host: Installation)
         host.run_application()
         host.sh(scripts("operations.md", "Uninstall")[0])
     assert not host.workloads()
-    for api in (host.api, host.member.api):
+    apis = (host.api, host.member.api)
+    for api in apis:
         found = [one for name in ("crd", "clusterrole", "clusterrolebinding") for one in api.get(name)["items"]]
         assert not [one["metadata"]["name"] for one in found if "uniteddeployment" in one["metadata"]["name"]]
-        until(lambda api=api: not api.exists("namespace", None, NAMESPACE), "no namespace")
+    until(lambda: not any(api.exists("namespace", None, NAMESPACE) for api in apis), "no namespaces")
 
 
 def test_crds_that_were_deleted_too_early_go_when_the_applications_are_given_up(host: Installation) -> None:

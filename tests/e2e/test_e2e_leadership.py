@@ -10,6 +10,7 @@ import yaml
 from tests.support.applications import application
 from tests.support.fleet_fixture import HOST
 from tests.support.kubectl import kubectl
+from tests.support.preloaded import Forked
 from tests.support.site import COMMAND_SECONDS, Controller, Site
 
 QUIET_SECONDS = 1.5
@@ -40,7 +41,7 @@ def wait_settled(site: Site, generation: int) -> None:
     site.until(lambda: all(settled(one) for one in site.objects("ud")), f"generation {generation} is settled")
 
 
-def stop_in_the_middle(site: Site, controller: subprocess.Popen[bytes], image: str) -> None:
+def stop_in_the_middle(site: Site, controller: subprocess.Popen[bytes] | Forked, image: str) -> None:
     """Apply a new version of all applications, and stop the controller when it has seen some of them."""
     file = site.folder / "next.yaml"
     file.write_text(manifests(image))
@@ -56,7 +57,7 @@ def stop_in_the_middle(site: Site, controller: subprocess.Popen[bytes], image: s
 def versions(site: Site, first: Controller) -> dict[str, str]:
     """What was written last of everything that a controller writes, in all clusters; of Events only the first one's."""
     found: dict[str, str] = {}
-    places = {HOST: ("ud", "controllerrevisions", "events")}
+    places: dict[str, tuple[str, ...]] = {HOST: ("ud", "controllerrevisions", "events")}
     places |= dict.fromkeys(site.fleet.members, ("sts", "controllerrevisions"))
     for context, kinds in places.items():
         for kind in kinds:

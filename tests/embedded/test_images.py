@@ -2,7 +2,8 @@
 
 from random import Random
 
-from tests.embedded.cluster_kit import HandClock, definition
+from tests.embedded.cluster_kit import definition
+from tests.support.hand_clock import HandClock
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.http import Identity, Request
 

@@ -7,6 +7,7 @@ parameter ``kind`` needs it, or with ``openkruise=True``.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], a
 @pytest.fixture
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """A fleet for one test."""
-    options = {}
+    options: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("fleet"))):
         options |= marker.kwargs
     parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}

@@ -6,6 +6,7 @@ way: a ready pod that goes because another could not be placed (I7).
 
 import asyncio
 import itertools
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.simulation.scene import Scene, is_ready
 from tests.support.kruise import ALL_KINDS, KRUISE_KINDS, NATIVE_KINDS, RESOURCES, kinds, world_for
+from tests.support.narrowing import present
 from tests.support.stories import some
 from tests.support.world import World
 from uniteddeployment.embedded.access import Change
@@ -183,14 +185,14 @@ class Guard:
 
     def __init__(self, scene: Scene, enough: int = 10**6) -> None:
         self.scene, self.enough = scene, enough
-        self.broken = []
-        self.expected = set()
+        self.broken: list[str] = []
+        self.expected: set[Any] = set()
         for name, member in scene.world.members.items():
-            member.access.subscribe("pods", lambda change, name=name: self._look(name, change))
-            member.access.subscribe(RESOURCES[scene.kind], lambda change, name=name: self._scaled(name, change))
+            member.access.subscribe("pods", partial(self._look, name))
+            member.access.subscribe(RESOURCES[scene.kind], partial(self._scaled, name))
 
     def _scaled(self, member: str, change: Change) -> None:
-        if change.type == "MODIFIED" and change.obj["spec"]["replicas"] < change.old["spec"]["replicas"]:
+        if change.type == "MODIFIED" and change.obj["spec"]["replicas"] < present(change.old)["spec"]["replicas"]:
             self.expected |= {pod["metadata"]["uid"] for pod in self.scene.world.pods(member) if not is_ready(pod)}
 
     def _look(self, member: str, change: Change) -> None:
@@ -273,7 +275,8 @@ def with_requests(scene: Scene, cpu: str) -> dict[str, Any]:
     """The pod template of a scene with a request for processors."""
     template = scene.document(1)["spec"]["template"][scene.kind]["spec"]["template"]
     template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
-    return template
+    found: dict[str, Any] = template
+    return found
 
 
 async def trouble(scene: Scene, guard: Guard, seed: int) -> None:

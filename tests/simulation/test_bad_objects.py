@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
+from tests.support import cluster_images
 from tests.support.inprocess import InProcessTransport
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.world import UDS, World
 from uniteddeployment.controller import planner as planner_module
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.credentials import StaticToken
+from uniteddeployment.kube.credentials import TokenProvider
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Observed
-from uniteddeployment.planning.plan import Plan
+from uniteddeployment.planning.plan import Plan, plan
 from uniteddeployment_api import names
 
 CLUSTERS = f"{names.API_PATH}/namespaces/default/clusters"
@@ -40,13 +42,13 @@ def cluster(
     world.request(world.host, "POST", CLUSTERS, body)
 
 
-def ready_condition(world: World, name: str) -> dict[str, int | str]:
-    found = world.host.access.get("clusters.uniteddeployment.io", "default", name)
+def ready_condition(world: World, name: str) -> dict[str, Any]:
+    found = present(world.host.access.get("clusters.uniteddeployment.io", "default", name))
     return next(iter((found.get("status") or {}).get("conditions", ())), {})
 
 
 TOKEN = {"token": b"x"}
-BAD_CLUSTERS = {
+BAD_CLUSTERS: dict[str, tuple[dict[str, Any], str]] = {
     "port": ({"server": "https://h:99999", "data": TOKEN}, "must be a URL"),
     "bracket": ({"server": "https://[", "data": TOKEN}, "must be a URL"),
     "host": ({"server": f"https://{'a' * 300}", "data": TOKEN}, "longer than a DNS name"),
@@ -81,8 +83,8 @@ async def test_clusters_and_secrets_that_cannot_be_used_say_why_and_stop_nobody(
         cluster(world, name, **options)
     world.apply(manifest())
     await world.until(world.settled, 60, what="the application")
+    await world.until(lambda: all(world.phase(name) == "Pending" for name in BAD_CLUSTERS), 60, what="their phases")
     for name, (_, complaint) in BAD_CLUSTERS.items():
-        await world.until(lambda name=name: world.phase(name) == "Pending", 60, what=name)
         assert complaint in ready_condition(world, name)["message"], name
     await asyncio.sleep(300)
     world.apply(manifest(image="app:2"))
@@ -128,13 +130,13 @@ DEEP = b'{"a":' * 3000 + b"1" + b"}" * 3000
 @pytest.mark.fleet(controller=False)
 async def test_an_object_of_our_kind_that_cannot_be_read_hides_no_other_one(world: World, poison: bytes) -> None:
 
-    def client(where: Cluster, token: StaticToken | None = None) -> Client:
-        made = type("Made", (Injecting,), {"objects": (poison,)}) if where is world.host else InProcessTransport
-        transport = made(where, token or "admin-token", where.name)
-        world.transports[where.name] = transport
-        return Client(transport, where.name, field_manager=names.FIELD_MANAGER)
+    def client(cluster: Cluster, token: TokenProvider | str = cluster_images.TOKEN) -> Client:
+        made = type("Made", (Injecting,), {"objects": (poison,)}) if cluster is world.host else InProcessTransport
+        transport = made(cluster, token, cluster.name)
+        world.transports[cluster.name] = transport
+        return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
 
-    world.client = client
+    world.client = client  # type: ignore[method-assign]  # only in this test
     world.start_controller()
     await asyncio.sleep(5)
     world.apply(manifest())
@@ -159,8 +161,8 @@ async def test_a_spec_that_is_nested_too_deep_is_told_and_corrected_and_others_g
     await world.until(world.settled, 60, what="the corrected one")
 
 
-def nested(levels: int) -> dict[str, Any]:
-    value = "x"
+def nested(levels: int) -> object:
+    value: object = "x"
     for _ in range(levels):
         value = {"a": value}
     return value
@@ -169,7 +171,6 @@ def nested(levels: int) -> dict[str, Any]:
 async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others_go_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = planner_module.plan
     broken = {"web"}
 
     def fails(subject: Subject, observed: Observed) -> Plan:
@@ -187,9 +188,9 @@ async def test_an_application_that_makes_the_planner_fail_says_so_and_the_others
     messages = [one["message"] for one in world.status()["conditions"]]
     assert any("internal error: ZeroDivisionError" in one for one in messages)
     assert "what it was about" not in str(world.ud())
-    version = world.host.access.get(UDS, "default", "web")["metadata"]["resourceVersion"]
+    version = present(world.host.access.get(UDS, "default", "web"))["metadata"]["resourceVersion"]
     await asyncio.sleep(600)
-    assert world.host.access.get(UDS, "default", "web")["metadata"]["resourceVersion"] == version
+    assert present(world.host.access.get(UDS, "default", "web"))["metadata"]["resourceVersion"] == version
     broken.clear()
     await world.until(world.settled, 120, what="the application")
 

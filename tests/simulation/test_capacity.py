@@ -5,19 +5,22 @@ from typing import Any
 
 import pytest
 
-from tests.support import rights
+from tests.support.narrowing import present
 from tests.support.world import World
+from uniteddeployment.cli.install import rbac
 from uniteddeployment.fleet.capacity.quantity import parse
 from uniteddeployment_api import names
 
 MERGE = {"content_type": "application/merge-patch+json"}
 CLUSTERS = f"{names.API_PATH}/namespaces/default/clusters"
 PODS = "/api/v1/namespaces/default/pods"
-ROLE = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{rights.rbac.MEMBER_ROLE}"
+ROLE = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{rbac.MEMBER_ROLE}"
 
 
 def status(world: World) -> dict[str, Any]:
-    found: dict[str, Any] = world.host.access.get(f"clusters.{names.GROUP}", "default", "member-1").get("status") or {}
+    found: dict[str, Any] = (
+        present(world.host.access.get(f"clusters.{names.GROUP}", "default", "member-1")).get("status") or {}
+    )
     return found
 
 
@@ -88,7 +91,7 @@ async def test_status_is_written_at_most_every_ten_seconds_and_only_for_changes_
 async def test_capacity_can_be_turned_off_and_on_without_a_new_connection(world: World) -> None:
     """Turned off, nothing is watched and the figures go; turned on, they come back."""
     await counted(world)
-    contact = world.controller.fleet.member("default/member-1")
+    contact = present(world.controller).fleet.member("default/member-1")
     world.request(world.host, "PATCH", f"{CLUSTERS}/member-1", {"spec": {"capacity": "Disabled"}}, **MERGE)
     await world.until(lambda: condition(world) == ("False", "Disabled"), seconds=30, what="the end")
     assert not {"capacity", "readyNodes", "schedulableNodes"} & status(world).keys()
@@ -96,7 +99,7 @@ async def test_capacity_can_be_turned_off_and_on_without_a_new_connection(world:
     world.request(world.host, "PATCH", f"{CLUSTERS}/member-1", {"spec": {"capacity": "Enabled"}}, **MERGE)
     await counted(world)
     assert cpu(world, "allocatable")
-    assert world.controller.fleet.member("default/member-1") is contact
+    assert present(world.controller).fleet.member("default/member-1") is contact
 
 
 @pytest.mark.fleet(members=1, controller=False, capacity=True)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support import profiles
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.world import World
 from uniteddeployment_api import names
@@ -65,7 +66,7 @@ async def test_a_cluster_of_the_same_name_is_not_taken_for_that_of_the_profile(w
     profiles.create(world, "spoke")
     profiles.provide(world, "spoke", "member-1")
     body = world.host.access.get(CLUSTERS, "default", "member-1")
-    body = {**body, "metadata": {"name": "spoke"}, "status": {}}
+    body = {**present(body), "metadata": {"name": "spoke"}, "status": {}}
     world.request(world.host, "POST", CLUSTER.rpartition("/")[0], body)
     stored = cluster(world)["spec"]
     world.apply(document())

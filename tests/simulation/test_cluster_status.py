@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.narrowing import present
 from tests.support.world import World
 from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment.kube.requests import Request
@@ -14,7 +15,7 @@ CLUSTERS = f"clusters.{names.GROUP}"
 
 
 def status(world: World, name: str = "member-1") -> dict[str, Any]:
-    found: dict[str, Any] = world.host.access.get(CLUSTERS, "default", name)["status"]
+    found: dict[str, Any] = present(world.host.access.get(CLUSTERS, "default", name))["status"]
     return found
 
 
@@ -41,7 +42,7 @@ async def test_a_change_that_is_taken_back_before_its_watch_event_comes_is_writt
 async def test_a_write_that_failed_is_tried_again(world: World) -> None:
     """No further change of state has to come for that (I8)."""
     await running(world)
-    failed = []
+    failed: list[Any] = []
 
     def fail(request: Request) -> None:
         if request.method == "PATCH" and request.path.endswith("/clusters/member-1/status") and len(failed) < 3:
@@ -75,7 +76,7 @@ async def test_a_status_that_somebody_removed_is_written_again(world: World) -> 
     """Without waiting for the cluster to change its state (I8)."""
     await running(world)
     path = f"{names.API_PATH}/namespaces/default/clusters/member-2/status"
-    stored = world.host.access.get(CLUSTERS, "default", "member-2")
+    stored = present(world.host.access.get(CLUSTERS, "default", "member-2"))
     world.request(world.host, "PUT", path, {**stored, "status": {"phase": "Offline"}})
     await world.until(lambda: phases(world)[1] == "Running", seconds=30, what="the status")
     await asyncio.sleep(5)

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from tests.support.kruise import ALL_KINDS
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.watchdog import Watchdog, workloads
@@ -107,8 +109,8 @@ class Story:
                 dog.allow("app:2", {})
             await self._carried_out(
                 step.name,
-                lambda step=step: self._w.apply(step.document(self._kind)),
-                lambda step=step: self._w.settled() and self._runs() == step.pods,
+                partial(self._w.apply, step.document(self._kind)),
+                partial(self._settled_with, step.pods),
             )
             for member in step.pods:
                 there = len(workloads(self._w, member))
@@ -116,6 +118,9 @@ class Story:
         await self._carried_out("delete", self._w.delete, lambda: self._w.ud() is None)
         assert not any(workloads(self._w, member) for member in self._w.members)
         assert not dog.broken
+
+    def _settled_with(self, pods: Pods) -> bool:
+        return self._w.settled() and self._runs() == pods
 
     def _runs(self) -> Pods:
         return {member: self._w.images(member) for member in self._w.members}
@@ -183,7 +188,7 @@ async def test_a_killed_controller_writes_nothing_more_and_a_stopped_one_finishe
     world: World, kind: str, killed: bool
 ) -> None:
     """A stop does not stand for a crash, for it leaves nothing half done (I9)."""
-    await world.controller.synced.wait()
+    await present(world.controller).synced.wait()
     for member in world.members.values():
         member.faults.set(latency=0.5)
     world.apply(STORY[0].document(kind))

@@ -115,11 +115,11 @@ async def test_of_two_hosts_that_create_a_workload_at_once_one_wins_and_the_othe
         first.members["member-1"].access.subscribe(RESOURCES[kind], note)
         first.apply(document(kind=kind))
         second.apply(document(kind=kind))
-        hosts = {"True": None, "False": None}
+        hosts: dict[str, World] = {}
 
         def decided() -> bool:
             hosts.update({host.condition("Stalled"): host for host in (first, second)})
-            return all(hosts.values())
+            return {"True", "False"} <= hosts.keys()
 
         await first.until(decided, what="a winner and a loser")
         loser, winner = hosts["True"], hosts["False"]
@@ -139,7 +139,8 @@ async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(
     """The write succeeded and the answer was lost; no conflict is reported, and there is one workload (I9)."""
     await world.until(lambda: "member-1" in world.transports, what="the member")
     transport = world.transports["member-1"]
-    sent, lost = transport.send, []
+    sent = transport.send
+    lost: list[Any] = []
 
     async def send(request: Request, *, timeout: float) -> Answer:  # noqa: ASYNC109  # part of the protocol
         answer = await sent(request, timeout=timeout)
@@ -148,7 +149,7 @@ async def test_a_workload_whose_creation_was_not_answered_is_recognised_as_ours(
             raise Unreachable("member-1", "connection reset")
         return answer
 
-    transport.send = send
+    transport.send = send  # type: ignore[method-assign]  # only in this test
     # The watch is late, so that what is there is not known when the next attempt is made.
     world.members["member-1"].faults.set(slow_watch=20.0)
     stalled = []

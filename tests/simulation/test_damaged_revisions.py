@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.watchdog import Watchdog
@@ -17,7 +18,7 @@ HALF = {"member-1": 2, "member-2": 1, "member-3": 1}
 
 
 def nested(depth: int) -> dict[str, Any]:
-    value = {}
+    value: dict[str, Any] = {}
     for _ in range(depth):
         value = {"a": value}
     return value
@@ -38,7 +39,7 @@ DATA = {
 def damage(world: World, name: str, **changes: Any) -> None:
     """Put another ControllerRevision in the place of one, as somebody who may delete and create them can."""
     access = world.host.access
-    found = access.get(REVISIONS, "default", name)
+    found = present(access.get(REVISIONS, "default", name))
     access.delete(REVISIONS, "default", name)
     metadata = {key: value for key, value in found["metadata"].items() if key not in ("uid", "resourceVersion")}
     access.create(REVISIONS, {**found, "metadata": metadata, **changes}, manager="somebody")
@@ -57,7 +58,7 @@ async def canary(world: World, kind: str) -> str:
     await world.until(world.settled, what="creation")
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
     await world.until(world.settled, what="the canary")
-    return world.status()["currentRevision"]
+    return str(world.status()["currentRevision"])
 
 
 @pytest.mark.parametrize(
@@ -116,14 +117,16 @@ async def test_a_damaged_annotation_of_a_revision_costs_no_more_than_a_repair(
     await canary(world, "statefulSetTemplate")
     before = {pod["metadata"]["uid"] for member in world.members for pod in world.pods(member)}
     name = world.status()[of]
-    found = world.host.access.get(REVISIONS, "default", name)
+    found = present(world.host.access.get(REVISIONS, "default", name))
     annotations = {**found["metadata"]["annotations"], names.ANNOTATION_SUBSET_REVISIONS: annotation}
     world.host.access.update(
-        REVISIONS, {**found, "metadata": {**found["metadata"], "annotations": annotations}}, manager="somebody"
+        REVISIONS,
+        {**found, "metadata": {**found["metadata"], "annotations": annotations}},
+        manager="somebody",
     )
     await quiet(world)
     assert {pod["metadata"]["uid"] for member in world.members for pod in world.pods(member)} == before
-    now = world.host.access.get(REVISIONS, "default", name)["metadata"]["annotations"]
+    now = present(world.host.access.get(REVISIONS, "default", name))["metadata"]["annotations"]
     repaired = names.ANNOTATION_SUBSET_REVISIONS not in now
     assert repaired == (of == "updatedRevision")
     world.apply(manifest(image="app:3", partitions=HALF))

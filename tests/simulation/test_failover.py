@@ -1,12 +1,14 @@
 """A member is lost, drained or tainted: its replicas run elsewhere, and return, within the availability budget."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.simulation.scene import Scene, is_ready
 from tests.support.kruise import ALL_KINDS, NATIVE_KINDS
+from tests.support.narrowing import present
 from tests.support.world import World
 from uniteddeployment_api import names
 
@@ -161,7 +163,10 @@ async def test_a_kill_at_any_write_of_a_failover_ends_in_the_same_state(world: W
                 failed_over = scene.entry("c").get("movedReplicas", 0) > 0
                 return ready(world, *members) == 6 and (failed_over if event is lose else world.settled())
 
-            await world.until(lambda done=done: world.life is None or world.life.dead or done(), 300, what="the kill")
+            def killed_or_done(done: Callable[[], bool] = done) -> bool:
+                return present(world.life).dead or done()
+
+            await world.until(killed_or_done, 300, what="the kill")
             if world.life.dead:
                 killed += 1
                 world.start_controller()

@@ -69,7 +69,7 @@ def _replicas_change_places(original: Any) -> Any:
     def divided(*args: Any) -> Division:
         division: Division = original(*args)
         if sum(division.replicas.values()) % 2:
-            backwards = reversed(division.replicas.values())
+            backwards = reversed(list(division.replicas.values()))
             object.__setattr__(division, "replicas", dict(zip(division.replicas, backwards, strict=True)))
         return division
 

@@ -7,6 +7,9 @@ import pytest
 from tests.simulation.scene import Scene
 from tests.support.world import World
 from uniteddeployment.controller import planner as planner_module
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.observed import Observed
+from uniteddeployment.planning.plan import Plan, plan
 
 
 @pytest.mark.parametrize("cordoned", [True, False])
@@ -30,7 +33,11 @@ async def test_durations_that_are_over_cause_no_passes(
     await world.until(lambda: sum(len(world.pods(member)) for member in members) >= 3, 60, what="pods")
     await asyncio.sleep(120)
     passes = []
-    plan = planner_module.plan
-    monkeypatch.setattr(planner_module, "plan", lambda subject, seen: passes.append(subject) or plan(subject, seen))
+
+    def counted(subject: Subject, observed: Observed) -> Plan:
+        passes.append(subject)
+        return plan(subject, observed)
+
+    monkeypatch.setattr(planner_module, "plan", counted)
     await asyncio.sleep(100)
     assert len(passes) <= 1

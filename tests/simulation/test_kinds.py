@@ -7,24 +7,25 @@ from typing import Any
 
 import pytest
 
+from tests.support.cluster_images import DEFINITIONS, TOKEN
 from tests.support.inprocess import InProcessTransport
 from tests.support.kruise import (
     ALL_KINDS,
-    DEFINITIONS,
     KRUISE_KINDS,
     RESOURCES,
     definitions,
     install,
 )
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.watchdog import Watchdog, workloads
-from tests.support.world import TOKEN, World
+from tests.support.world import World
 from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.credentials import StaticToken
+from uniteddeployment.kube.credentials import TokenProvider
 from uniteddeployment.kube.requests import Request
 from uniteddeployment_api import names
 
@@ -49,8 +50,9 @@ def entry(world: World, subset: str) -> dict[str, Any]:
 
 def template_of(world: World, member: str) -> dict[str, Any]:
     """The pod template of the newest workload in a member."""
-    found = sorted(workloads(world, member).values(), key=lambda one: int(one["metadata"]["resourceVersion"]))
-    return found[-1]["spec"]["template"]
+    newest = max(workloads(world, member).values(), key=lambda one: int(one["metadata"]["resourceVersion"]))
+    found: dict[str, Any] = newest["spec"]["template"]
+    return found
 
 
 def sizes(world: World, *members: str) -> list[int]:
@@ -168,7 +170,7 @@ async def test_one_kind_takes_the_place_of_another_without_losing_a_ready_pod(
 @pytest.mark.fleet(openkruise=True, members=1)
 async def test_a_canary_goes_on_in_the_kind_that_takes_the_place_of_another(world: World, after: str) -> None:
     """The new kind runs no more updated pods than the partition lets it, at no moment (I6)."""
-    one = {"member-1": None}
+    one: dict[str, int | None] = {"member-1": None}
     held = {"member-1": 3}
     await applied(world, on("statefulSetTemplate", one, replicas=4), "creation")
     await applied(world, on("statefulSetTemplate", one, replicas=4, image="app:2", partitions=held), "the canary")
@@ -204,7 +206,7 @@ async def test_a_member_without_openkruise_is_a_condition_on_its_subset_and_the_
     version = "v1alpha1" if kind == "cloneSetTemplate" else "v1beta1"
     served = f"does not serve {KINDS_HERE[kind]} apps.kruise.io/{version}: install OpenKruise there"
     assert reason == f"default/member-2 {served}"
-    cluster = world.host.access.get("clusters.uniteddeployment.io", "default", "member-2")
+    cluster = present(world.host.access.get("clusters.uniteddeployment.io", "default", "member-2"))
     assert cluster["status"]["phase"] == "Running"
     await asyncio.sleep(10)
     before, asked = world.requests(), len(world.transports["member-2"].sent) - world.probes()["member-2"]
@@ -254,12 +256,12 @@ class Denying(InProcessTransport):
 async def test_credentials_without_the_right_to_openkruise_do_for_everything_else(world: World, kind: str) -> None:
     """Whether it is served is unknown, and only applications that need it wait (I8, I10)."""
 
-    def client(cluster: Cluster, token: StaticToken | str = TOKEN) -> Client:
+    def client(cluster: Cluster, token: TokenProvider | str = TOKEN) -> Client:
         transport = (Denying if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)
         world.transports[cluster.name] = transport
         return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
 
-    world.client = client
+    world.client = client  # type: ignore[method-assign]  # only in this test
     world.start_controller()
     await applied(world, manifest(), "a StatefulSet")
     world.delete()

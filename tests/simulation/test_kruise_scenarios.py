@@ -12,6 +12,7 @@ import pytest
 
 from tests.simulation.scene import Scene
 from tests.support.kruise import ALL_KINDS, KRUISE_KINDS, NATIVE_KINDS, PATHS, RESOURCES, kinds
+from tests.support.narrowing import present
 from tests.support.stories import some
 from tests.support.watchdog import workloads
 from tests.support.world import UDS, World
@@ -70,7 +71,8 @@ async def test_partitions_hold_pods_back_until_they_are_lowered(world: World, ki
     scene = Scene(world, kind, {"a": None, "b": None})
     scene.ask(10)
     await scene.settles()
-    scene.image, steps = "app:2", ({"a": 4, "b": 3}, {"a": 0, "b": 3}, {})
+    scene.image = "app:2"
+    steps: tuple[dict[str, int], ...] = ({"a": 4, "b": 3}, {"a": 0, "b": 3}, {})
     for held in steps:
         scene.spec["updateStrategy"] = {"manualUpdate": {"partitions": held}}
         scene.ask(10)
@@ -201,7 +203,7 @@ async def test_a_workload_that_was_there_before_is_left_alone(world: World, kind
     await asyncio.sleep(5)
 
     def older() -> list[dict[str, Any]]:
-        return [member.access.get(RESOURCES[kind], namespace, "older") for namespace in ("default", "other")]
+        return [present(member.access.get(RESOURCES[kind], namespace, "older")) for namespace in ("default", "other")]
 
     before = older()
     scene.ask(2)

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.cluster_images import TOKEN
 from tests.support.freezing import Frozen, outside
 from tests.support.inprocess import InProcessTransport
 from tests.support.planning import manifest
 from tests.support.stories import some
-from tests.support.world import TOKEN, World
+from tests.support.world import World
 from uniteddeployment.controller.controller import Controller
 from uniteddeployment.embedded import http
 from uniteddeployment.embedded.cluster import Cluster

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ MERGE = "application/merge-patch+json"
 STATEFUL_SETS = "/apis/apps/v1/namespaces/default/statefulsets"
 
 
-QUIET: dict[str, Any] = {"controllers": (LifecycleController, GarbageCollector)}
+QUIET = (LifecycleController, GarbageCollector)
 """Clusters in which nothing happens by itself: no pods, so that no later event covers up for one that was lost."""
 
 
@@ -65,7 +66,7 @@ def templates(world: World) -> list[str]:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("write", [is_status_write, is_finalizer_write, is_revision_write])
-@pytest.mark.fleet(**QUIET)
+@pytest.mark.fleet(controllers=QUIET)
 async def test_an_edit_that_the_answer_of_our_own_write_shows_first_is_worked_on(
     world: World, write: Callable[[Request], bool], count: int
 ) -> None:
@@ -73,7 +74,7 @@ async def test_an_edit_that_the_answer_of_our_own_write_shows_first_is_worked_on
     await started(world)
     for number in range(count):
         image = f"app:{number}"
-        seen = once_before(world, "host", write, lambda image=image: world.apply(manifest(image=f"{image}-edited")))
+        seen = once_before(world, "host", write, partial(world.apply, manifest(image=f"{image}-edited")))
         world.apply(manifest(image=image))
         await asyncio.sleep(60)
         if seen:
@@ -83,7 +84,7 @@ async def test_an_edit_that_the_answer_of_our_own_write_shows_first_is_worked_on
             assert write is is_finalizer_write, "that one is written once in a lifetime"
 
 
-@pytest.mark.fleet(**QUIET)
+@pytest.mark.fleet(controllers=QUIET)
 async def test_a_deletion_that_the_answer_of_a_status_write_shows_first_is_carried_out(world: World) -> None:
     """Not only generations: everything that a plan reads (I9)."""
     await started(world)
@@ -92,8 +93,8 @@ async def test_a_deletion_that_the_answer_of_a_status_write_shows_first_is_carri
     await world.until(lambda: seen and world.ud() is None, seconds=60, what="deletion")
 
 
-@pytest.mark.fleet(**QUIET)
-async def test_an_annotation_that_the_answer_of_a_status_write_shows_first_is_heeded(world: World) -> None:
+@pytest.mark.fleet(controllers=QUIET)
+async def test_an_annotation_that_the_answer_of_a_status_write_shows_first_is_carried_out_too(world: World) -> None:
     """Annotations change no generation (I9)."""
     await started(world)
     cause = {"metadata": {"annotations": {names.ANNOTATION_CHANGE_CAUSE: "for the test"}}}
@@ -110,7 +111,7 @@ async def test_an_annotation_that_the_answer_of_a_status_write_shows_first_is_he
     await world.until(lambda: seen and noted(), seconds=60, what="the noted cause")
 
 
-@pytest.mark.fleet(**QUIET)
+@pytest.mark.fleet(controllers=QUIET)
 async def test_a_change_between_our_look_and_our_scaling_is_put_back(world: World) -> None:
     """The answer of the scale subresource does not show what else was changed before it (I9)."""
     await started(world)
@@ -129,8 +130,13 @@ async def test_a_change_between_our_look_and_our_scaling_is_put_back(world: Worl
             world,
             "member-1",
             lambda request: request.path.endswith("/scale"),
-            lambda changes=changes: world.request(
-                world.members["member-1"], "PATCH", path, changes, content_type="application/json-patch+json"
+            partial(
+                world.request,
+                world.members["member-1"],
+                "PATCH",
+                path,
+                changes,
+                content_type="application/json-patch+json",
             ),
         )
         world.apply(manifest(kind="deploymentTemplate", replicas=16))
@@ -140,8 +146,8 @@ async def test_a_change_between_our_look_and_our_scaling_is_put_back(world: Worl
         assert [one["spec"]["replicas"] for one in workloads(world, "member-1").values()] == [8]
 
 
-@pytest.mark.fleet(**QUIET)
-async def test_scaling_writes_to_no_namesake_that_came_in_between(world: World) -> None:
+@pytest.mark.fleet(controllers=QUIET)
+async def test_scaling_writes_to_no_object_that_replaced_ours_in_between(world: World) -> None:
     """Somebody replaces the workload by one of their own just before our write (I13)."""
     await started(world)
     world.apply(manifest(kind="deploymentTemplate"))

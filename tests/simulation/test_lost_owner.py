@@ -27,7 +27,7 @@ async def lose_host(world: World) -> str:
     access.delete(UDS, "default", "web")
     assert world.ud() is None
     world.start_controller()
-    return uid
+    return str(uid)
 
 
 def reclaiming(document: dict[str, Any], uid: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ async def test_a_member_that_cannot_be_seen_after_the_host_was_lost_is_not_taken
 
 def owned_in(world: World, member: str) -> str:
     (found,) = world.members[member].access.list("statefulsets.apps", "default")
-    return found["metadata"]["annotations"][names.ANNOTATION_OWNER_UID]
+    return str(found["metadata"]["annotations"][names.ANNOTATION_OWNER_UID])
 
 
 async def test_what_is_no_longer_asked_for_is_taken_back_too_and_goes(world: World) -> None:
@@ -200,7 +200,7 @@ async def test_what_belongs_to_somebody_else_is_not_taken_back(world: World, ann
 @pytest.mark.fleet(members=1)
 async def test_a_deletion_before_anything_is_taken_back_works_on_the_old_workloads(world: World, orphan: bool) -> None:
     """They are its own; with the policy Orphan they stay and belong to nobody (I13)."""
-    more = {"deletionPolicy": "Orphan"} if orphan else {}
+    more: dict[str, Any] = {"deletionPolicy": "Orphan"} if orphan else {}
     document = manifest(shares={"member-1": 2}, replicas=2, paused=True, **more)
     world.apply({**document, "spec": {**document["spec"], "paused": False}})
     await world.until(world.settled, what="creation")

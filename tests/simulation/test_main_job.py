@@ -39,7 +39,7 @@ async def test_an_application_is_rolled_out_in_two_halves(world: World, kind: st
     await world.until(lambda: not any(world.pods(member) for member in world.members), what="clean-up")
 
 
-async def test_creation_costs_the_host_a_finalizer_a_revision_a_status_and_an_event(world):
+async def test_creation_costs_the_host_a_finalizer_a_revision_a_status_and_an_event(world: World) -> None:
     """Each write of an object with rules is dear. Pods that start at once need no status in between."""
     world.apply(manifest())
     await world.until(world.settled, what="creation")

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from tests.support import rights
+from tests.support.cluster_images import ADMIN, TOKEN
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.templates import applied, done, entries, message, uids
 from tests.support.watchdog import workloads
-from tests.support.world import ADMIN, TOKEN, World
+from tests.support.world import World
 from uniteddeployment.cli.install import rbac
 from uniteddeployment.embedded.access import Change
 from uniteddeployment.embedded.cluster import Cluster
@@ -55,7 +57,7 @@ def cluster(world: World, name: str, namespace: str = "default") -> dict[str, An
 def ready(world: World, name: str, namespace: str = "default") -> tuple[str | None, str | None, str | None, str]:
     """Phase, and status, reason and message of the condition Ready."""
     status = cluster(world, name, namespace).get("status") or {}
-    condition = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
+    condition: dict[str, Any] = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
     return status.get("phase"), condition.get("status"), condition.get("reason"), condition.get("message", "")
 
 
@@ -65,7 +67,7 @@ def refused(world: World, name: str, reason: str, namespace: str = "default") ->
 
 
 def server_uid(cluster: Cluster) -> str:
-    return cluster.access.get("namespaces", "", "kube-system")["metadata"]["uid"]
+    return str(present(cluster.access.get("namespaces", "", "kube-system"))["metadata"]["uid"])
 
 
 def document(
@@ -293,7 +295,7 @@ async def test_clusters_of_a_namespace_that_is_being_deleted_give_up_their_place
         metadata = {**held["metadata"], "finalizers": ["example.com/hold"]}
         world.host.access.update(CLUSTERS, {**held, "metadata": metadata}, manager="test")
         register(world, f"{name}-new", name)
-    namespace = world.host.access.get("namespaces", "", "earlier")
+    namespace = present(world.host.access.get("namespaces", "", "earlier"))
     world.host.stop()  # without its controllers, nothing in the namespace is even marked
     world.host.access.delete("namespaces", "", namespace["metadata"]["name"])
     deleted = []
@@ -388,7 +390,7 @@ async def test_a_list_of_another_cluster_is_not_believed_before_it_is_known_whic
             await asyncio.sleep(4)
         return await send(request, timeout=timeout)
 
-    transport.send = late
+    transport.send = late  # type: ignore[method-assign]  # only in this test
     replace_server(world, "member-1")
     await world.until(refused(world, "member-1", "ClusterReplaced"), seconds=60, what="the reason")
     assert not world.members["member-1"].access.list("statefulsets.apps")
@@ -426,14 +428,14 @@ async def test_a_cluster_object_that_is_pointed_at_another_cluster_is_refused(wo
 async def test_a_credential_without_the_right_to_identify_its_cluster_is_refused_with_the_right(world: World) -> None:
     """The reason says what to grant; with it, the member is used without a restart (I11)."""
     member = world.members["member-2"]
-    role = member.access.get(ROLES, "", rbac.MEMBER_ROLE)
+    role = present(member.access.get(ROLES, "", rbac.MEMBER_ROLE))
     kept = [rule for rule in role["rules"] if "namespaces" not in rule["resources"]]
     member.access.update(ROLES, {**role, "rules": kept}, manager="test")
     world.start_controller()
     await world.until(refused(world, "member-2", "MissingRight"), what="the reason")
     assert "get the namespace kube-system" in ready(world, "member-2")[3]
     world.asked["member-2"].refused.clear()  # which is what the test is about
-    poorer = member.access.get(ROLES, "", rbac.MEMBER_ROLE)
+    poorer = present(member.access.get(ROLES, "", rbac.MEMBER_ROLE))
     member.access.update(ROLES, {**poorer, "rules": role["rules"]}, manager="test")
     await world.until(lambda: ready(world, "member-2")[0] == "Running", seconds=40, what="the member")
 
@@ -458,7 +460,7 @@ async def test_the_status_says_which_cluster_it_is_before_anything_is_applied(wo
             await asyncio.sleep(10)
         return await send(request, timeout=timeout)
 
-    transport.send = late
+    transport.send = late  # type: ignore[method-assign]  # only in this test
     await world.until(lambda: len(held) == 2, what="the workloads")
     assert set(held) == {server_uid(world.members["member-1"])}
 

@@ -5,7 +5,7 @@ object rarely shows what was asked for.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import product
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.inprocess import InProcessTransport
 from tests.support.kruise import RESOURCES, kinds
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.templates import PATH, done, uids
@@ -99,7 +100,7 @@ async def test_workloads_stay_when_a_list_shows_the_last_state_only(world: World
         )
     world.host.faults.clear()
     await left_alone(world, before)
-    assert world.controller.host.deployments.relists == 1
+    assert present(world.controller).host.deployments.relists == 1
 
 
 @pytest.mark.parametrize("limit", [0, 10])
@@ -258,7 +259,7 @@ async def test_a_revision_that_loses_its_owner_before_the_deletion_is_seen_does_
     await left_alone(world, before)
 
 
-def held_back(transport: InProcessTransport, resource: str) -> Iterator[Any]:
+def held_back(transport: InProcessTransport, resource: str) -> asyncio.Event:
     """An Event that lets the watch of one resource through as long as it is set."""
     opened, gate = transport.stream, asyncio.Event()
     gate.set()
@@ -274,5 +275,5 @@ def held_back(transport: InProcessTransport, resource: str) -> Iterator[Any]:
             late = request.resource == resource
             yield Stream(found.status, found.headers, through(found.chunks)) if late else found
 
-    transport.stream = stream
+    transport.stream = stream  # type: ignore[method-assign]  # only in this test
     return gate

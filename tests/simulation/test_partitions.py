@@ -5,6 +5,7 @@ a subset grows. Raising it takes nothing back.
 """
 
 import asyncio
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -56,13 +57,14 @@ class Canary:
 
     def __init__(self, world: World, kind: str) -> None:
         self.world, self.kind = world, kind
-        self.image, self.size, self.held = "app:1", 4, 0
+        self.image, self.size = "app:1", 4
+        self.held: int | str = 0
 
     def write(self, **changes: Any) -> None:
         """Change ``image``, ``size`` or ``held`` and apply the application."""
         for name, value in changes.items():
             setattr(self, name, value)
-        partitions = {"member-1": self.held, "member-2": "100%"}
+        partitions: dict[str, int | str] = {"member-1": self.held, "member-2": "100%"}
         self.world.apply(
             manifest(kind=self.kind, image=self.image, replicas=self.size + 1, shares=TWO, partitions=partitions)
         )
@@ -75,6 +77,10 @@ class Canary:
     @property
     def images(self) -> dict[str, int]:
         return self.world.images("member-1")
+
+    def has(self, size: int) -> bool:
+        """Whether there are so many pods."""
+        return len(self.pods) == size
 
     @property
     def pods(self) -> dict[str, str]:
@@ -289,7 +295,7 @@ async def test_a_template_that_is_changed_before_any_version_was_complete_is_hel
 def delete_stable_revision(world: World) -> str:
     name = world.status()["currentRevision"]
     world.host.access.delete("controllerrevisions.apps", "default", name)
-    return name
+    return str(name)
 
 
 @pytest.mark.parametrize("kind", kinds("statefulSetTemplate", "cloneSetTemplate"))
@@ -362,14 +368,14 @@ async def test_a_revision_label_that_somebody_changes_is_put_back_once(canary: C
 
 def partition_of(child: dict[str, Any]) -> int:
     strategy = child["spec"].get("updateStrategy") or {}
-    return strategy.get("partition", (strategy.get("rollingUpdate") or {}).get("partition", 0))
+    return int(strategy.get("partition", (strategy.get("rollingUpdate") or {}).get("partition", 0)))
 
 
 class Writes:
     """The partitions that a member's workload is set to, one after the other."""
 
     def __init__(self, world: World, kind: str, member: str = "member-1") -> None:
-        self.seen = []
+        self.seen: list[Any] = []
         self._kind = kind
         world.members[member].access.subscribe(RESOURCES[kind], self._note)
 
@@ -442,7 +448,7 @@ async def keeps_to_the_rule(kind: str, asked: list[tuple[int, int]]) -> None:
             dog = Watchdog(canary.world)
             dog.allow("app:2", {"member-1": max(most, len(updated))})
             await canary.apply("an edit", size=size, held=held)
-            await canary.world.until(lambda size=size: len(canary.pods) == size, what="its pods")
+            await canary.world.until(partial(canary.has, size), what="its pods")
             assert canary.images.get("app:2", 0) == most
             assert len(updated & canary.uids("app:2")) >= before
             assert not dog.broken

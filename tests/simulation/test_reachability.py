@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import rights
 from tests.support.inprocess import InProcessTransport
+from tests.support.narrowing import of
 from tests.support.planning import manifest
 from tests.support.stories import some
 from tests.support.world import World
@@ -17,7 +18,7 @@ from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.fleet.member import PROBE_INTERVAL, Member
 from uniteddeployment.kube.client import Client
-from uniteddeployment.kube.credentials import StaticToken
+from uniteddeployment.kube.credentials import TokenProvider
 from uniteddeployment.kube.errors import Unreachable
 from uniteddeployment.kube.requests import Request
 from uniteddeployment_api import names
@@ -51,12 +52,12 @@ async def next_probe(world: World, member: str) -> None:
 def with_transport(world: World, made: type[Any]) -> None:
     """Let the members' clients use transports of another kind, from now on."""
 
-    def client(cluster: Cluster, token: StaticToken | str = rights.TOKEN) -> Client:
+    def client(cluster: Cluster, token: TokenProvider | str = rights.TOKEN) -> Client:
         transport = (made if cluster.name != "host" else InProcessTransport)(cluster, token, cluster.name)
         world.transports[cluster.name] = transport
         return Client(transport, cluster.name, field_manager=names.FIELD_MANAGER)
 
-    world.client = client
+    world.client = client  # type: ignore[method-assign]  # only in this test
 
 
 @pytest.mark.parametrize("after", [0.1, 7.0, 14.9])
@@ -175,7 +176,7 @@ async def test_a_member_that_answers_and_whose_watches_are_garbage_is_no_more_to
     world.start_controller()
     await created(world)
     await asyncio.sleep(30)
-    transport = world.transports["member-2"]
+    transport = of(Garbling, world.transports["member-2"])
     transport.broken, transport.garbage = True, GARBAGE[garbage]
     last = second(world.clock.now())
     world.apply(manifest(image="app:2"))
@@ -207,7 +208,7 @@ class OldAuthority(InProcessTransport):
     """As over TLS with a certificate authority that was replaced: the connection fails before any answer."""
 
     async def _ask_as(self, token: str, request: Request, seconds: float) -> Response:
-        if token not in self._cluster.tokens:
+        if token not in of(Cluster, self._cluster).tokens:
             self.sent.append(request)
             raise Unreachable(self._name, "TLS: self-signed certificate in certificate chain")
         return await super()._ask_as(token, request, seconds)

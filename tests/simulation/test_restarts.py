@@ -93,9 +93,9 @@ async def test_a_member_that_is_down_at_the_start_is_told_as_unknown_and_nothing
     """What status knew of its workloads is known again, so nothing is read, repaired or told (I3, I8)."""
     await in_mid_canary(world, kind)
     told, stored = events(world), [world.status(name) for name in APPLICATIONS]
-    world.members["member-2"].faults.set(**{fault: True})
+    world.members["member-2"].faults.set(**dict[str, Any]({fault: True}))
     await restarted(world, Random(3), 0.1)
-    world.members["member-2"].faults.set(**{fault: True})
+    world.members["member-2"].faults.set(**dict[str, Any]({fault: True}))
     await world.until(lambda: {world.condition("Ready", name) for name in APPLICATIONS} == {"Unknown"}, seconds=30)
     world.members["member-2"].faults.clear()
     await world.until(lambda: all(map(world.settled, APPLICATIONS)), seconds=60, what="its return")

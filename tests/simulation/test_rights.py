@@ -17,6 +17,7 @@ import yaml
 from tests.support import profiles, rights
 from tests.support.inprocess import InProcessTransport
 from tests.support.kruise import ALL_KINDS, PATHS, RESOURCES, install
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.registering import register, token
 from tests.support.world import World
@@ -173,7 +174,7 @@ async def comes_to_a_new_namespace(world: World) -> None:
     world.request(world.host, "PATCH", "/api/v1/namespaces/shop", {"metadata": {"labels": label}}, **MERGE)
 
     def labels() -> dict[str, str]:
-        return dict(world.clusters["member-1"].access.get("namespaces", "", "shop")["metadata"]["labels"])
+        return dict(present(world.clusters["member-1"].access.get("namespaces", "", "shop"))["metadata"]["labels"])
 
     await world.until(lambda: label.items() <= labels().items(), what="the label")
 
@@ -216,7 +217,7 @@ async def has_its_token_replaced_and_leaves(world: World) -> None:
     first = token(world, "member-1")
     await world.until(lambda: token(world, "member-1") != first, LIFE, "a new token", every=1.0)
     await world.stop_controller()
-    uid = world.host.access.get("namespaces", "", "kube-system")["metadata"]["uid"]
+    uid = present(world.host.access.get("namespaces", "", "kube-system"))["metadata"]["uid"]
     member = world.clusters["member-1"]
     account_ = Client(InProcessTransport(member, token(world, "member-1"), "member-1"), "member-1")
     (note,) = await leave(account_, "default/member-1", uid, administrator=False)

@@ -7,6 +7,8 @@ import pytest
 
 from tests.simulation.scene import Scene
 from tests.support.world import World
+from uniteddeployment.planning.application import Subject
+from uniteddeployment.planning.plan import Plan
 
 pytestmark = pytest.mark.fleet(members=2, nodes=1, cpu="4", capacity=True)
 ADAPTIVE = {"type": "Adaptive", "adaptive": {"rescheduleCriticalSeconds": 600}}
@@ -104,7 +106,12 @@ async def test_what_has_room_nowhere_is_placed_and_planned_again_when_there_is_m
     assert world.controller is not None
     rooms, planned = world.controller._rooms, list[str]()
     note = rooms.planned
-    rooms.planned = lambda subject, plan: (planned.append(subject.name), note(subject, plan))[1]  # type: ignore[method-assign]
+
+    def noted(subject: Subject, plan: Plan) -> None:
+        planned.append(subject.name)
+        note(subject, plan)
+
+    rooms.planned = noted  # type: ignore[method-assign]  # only in this test
     world.request(world.members["member-2"], "DELETE", "/api/v1/namespaces/default/pods/other")
     await asyncio.sleep(15)
     assert set(planned) == {"web"}

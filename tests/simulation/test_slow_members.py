@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle, product
 from typing import Any
 
@@ -29,6 +30,10 @@ def document(kind: str, **more: Any) -> dict[str, Any]:
 def slowed(world: World) -> None:
     world.members["member-3"].faults.set(latency=20.0)
     world.members["member-4"].faults.set(black_hole=True)
+
+
+def _synced(world: World) -> bool:
+    return world.controller is not None and world.controller.synced.is_set()
 
 
 def unharmed(_: World) -> None:
@@ -88,9 +93,7 @@ async def test_the_others_are_as_fast_as_without_a_slow_and_a_frozen_member(stor
     took = []
     for harm in (unharmed, slowed):
         async with world_for(kind, members=4) as world:
-            await world.until(
-                lambda world=world: world.controller is not None and world.controller.synced.is_set(), what="the start"
-            )
+            await world.until(partial(_synced, world), what="the start")
             took.append(await story(world, kind, harm))
     assert took[1] <= took[0] + TOLERATED
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.templates import PATH, annotate, applied, done, entries, message, subset, template, uids
 from tests.support.world import UDS, World
@@ -29,7 +30,8 @@ async def existing(
     body = {"metadata": {"name": "legacy", **metadata}, "spec": spec}
     world.request(world.members[member], "POST", f"{APPS}/{PLURALS[kind]}", body)
     await world.until(
-        lambda: legacy(world, kind, member).get("status", {}).get("readyReplicas") == replicas, what="the old one"
+        lambda: present(legacy(world, kind, member)).get("status", {}).get("readyReplicas") == replicas,
+        what="the old one",
     )
 
 
@@ -54,12 +56,12 @@ async def test_an_existing_workload_is_taken_over_without_a_restart_and_then_upd
 ) -> None:
     """Adoption restarts no pod, and partitions hold from then on (I6, I13)."""
     await existing(world, kind)
-    before, uid = uids(world), legacy(world, kind)["metadata"]["uid"]
+    before, uid = uids(world), present(legacy(world, kind))["metadata"]["uid"]
     doc = adopting(kind)
     await done(world, doc)
     assert uids(world) == before
-    assert legacy(world, kind)["metadata"]["uid"] == uid
-    assert owned(legacy(world, kind))
+    assert present(legacy(world, kind))["metadata"]["uid"] == uid
+    assert owned(present(legacy(world, kind)))
     assert entries(world)["member-1"]["workload"].endswith("/legacy")
     assert world.status()["updatedReadyReplicas"] == 3
     template(doc)["spec"]["template"]["spec"]["containers"][0]["image"] = "app:2"
@@ -147,7 +149,7 @@ async def test_a_workload_whose_pods_would_restart_is_not_adopted_until_it_fits(
     assert "spec.template.spec.containers[0].image" in message(world, "Stalled")
     assert legacy(world, kind) == before
     await done(world, adopting(kind, image="app:0"))
-    assert owned(legacy(world, kind))
+    assert owned(present(legacy(world, kind)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -168,7 +170,7 @@ async def test_a_name_that_nothing_has_is_not_adopted_and_nothing_is_made(world:
 async def test_an_adopted_stateful_set_that_somebody_deletes_comes_back_under_its_name(world: World) -> None:
     await existing(world, "statefulSetTemplate")
     await done(world, adopting("statefulSetTemplate"))
-    uid = legacy(world, "statefulSetTemplate")["metadata"]["uid"]
+    uid = present(legacy(world, "statefulSetTemplate"))["metadata"]["uid"]
     world.members["member-1"].access.delete("statefulsets.apps", "default", "legacy")
     await world.until(
         lambda: (legacy(world, "statefulSetTemplate") or {"metadata": {"uid": uid}})["metadata"]["uid"] != uid
@@ -184,8 +186,13 @@ async def test_two_hosts_with_the_same_application_do_not_fight_over_a_cluster(w
     await done(world, doc)
     before = uids(world)
     await world.stop_controller()
-    found = world.host.access.get(UDS, "default", "web")
-    world.request(world.host, "PUT", f"{PATH}/web", {**found, "metadata": {**found["metadata"], "finalizers": []}})
+    found = present(world.host.access.get(UDS, "default", "web"))
+    world.request(
+        world.host,
+        "PUT",
+        f"{PATH}/web",
+        {**found, "metadata": {**found["metadata"], "finalizers": []}},
+    )
     world.delete()
     world.start_controller()
     doc = manifest(kind=kind, shares={"member-1": 2}, replicas=2, image="app:2")
@@ -205,7 +212,7 @@ async def test_an_adopted_stateful_set_is_recreated_in_mid_canary_without_a_rest
     await done(world, adopting(kind))
     doc = adopting(kind, image="app:2", partitions={"member-1": 2})
     await applied(world, doc)
-    before, uid = uids(world), legacy(world, kind)["metadata"]["uid"]
+    before, uid = uids(world), present(legacy(world, kind))["metadata"]["uid"]
     annotate(world, **{names.ANNOTATION_RECREATE: names.RECREATE})
     subset(doc, "member-1")["overrides"] = [{"op": "add", "path": "/spec/podManagementPolicy", "value": "Parallel"}]
     world.apply(doc)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support import rights
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.registering import account_user, register, token
 from tests.support.world import World
@@ -59,7 +60,7 @@ async def connected(world: World) -> None:
 
 
 def message(world: World) -> str:
-    found = world.host.access.get("clusters.uniteddeployment.io", "default", "member-1")
+    found = present(world.host.access.get("clusters.uniteddeployment.io", "default", "member-1"))
     return " ".join(one["message"] for one in (found.get("status") or {}).get("conditions", ()))
 
 
@@ -223,7 +224,7 @@ async def test_a_registration_in_between_wins(world: World) -> None:
 async def test_tokens_in_other_secrets_are_left_alone(world: World) -> None:
     """A Secret that a user made is not written, even if its token expires."""
     await register(world, "member-1")
-    made = world.host.access.get("secrets", "default", "member-1-member-token")
+    made = present(world.host.access.get("secrets", "default", "member-1-member-token"))
     own: dict[str, Any] = {"metadata": {"name": "own"}, "type": "Opaque", "data": made["data"]}
     world.request(world.host, "POST", "/api/v1/namespaces/default/secrets", own)
     path = f"{names.API_PATH}/namespaces/default/clusters/member-1"
@@ -232,7 +233,7 @@ async def test_tokens_in_other_secrets_are_left_alone(world: World) -> None:
     world.start_controller()
     await connected(world)
     await asyncio.sleep(LIFE - 30)
-    assert world.host.access.get("secrets", "default", "own")["data"] == made["data"]
+    assert present(world.host.access.get("secrets", "default", "own"))["data"] == made["data"]
     assert not any(a_request_for_a_token(request) for request in world.transports["member-1"].sent)
 
 

@@ -49,7 +49,7 @@ async def test_a_member_lost_in_mid_rollout_holds_up_nobody_and_converges_when_i
     await created(world, kind)
     world.apply(manifest(kind=kind, image="app:2", partitions=HALF))
     await world.until(lambda: world.status().get("updatedReplicas", 0) > 0, what="the first canary")
-    world.members["member-2"].faults.set(**{fault: True})
+    world.members["member-2"].faults.set(**dict[str, Any]({fault: True}))
     world.apply(manifest(kind=kind, image="app:2"))
     others = ("member-1", "member-3")
     await world.until(lambda: all(set(world.images(one)) == {"app:2"} for one in others), what="the others")
@@ -193,7 +193,7 @@ async def test_a_subset_that_joins_in_mid_canary_starts_stable_and_then_obeys(wo
     shares = {"member-1": "50%", "member-2": "25%"}
     dog = Watchdog(world)
     await created(world, kind, replicas=6, shares={"member-1": 4, "member-2": 2})
-    first = {"replicas": 6, "shares": {"member-1": 4, "member-2": 2}}
+    first: dict[str, Any] = {"replicas": 6, "shares": {"member-1": 4, "member-2": 2}}
     world.apply(manifest(kind=kind, image="app:2", partitions={"member-1": 2, "member-2": 1}, **first))
     await world.until(world.settled, what="the canary")
     dog.allow("app:2", {"member-3": 1})
@@ -250,13 +250,15 @@ async def test_a_foreign_workload_of_the_same_name_is_left_alone_and_said_so(wor
 
 async def history() -> list[tuple[str, str, str]]:
     """What a canary writes in a fleet of its own."""
-    written = []
+    written: list[tuple[str, str, str]] = []
     async with running_world(seed=3) as world:
         watched = [(name, resource) for name in world.members for resource in ("statefulsets.apps", "pods")]
         for name, resource in [*watched, ("host", UDS)]:
-            world.clusters[name].access.subscribe(
-                resource, lambda change, name=name: written.append((name, change.type, repr(change.obj)))
-            )
+
+            def note(change: Change, name: str = name) -> None:
+                written.append((name, change.type, repr(change.obj)))
+
+            world.clusters[name].access.subscribe(resource, note)
         await created(world, "statefulSetTemplate")
         world.apply(manifest(image="app:2", partitions=HALF))
         await world.until(world.settled)

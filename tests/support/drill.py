@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +281,7 @@ def scene(
         found = Scene(host, site, mirror)
         found.enter(host, *members.values())
         for collection in (APPLICATIONS, CLUSTERS):
-            until(lambda path=collection: _serves(host, path), "the CRDs are served")
+            until(partial(_serves, host, collection), "the CRDs are served")
             stack.enter_context(mirror.follow(host, collection))
         yield found
 

@@ -195,7 +195,7 @@ class Kubelets:
         self._addresses = _addresses()
         self._due: dict[str, float] = {}
         self._queue: WorkQueue[Key] = WorkQueue()
-        self._pods = Reflector(client, PODS, Pod, Cache(self._changed))
+        self._pods = Reflector(client, PODS, Pod, Cache[Pod](self._changed))
 
     async def run(self) -> None:
         """Until cancelled."""

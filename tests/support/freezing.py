@@ -69,16 +69,20 @@ class Frozen:
 class FreezableLoop(BoundedLoop):
     """An event loop that asks the process of each callback whether it runs."""
 
-    def call_soon(self, callback: Any, *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:
-        return self._gated(super().call_soon, callback, args, context)
+    def call_soon(  # type: ignore[override]  # the signatures of the stubs need type variables that nothing here uses
+        self, callback: Any, *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        found: asyncio.Handle = self._gated(super().call_soon, callback, args, context)
+        return found
 
-    def call_at(
+    def call_at(  # type: ignore[override]  # as above
         self, when: float, callback: Any, *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         def schedule(gated: Any, *rest: Any, context: contextvars.Context) -> asyncio.TimerHandle:
             return super(FreezableLoop, self).call_at(when, gated, *rest, context=context)
 
-        return self._gated(schedule, callback, args, context)
+        found: asyncio.TimerHandle = self._gated(schedule, callback, args, context)
+        return found
 
     def _gated(self, schedule: Any, callback: Any, args: Any, context: contextvars.Context | None) -> Any:
         where = context if context is not None else contextvars.copy_context()

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from types import SimpleNamespace
 
+from uniteddeployment.planning.kinds.base import SubsetContext
 from uniteddeployment.planning.observed import (
     CONTROLLER_REVISION,
-    Metadata,
     Pod,
     PodMetadata,
     PodStatus,
     RollingUpdate,
     UpdateStrategy,
     Workload,
+    WorkloadMetadata,
     WorkloadSpec,
     WorkloadStatus,
     tally,
@@ -38,7 +39,7 @@ def case(
     updated: int | None = None,
     current: str = "unknown",
     extra: int = 0,
-) -> tuple[SimpleNamespace, Workload]:
+) -> tuple[SubsetContext, Workload]:
     """A subset that is to have ``replicas`` pods, ``partition`` of them old, and its workload with pods at revisions.
 
     ``written`` and ``size`` are the partition and the replicas that the workload has, ``revision`` that of its template
@@ -54,12 +55,17 @@ def case(
     held = partition if written is None else written
     strategy = UpdateStrategy("RollingUpdate", RollingUpdate(held))
     found = Workload(
-        Metadata("w", generation=1, labels={names.LABEL_REVISION: revision}),
+        WorkloadMetadata("w", generation=1, labels={names.LABEL_REVISION: revision}),
         spec=WorkloadSpec(len(revisions) if size is None else size, strategy),
         status=status,
     )
     pods = [made(ordinal, one) for ordinal, one in enumerate(revisions) if one is not None]
-    return SimpleNamespace(replicas=replicas, partition=partition, target=NEW, stable=OLD, pods=tally(pods)), found
+    return context(replicas=replicas, partition=partition, target=NEW, stable=OLD, pods=tally(pods)), found
+
+
+def context(**parts: object) -> SubsetContext:
+    """The parts of what is known of a subset that a test needs."""
+    return SimpleNamespace(**parts)  # type: ignore[return-value]  # what it lacks is not read
 
 
 def made(ordinal: int, revision: str, **metadata: str) -> Pod:

@@ -1,7 +1,7 @@
 """OpenKruise in embedded clusters: the definitions of its kinds and the simulation of its controllers."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import _AsyncGeneratorContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,6 @@ async def kruise_world(
         yield made
 
 
-def world_for(kind: str, seed: int = 1, members: int = 3, **options: Any) -> _AsyncGeneratorContextManager:
+def world_for(kind: str, seed: int = 1, members: int = 3, **options: Any) -> AbstractAsyncContextManager[World]:
     """A world in which the members serve a kind."""
     return (kruise_world if kind in KRUISE_KINDS else running_world)(seed, members, **options)

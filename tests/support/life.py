@@ -6,7 +6,7 @@ cancelled reaches nobody.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -126,7 +126,9 @@ class Connection:
 def track_tasks(loop: asyncio.AbstractEventLoop) -> None:
     """Have the tasks of a loop known to the lives that make them."""
 
-    def make(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
+    def make(
+        loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any] | Generator[Any, None, Any], **options: Any
+    ) -> asyncio.Task[Any]:
         task = asyncio.Task(work, loop=loop, **options)
         life = _LIFE.get()
         if life is not None:

@@ -8,7 +8,6 @@ from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.kinds import kind_of, workload
 from uniteddeployment.planning.observed import (
     MemberView,
-    Metadata,
     Observed,
     Pod,
     PodCondition,
@@ -20,6 +19,7 @@ from uniteddeployment.planning.observed import (
     RollingUpdate,
     UpdateStrategy,
     Workload,
+    WorkloadMetadata,
     WorkloadSpec,
     WorkloadStatus,
     tally,
@@ -211,8 +211,8 @@ def view(name: str, *workloads: Workload, pods: list[Pod] | None = None, reach: 
     return MemberView(f"default/{name}", reach, detail, last, tuple(workloads), tallies)
 
 
-def _metadata(metadata: Mapping[str, Any], generation: int) -> Metadata:
-    return Metadata(
+def _metadata(metadata: Mapping[str, Any], generation: int) -> WorkloadMetadata:
+    return WorkloadMetadata(
         name=metadata["name"],
         namespace=metadata["namespace"],
         uid=f"uid-{metadata['name']}",

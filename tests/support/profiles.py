@@ -6,10 +6,11 @@ from typing import Any
 import yaml
 
 from tests.support import rights
+from tests.support.cluster_images import DEFINITIONS
+from tests.support.narrowing import present
 from tests.support.world import World
 from uniteddeployment_api import names
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PROFILES = "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/clusterprofiles"
 CLUSTER_TYPE = {"apiVersion": names.CLUSTER_PROFILE_API_VERSION, "kind": names.CLUSTER_PROFILE_KIND}
 MERGE = {"content_type": "application/merge-patch+json"}
@@ -21,7 +22,9 @@ async def install(world: World) -> None:
     world.request(world.host, "POST", DEFINITIONS, crd)
 
     def established() -> bool:
-        stored = world.host.access.get("customresourcedefinitions.apiextensions.k8s.io", "", crd["metadata"]["name"])
+        stored = present(
+            world.host.access.get("customresourcedefinitions.apiextensions.k8s.io", "", crd["metadata"]["name"])
+        )
         conditions = (stored.get("status") or {}).get("conditions") or ()
         return any((one["type"], one["status"]) == ("Established", "True") for one in conditions)
 

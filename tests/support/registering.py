@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.support.cluster_images import TOKEN
 from tests.support.inprocess import InProcessTransport
-from tests.support.world import TOKEN, World
+from tests.support.narrowing import present
+from tests.support.world import World
 from uniteddeployment.cli.clusters.documents import Wish
 from uniteddeployment.cli.clusters.progress import Progress
 from uniteddeployment.cli.clusters.registration import Registration
@@ -47,7 +49,7 @@ async def register(world: World, name: str) -> dict[str, Any]:
 
 def token(world: World, name: str) -> str:
     """The token in the Secret of a registered member."""
-    secret = world.host.access.get("secrets", NAMESPACE, f"{name}-member-token")
+    secret = present(world.host.access.get("secrets", NAMESPACE, f"{name}-member-token"))
     return base64.b64decode(secret["data"]["token"]).decode()
 
 

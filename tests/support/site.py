@@ -119,9 +119,11 @@ class Site:
     def wait_phase(self, phase: str, name: str, *objects: str) -> None:
         """Wait until the status of each of these objects has this phase."""
         for one in objects:
-            self.until(
-                lambda one=one: self.get(name, one).get("status", {}).get("phase") == phase, f"{name}/{one} is {phase}"
-            )
+
+            def reached(one: str = one) -> bool:
+                return bool(self.get(name, one).get("status", {}).get("phase") == phase)
+
+            self.until(reached, f"{name}/{one} is {phase}")
 
     def wait_settled(self, name: str = "web") -> None:
         """Wait until the controller has seen the object as it is, and it is ready."""

@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+from tests.support.narrowing import present
 from tests.support.planning import manifest
 from tests.support.world import UDS, World
 from uniteddeployment_api import names
@@ -22,6 +23,7 @@ def subset(doc: dict[str, Any], name: str) -> dict[str, Any]:
 
 def template(doc: dict[str, Any]) -> dict[str, Any]:
     """The workload template of a manifest."""
+    found: dict[str, Any]
     (found,) = doc["spec"]["template"].values()
     return found
 
@@ -48,7 +50,7 @@ def entries(w: World) -> dict[str, Any]:
 
 def message(w: World, type_: str) -> str:
     """Of a condition."""
-    return next(one["message"] for one in w.status()["conditions"] if one["type"] == type_)
+    return str(next(one["message"] for one in w.status()["conditions"] if one["type"] == type_))
 
 
 async def applied(w: World, doc: dict[str, Any]) -> None:
@@ -65,12 +67,12 @@ async def done(w: World, doc: dict[str, Any]) -> None:
 
 def annotate(w: World, **annotations: Any) -> None:
     """Set the annotations of the UnitedDeployment."""
-    found = w.host.access.get(UDS, "default", "web")
+    found = present(w.host.access.get(UDS, "default", "web"))
     metadata = {**found["metadata"], "annotations": annotations}
     w.request(w.host, "PUT", f"{PATH}/web", {**found, "metadata": metadata})
 
 
-CLAIM = {
+CLAIM: dict[str, Any] = {
     "metadata": {"name": "data"},
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }

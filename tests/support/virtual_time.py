@@ -48,7 +48,7 @@ class BoundedLoop(asyncio.SelectorEventLoop):
 
 def loop_factory(kind: type[asyncio.SelectorEventLoop] = BoundedLoop) -> Callable[[], asyncio.AbstractEventLoop]:
     """What makes loops of a kind with virtual time."""
-    made = looptime.make_event_loop_class(kind)  # type: ignore[attr-defined]  # exported, not declared
+    made = looptime.make_event_loop_class(kind)
     return partial(made, noop_cycles=0, idle_timeout=IDLE_SECONDS)
 
 

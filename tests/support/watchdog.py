@@ -1,5 +1,6 @@
 """Looks at every commit of every member and complains at once when an invariant is broken."""
 
+from functools import partial
 from typing import Any
 
 from tests.support.world import World
@@ -17,7 +18,7 @@ class Watchdog:
         self._bounds: dict[str, dict[str, int]] = {}
         self.broken: list[str] = []
         for name, cluster in world.members.items():
-            cluster.access.subscribe("pods", lambda change, name=name: self._pod(name, change))
+            cluster.access.subscribe("pods", partial(self._pod, name))
 
     def allow(self, image: str, bounds: dict[str, int]) -> None:
         self._bounds[image] = bounds

@@ -113,7 +113,7 @@ class World:
         kind = {"content-type": "application/json", "authorization": f"Bearer {TOKEN}", "user-agent": "test"}
         kind |= {name.replace("_", "-"): value for name, value in headers.items()}
         path, _, query = path.partition("?")
-        pairs = tuple(tuple(pair.split("=", 1)) for pair in query.split("&") if pair)
+        pairs = tuple((name, value) for name, _, value in (pair.partition("=") for pair in query.split("&") if pair))
         response = cluster.handle(Request(method, path, pairs, kind, encoded))
         answer = json.loads(response.body)
         assert response.status < 300, answer

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -47,7 +48,7 @@ class Trials:
             while waiting and len(running) < self._workers:
                 mutant = waiting.popleft()
                 tests = reaching.get(mangled_name_from_mutant_name(mutant), [])
-                pid, answer = _forked(lambda mutant=mutant, tests=tests: _try(session, mutant, tests))
+                pid, answer = _forked(partial(_try, session, mutant, tests))
                 running[pid] = mutant, answer
             pid, status = os.wait()
             mutant, answer = running.pop(pid)
@@ -65,7 +66,7 @@ class Trials:
         """Mangled name of a function -> the tests that reach it, by their places, with their CPU seconds."""
         places = range(len(session.items))
         parts = [places[number :: self._workers] for number in range(self._workers)]
-        learning = [_forked(lambda part=part: _learn(session, part)) for part in parts]
+        learning = [_forked(partial(_learn, session, part)) for part in parts]
         reaching: dict[str, list[tuple[int, float]]] = {}
         for fork in learning:
             for name, tests in json.loads(_result(fork)).items():
@@ -147,12 +148,12 @@ def _fails(session: pytest.Session, item: pytest.Item, following: pytest.Item | 
 
 def _find_examples_of_mutated_functions() -> None:
     """mutmut wraps functions, and doctest passes over those that seem to be of another module."""
-    is_from_module = doctest.DocTestFinder._from_module
+    is_from_module = doctest.DocTestFinder._from_module  # type: ignore[attr-defined]  # it has no public hook
 
     def unwrapped(finder: doctest.DocTestFinder, module: ModuleType | None, found: object) -> bool:
-        return is_from_module(finder, module, inspect.unwrap(found) if callable(found) else found)
+        return bool(is_from_module(finder, module, inspect.unwrap(found) if callable(found) else found))
 
-    doctest.DocTestFinder._from_module = unwrapped
+    doctest.DocTestFinder._from_module = unwrapped  # type: ignore[attr-defined]  # as above
 
 
 def main() -> None:

@@ -1,15 +1,13 @@
 """Priority classes, limit ranges and quotas: defaults and refusals."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from uniteddeployment.embedded.builtin.admission import admit_create
+from uniteddeployment.embedded.builtin.admission import Lookup, admit_create
 from uniteddeployment.embedded.errors import StatusError
 
 Obj = dict[str, Any]
-Lookup = Callable[[str, str], Sequence[Obj]]
 
 
 def holding(**held: list[Obj]) -> Lookup:

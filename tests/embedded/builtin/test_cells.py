@@ -204,7 +204,7 @@ def test_events_show_both_of_their_forms() -> None:
 
 
 def test_claims_show_their_volume_only_when_they_have_one() -> None:
-    claim = {
+    claim: dict[str, Any] = {
         "spec": {"storageClassName": "fast"},
         "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]},
     }
@@ -220,7 +220,7 @@ def test_a_default_class_says_so() -> None:
 
 
 def test_a_claim_that_names_a_volume_but_is_not_bound_has_no_capacity() -> None:
-    claim = {
+    claim: dict[str, Any] = {
         "metadata": {"annotations": {"volume.beta.kubernetes.io/storage-class": "old"}},
         "spec": {"volumeName": "pv"},
     }

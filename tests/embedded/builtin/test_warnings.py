@@ -107,7 +107,8 @@ def test_updates_of_a_pod_and_of_any_status_have_no_warnings() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": hidden}}
     assert len(warnings_of(api, f"{CORE}/pods", pod)) == 1
     warnings_of(api, f"{CORE}/services", service(externalIPs=["192.0.2.1"]))
-    labels, status = {"metadata": {"labels": {"a": "b"}}}, {"status": {"loadBalancer": {}}}
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    status: dict[str, Any] = {"status": {"loadBalancer": {}}}
     for path, patch, count in (("pods/a", labels, 0), ("services/a", labels, 1), ("services/a/status", status, 0)):
         response = api.ask("PATCH", f"{CORE}/{path}", patch, content=MERGE)
         assert (response.status, len(response.warnings)) == (200, count), path

@@ -1,5 +1,7 @@
 """The status of PodDisruptionBudgets."""
 
+from typing import Any
+
 import pytest
 
 from tests.embedded.workload_kit import EPOCH, World, deployment, reasons, stateful_set, template
@@ -31,7 +33,7 @@ def numbers(world: World) -> tuple[int, int, int, int]:
     ],
 )
 def test_a_budget_counts_from_what_the_controllers_are_asked_for(
-    spec: dict[str, object], expected: tuple[int, int, int, int]
+    spec: dict[str, Any], expected: tuple[int, int, int, int]
 ) -> None:
     world = World()
     world.create(DEPLOYMENTS, deployment())

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.embedded.cluster_kit import DEPLOYMENTS, PODS, TOKEN, Api, HandClock
+from tests.embedded.cluster_kit import DEPLOYMENTS, PODS, TOKEN, Api
+from tests.support.hand_clock import HandClock
 from tests.support.kruise import PATHS, definitions
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.cluster import Cluster
@@ -74,7 +75,7 @@ class Site(Api):
 
 
 def workload(kind: str, replicas: int = BILLION, name: str = "w", image: str = "app:1", **spec: Any) -> Obj:
-    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": image}]}}
+    pod: Obj = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": image}]}}
     more = {"selector": {"matchLabels": {"app": name}}, "template": pod, "replicas": replicas, **spec}
     if kind == "Job":
         del more["selector"], more["replicas"]
@@ -84,7 +85,7 @@ def workload(kind: str, replicas: int = BILLION, name: str = "w", image: str = "
     return {"metadata": {"name": name}, "spec": more}
 
 
-PARALLEL = {"podManagementPolicy": "Parallel"}
+PARALLEL: dict[str, Any] = {"podManagementPolicy": "Parallel"}
 KINDS = {
     "Deployment": (DEPLOYMENTS, workload("Deployment"), ROOM + WAITING),
     "ReplicaSet": (REPLICA_SETS, workload("ReplicaSet"), ROOM + WAITING),

@@ -6,6 +6,8 @@ from tests.embedded.infrastructure_kit import Site, pod, required_terms
 from uniteddeployment.embedded.apimachinery.resources import Obj
 from uniteddeployment.embedded.controllers.framework.conditions import condition_of
 from uniteddeployment.embedded.controllers.kubelet.nodes import node_object
+from uniteddeployment.embedded.controllers.scheduler.model import PodInfo
+from uniteddeployment.embedded.controllers.scheduler.placement import Placement
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
 CLAIMS = "no new claims to deallocate, preemption:"
@@ -263,7 +265,13 @@ def test_a_thousand_pods_that_fit_nowhere_cost_one_attempt_each_time_something_c
     scheduler = site.controller("scheduler")
     attempts = []
     place = scheduler._placer.place  # type: ignore[attr-defined]  # the test looks inside
-    scheduler._placer.place = lambda info: attempts.append(info) or place(info)  # type: ignore[attr-defined,func-returns-value]
+
+    def counted(info: PodInfo) -> Placement:
+        attempts.append(info)
+        found: Placement = place(info)
+        return found
+
+    scheduler._placer.place = counted  # type: ignore[attr-defined]  # as above
     site.place("small")
     site.delete("pods", "small")
     site.run()

@@ -66,7 +66,7 @@ def test_names_narrow_the_choice_only_if_every_alternative_has_them() -> None:
     def named(*values: str) -> Obj:
         return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": list(values)}]}
 
-    assert named_nodes([named("a"), named("b", "c")]) == {"a", "b", "c"}
+    assert named_nodes([named("a"), named("b", "c")]) == frozenset("abc")
     assert named_nodes([named("a"), {"matchExpressions": [{"key": "x", "operator": "Exists"}]}]) is None
     assert named_nodes([{"matchFields": named("a")["matchFields"] + named("b")["matchFields"]}]) == frozenset()
 
@@ -122,10 +122,10 @@ def test_the_cluster_state_does_not_depend_on_the_order_of_changes(changes: list
     for name, node, cpu in changes:
         state.set_pod(assigned(name, node, cpu=cpu))
         last[name] = (node, amount("cpu", cpu))
-    for node in state.nodes:
-        expected = sum(cpu for where, cpu in last.values() if where == node.name)
-        assert node.used.get("cpu", 0) == expected
-        assert state.siblings("o").get(node.name, 0) == sum(where == node.name for where, _ in last.values())
+    for info in state.nodes:
+        expected = sum(cpu for where, cpu in last.values() if where == info.name)
+        assert info.used.get("cpu", 0) == expected
+        assert state.siblings("o").get(info.name, 0) == sum(where == info.name for where, _ in last.values())
     for name in last:
         state.drop_pod(("ns", name))
     assert all(not any(node.used.values()) and not node.pods for node in state.nodes)

@@ -1,5 +1,7 @@
 """Properties of server-side apply: idempotence, ownership and removal."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,6 +9,12 @@ from tests.embedded.managed_fields.apply_kit import Obj, apply_thing, owners, th
 from uniteddeployment.embedded.managed_fields import field_set as fieldset
 
 texts = st.sampled_from(["x", "y"])
+
+
+def _name_of(item: Any) -> str:
+    return str(item["name"])
+
+
 specs = st.fixed_dictionaries(
     {},
     optional={
@@ -17,7 +25,7 @@ specs = st.fixed_dictionaries(
         "free": st.dictionaries(st.sampled_from("pq"), texts | st.just({"r": 1}), min_size=1, max_size=2),
         "byname": st.lists(
             st.fixed_dictionaries({"name": st.sampled_from("ab")}, optional={"val": texts}),
-            unique_by=lambda item: item["name"],
+            unique_by=_name_of,
             min_size=1,
             max_size=2,
         ),

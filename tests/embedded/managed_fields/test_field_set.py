@@ -39,7 +39,8 @@ def test_printing_and_parsing_gives_the_same_set(paths: Paths) -> None:
 
 @given(path_sets)
 def test_the_order_of_insertion_does_not_show_in_the_text(paths: Paths) -> None:
-    forward, backward = built(paths), {}
+    forward = built(paths)
+    backward: dict[str, Any] = {}
     for path in sorted(paths, reverse=True):
         backward = fieldset.insert(backward, path)
     assert msgspec.json.encode(fieldset.canonical(forward)) == msgspec.json.encode(fieldset.canonical(backward))

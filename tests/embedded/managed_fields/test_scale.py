@@ -6,7 +6,7 @@ from tests.embedded.cluster_kit import APPLY, DEPLOYMENTS, Api, deployment
 from uniteddeployment.embedded.managed_fields import scale as scaled
 
 PATH = ".spec.replicas"
-REPLICAS = {"f:spec": {"f:replicas": {}}}
+REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
 
 
 def entry(manager: str, fields: dict[str, Any], operation: str = "Update", **more: str) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def test_a_new_object_has_no_version() -> None:
 def test_an_update_keeps_what_only_the_server_sets() -> None:
     api = Api()
     created = api.configmap("a")
-    given = {"creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x", "generation": 3}
+    given: dict[str, Any] = {"creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x", "generation": 3}
     assert api.json("PUT", f"{CONFIGMAPS}/a", configmap("a", **given), status=200) == created
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
+from tests.support.narrowing import present
 from uniteddeployment.cli.demo import embedded
 from uniteddeployment.cli.demo import fleet as fleets
 from uniteddeployment.cli.demo.embedded import Options, Served
@@ -112,9 +112,9 @@ class Site:
         name, wanted = document["metadata"]["name"], document["spec"]["replicas"]
 
         def ready() -> bool:
-            found = self.served(cluster).cluster.access.get(f"{resource.plural}.apps", NAMESPACE, name)
+            found = present(self.served(cluster).cluster.access.get(f"{resource.plural}.apps", NAMESPACE, name))
             status = found.get("status", {})
-            return status.get("readyReplicas") == wanted and status.get("updatedReplicas") == wanted
+            return bool(status.get("readyReplicas") == wanted and status.get("updatedReplicas") == wanted)
 
         await self.until(ready, f"{name} is ready")
 

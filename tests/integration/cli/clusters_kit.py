@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from click.testing import Result
+from typer.testing import Result
 
 from tests.integration.cli.cli_kit import NAMESPACE, Site
 from tests.integration.cli.cli_kit import site as registered_site

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.cli.cli_kit import NAMESPACE, site
-from tests.support.site import Site
+from tests.integration.cli.cli_kit import NAMESPACE, Site, site
+from tests.support.narrowing import present
 from uniteddeployment.kube.resource import CONFIGMAPS, DEPLOYMENTS, STATEFULSETS, Resource
 from uniteddeployment_api import names
 
@@ -67,7 +67,7 @@ async def test_a_workload_is_taken_over_and_then_rolled_out(tmp_path: Path, word
         assert here.uids(place) == before
         status = here.ud_object()["status"]
         assert status["readyReplicas"] == status["updatedReplicas"] == 3
-        taken = here.served(place).cluster.access.get(f"{RESOURCES[word].plural}.apps", NAMESPACE, "web")
+        taken = present(here.served(place).cluster.access.get(f"{RESOURCES[word].plural}.apps", NAMESPACE, "web"))
         assert taken["metadata"]["annotations"][names.ANNOTATION_OWNER] == "default/web"
 
         changed = copy.deepcopy(here.ud_object())

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.cli.clusters_kit import KINDS, NAMESPACE, Outside, outside, system_namespace
+from tests.integration.cli.cli_kit import NAMESPACE
+from tests.integration.cli.clusters_kit import KINDS, Outside, outside, system_namespace
 from tests.support.planning import manifest
 from uniteddeployment.cli.clusters import drain
 from uniteddeployment.cli.clusters.progress import Progress
@@ -17,12 +19,15 @@ from uniteddeployment_api import names
 SECRET = "member-1-member-token"
 
 
+def _only_the_namespace_is_left(here: Outside, member: str) -> bool:
+    return here.in_member(member) == ["namespaces"]
+
+
 async def registered(here: Outside, *members: str) -> None:
     for name in members:
         result = await here.register(name)
         assert result.exit_code == 0, result.output
-    for name in members:
-        await here.site.until(lambda name=name: here.phase(name) == "Running", f"{name} is connected")
+    await here.site.until(lambda: all(here.phase(one) == "Running" for one in members), "they are connected")
 
 
 def application(**shares: Any) -> dict[str, Any]:
@@ -63,7 +68,7 @@ async def test_a_namespace_that_others_use_stays_without_the_mark(tmp_path: Path
             done = await here.ud("deregister", name, *options)
             assert done.exit_code == 0, done.output
             assert said in done.stderr
-            await here.site.until(lambda name=name: here.in_member(name) == ["namespaces"], "the account is gone")
+            await here.site.until(partial(_only_the_namespace_is_left, here, name), "the account is gone")
             annotations = system_namespace(here.clusters[name].cluster)["metadata"].get("annotations") or {}
             assert names.ANNOTATION_HOST_UID not in annotations
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.integration.cli.cli_kit import site
+from tests.integration.cli.cli_kit import Site, site
 from tests.support.planning import manifest
-from tests.support.site import Site
 from uniteddeployment.cli.demo import embedded
 from uniteddeployment.cli.demo.embedded import Options
 from uniteddeployment.cli.program import app

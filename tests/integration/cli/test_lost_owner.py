@@ -6,9 +6,8 @@ from typing import Any
 
 import yaml
 
-from tests.integration.cli.cli_kit import NAMESPACE, site
+from tests.integration.cli.cli_kit import NAMESPACE, Site, site
 from tests.support.planning import manifest
-from tests.support.site import Site
 from uniteddeployment.cli.demo.fleet import controlled
 from uniteddeployment_api import names
 
@@ -32,7 +31,7 @@ async def lost_host(here: Site) -> str:
         access.delete(REVISIONS, NAMESPACE, revision["metadata"]["name"])
     access.update(UDS, {**found, "metadata": {**found["metadata"], "finalizers": []}}, manager="test")
     access.delete(UDS, NAMESPACE, "web")
-    return found["metadata"]["uid"]
+    return str(found["metadata"]["uid"])
 
 
 def annotate(here: Site, member: str, **annotations: Any) -> None:

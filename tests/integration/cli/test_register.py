@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.cli.clusters_kit import ACCOUNT, KINDS, NAMESPACE, SYSTEM, Outside, outside, system_namespace
+from tests.integration.cli.cli_kit import NAMESPACE
+from tests.integration.cli.clusters_kit import ACCOUNT, KINDS, SYSTEM, Outside, outside, system_namespace
+from tests.support.narrowing import present
 from uniteddeployment.cli.clusters import registration
 from uniteddeployment.cli.clusters.documents import Wish
 from uniteddeployment.cli.clusters.progress import Progress
@@ -48,13 +50,13 @@ async def test_a_registered_member_is_connected_with_a_bound_token_and_the_shipp
         assert cluster["spec"]["server"] == member.server.url == said["server"]
         assert cluster["status"]["clusterUID"] == said["clusterUID"]
 
-        secret = here.host.access.get("secrets", NAMESPACE, SECRET)
+        secret = present(here.host.access.get("secrets", NAMESPACE, SECRET))
         assert secret["type"] == names.TOKEN_SECRET_TYPE
         for kind in ("secrets", "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io"):
-            (owner,) = here.host.access.get(kind, NAMESPACE, SECRET)["metadata"]["ownerReferences"]
+            (owner,) = present(here.host.access.get(kind, NAMESPACE, SECRET))["metadata"]["ownerReferences"]
             assert owner["uid"] == cluster["metadata"]["uid"], f"{kind} goes with the Cluster"
 
-        role = member.cluster.access.get(*KINDS["clusterroles"])
+        role = present(member.cluster.access.get(*KINDS["clusterroles"]))
         granted = {
             (group, resource, verb, *rule.get("resourceNames", []))
             for rule in role["rules"]
@@ -72,7 +74,7 @@ async def test_the_same_registration_again_repairs_it_and_keeps_what_users_set(t
     async with outside(tmp_path, "member-1") as here:
         first = await here.register("member-1", "--labels", "region=eu", "--allow-namespaces", "all")
         assert first.exit_code == 0, first.output
-        before = here.host.access.get("secrets", NAMESPACE, SECRET)
+        before = present(here.host.access.get("secrets", NAMESPACE, SECRET))
         uid = here.cluster_object("member-1")["metadata"]["uid"]
         member = here.clusters["member-1"].cluster
         member.access.delete(*KINDS["clusterroles"])
@@ -86,7 +88,7 @@ async def test_the_same_registration_again_repairs_it_and_keeps_what_users_set(t
         assert cluster["metadata"]["uid"] == uid
         assert cluster["metadata"]["labels"] == {"region": "eu"}
         assert cluster["spec"]["allowedNamespaces"] == {"from": "All"}
-        assert here.host.access.get("secrets", NAMESPACE, SECRET)["data"] != before["data"]
+        assert present(here.host.access.get("secrets", NAMESPACE, SECRET))["data"] != before["data"]
 
 
 async def test_another_name_and_another_host_are_refused_with_the_first_named(tmp_path: Path) -> None:

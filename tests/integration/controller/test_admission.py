@@ -80,13 +80,14 @@ class Webhooks:
         ) as response:
             return response.status, await response.text()
 
-    async def review(self, path: str, obj: dict, old: dict | None = None) -> dict:
+    async def review(self, path: str, obj: dict[str, Any], old: dict[str, Any] | None = None) -> dict[str, Any]:
         status, text = await self.post(path, json.dumps(asked(obj, old)).encode())
         assert status == 200, text
-        return json.loads(text)["response"]
+        found: dict[str, Any] = json.loads(text)["response"]
+        return found
 
 
-def asked(obj: dict, old: dict | None = None) -> dict:
+def asked(obj: dict[str, Any], old: dict[str, Any] | None = None) -> dict[str, Any]:
     """An AdmissionReview."""
     plural = f"{obj['kind'].lower()}s"
     return {
@@ -125,7 +126,7 @@ async def host() -> AsyncIterator[tuple[Connection, Client]]:
         yield connection, client
 
 
-def configured() -> list[dict]:
+def configured() -> list[dict[str, Any]]:
     """The Secret and the configurations, as they are shipped."""
     return [one for one in yaml.safe_load_all(WEBHOOKS.read_text()) if one["kind"] in RESOURCES]
 
@@ -191,7 +192,7 @@ LARGE = 2_900_000
 """Nearly the largest object that an API server takes."""
 
 
-def large(size: int) -> dict:
+def large(size: int) -> dict[str, Any]:
     made = {**manifest(), "metadata": {"name": "web", "namespace": "default", "uid": "u1"}}
     made["metadata"]["annotations"] = {"note": "x" * size}
     return made

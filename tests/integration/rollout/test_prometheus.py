@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.narrowing import present
 from tests.support.prometheus import prometheus
 from tests.unit.rollout.gates.servers import SUBJECT, Secrets, probe
 from uniteddeployment.controller.queries import query_errors
@@ -43,7 +44,7 @@ async def measured(url: str, cluster: str = "good", **fields: Any) -> tuple[str,
     session = Web()
     gate = {"address": url, "successCondition": "result < 0.05", **fields}
     try:
-        found = await Prometheus(Secrets(), session).measure(
+        found = await Prometheus(Secrets(), session).measure(  # type: ignore[arg-type]  # it needs no more of a client
             SUBJECT, probe(prometheus=gate, variables={"cluster": cluster})
         )
     finally:
@@ -53,7 +54,7 @@ async def measured(url: str, cluster: str = "good", **fields: Any) -> tuple[str,
 
 async def test_35_and_36_the_error_rate_of_the_page_judges_each_cluster_by_itself(url: str) -> None:
     """Scenario 36: where stable pods have as many errors, the cluster is to blame and not the new version."""
-    spec = parse_gate_template(TEMPLATE).spec.prometheus.model_dump(by_alias=True, exclude_none=True)
+    spec = present(parse_gate_template(TEMPLATE).spec.prometheus).model_dump(by_alias=True, exclude_none=True)
     fields = {
         "query": spec["query"].replace("[2m]", "[5s]").replace("{{args.job}}", "web"),
         "successCondition": spec["successCondition"].replace("{{args.most}}", "0.05"),

@@ -89,5 +89,5 @@ def _held(spec: Any) -> int:
     strategy = spec.get("updateStrategy") or {}
     partition = strategy.get("partition", (strategy.get("rollingUpdate") or {}).get("partition", 0))
     if isinstance(partition, str):
-        return -(-int(partition.removesuffix("%")) * spec.get("replicas", 1) // 100)
+        return int(-(-int(partition.removesuffix("%")) * spec.get("replicas", 1) // 100))
     return partition or 0

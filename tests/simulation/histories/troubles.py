@@ -14,7 +14,7 @@ from uniteddeployment.cli.clusters import changes
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment_api import names
 
-NETWORK = {"latency": 0.003, "jitter": 0.02, "slow_watch": 0.005}
+NETWORK: dict[str, Any] = {"latency": 0.003, "jitter": 0.02, "slow_watch": 0.005}
 """Time passes between any two events, as on any network."""
 FAULTS: dict[str, dict[str, Any]] = {
     "cut off": {"cut_off": True},

@@ -39,7 +39,9 @@ class Rules:
         document = change.obj
         old, new = self._spec, document["spec"].get("updateStrategy", {}).get("manualUpdate", {})
         status, self._spec, self._status = self._status, new, document.get("status", {})
-        writer = max(document["metadata"].get("managedFields", ()), key=lambda entry: entry.get("time", ""), default={})
+        writer: dict[str, Any] = max(
+            document["metadata"].get("managedFields", ()), key=lambda entry: entry.get("time", ""), default={}
+        )
         if new == old or writer.get("manager") == "test":
             return
         if new.get("partition") != "100%":

@@ -1,6 +1,7 @@
 """Gates in a simulated fleet: Jobs, objects and restarts, GateTemplates, and kills at any write."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.simulation.rollout.kit import ACCOUNT, NAMESPACE, RBAC, rollouts
+from tests.simulation.rollout.kit import ACCOUNT, NAMESPACE, RBAC, Rollouts, rollouts
 from tests.support import rights
+from tests.support.cluster_images import TOKEN
 from tests.support.inprocess import InProcessTransport
-from tests.support.world import TOKEN
-from tests.unit.rollout.machine import Rollouts
+from tests.support.narrowing import present
 from uniteddeployment.embedded.cluster import Cluster
 from uniteddeployment.fleet.access import MemberAccess
 from uniteddeployment.kube.client import Client
@@ -62,7 +63,7 @@ def job(image: str, **fields: Any) -> dict[str, Any]:
     return {"job": {"spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}}, **fields}
 
 
-def jobs(kit: Rollouts) -> list[dict[str, Any]]:
+def jobs(kit: Rollouts) -> Sequence[dict[str, Any]]:
     return kit.world.host.access.list("jobs.batch", "default")
 
 
@@ -73,9 +74,9 @@ async def test_05_a_kill_at_any_write_runs_no_job_of_a_gate_twice(write: int, re
         grant(kit, JOBS)
         created = []
         kit.world.host.access.subscribe("jobs.batch", lambda event: created.append(event.obj["metadata"]["uid"]))
-        kit.life.kill_at(write, reached=reached)
+        present(kit.life).kill_at(write, reached=reached)
         kit.release(NEW)
-        await kit.world.until(lambda: kit.life.dead, 300)
+        await kit.world.until(lambda: present(kit.life).dead, 300)
         await asyncio.sleep(30)
         assert kit.most_updated <= 1
         kit.start()
@@ -167,7 +168,7 @@ def in_members(image: str, **fields: Any) -> list[dict[str, Any]]:
     return [{"replicas": 2, "gates": [{"name": "check", **gate}]}, {"replicas": "100%"}]
 
 
-def jobs_in(kit: Rollouts, member: str) -> list[dict[str, Any]]:
+def jobs_in(kit: Rollouts, member: str) -> Sequence[dict[str, Any]]:
     return kit.world.members[member].access.list("jobs.batch", "default")
 
 
@@ -193,7 +194,7 @@ async def test_a_cluster_that_does_not_allow_the_namespace_runs_no_jobs_and_impe
     """Whoever may write rollouts gains nothing in members that the fleet's administrator did not grant (I15)."""
     async with rollouts(subsets=SMALL, steps=in_members("complete:1"), maxUnavailable=2) as kit:
         host = Client(InProcessTransport(kit.world.host, TOKEN, "host"), "host")
-        access = MemberAccess(host, partial(kit._member, kit.life))
+        access = MemberAccess(host, partial(kit._member, present(kit.life)))
         path = f"{names.API_PATH}/namespaces/default/clusters/member-1"
         with pytest.raises(RequestFailed, match="namespace other may not use this Cluster"):
             async with access.client("default/member-1", "other"):
@@ -208,7 +209,9 @@ async def test_a_cluster_that_does_not_allow_the_namespace_runs_no_jobs_and_impe
         kit._merge(path, {"spec": {"suspended": None, "impersonate": {"serviceAccount": "deployer"}}})
         stored = kit.world.host.access
         clusters = f"{names.CLUSTER_PLURAL}.{names.GROUP}"
-        await kit.world.until(lambda: stored.get(clusters, "default", "member-1")["status"].get("phase") == "Running")
+        await kit.world.until(
+            lambda: present(stored.get(clusters, "default", "member-1"))["status"].get("phase") == "Running"
+        )
         async with access.client("default/member-1", "default") as client:
             assert client._user == "system:serviceaccount:default:deployer"
         kit._merge(f"{path}/status", {"status": {"clusterUID": "00000000-0000-0000-0000-000000000000"}})

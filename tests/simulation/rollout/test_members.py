@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.rollout.kit import rollouts
+from tests.simulation.rollout.kit import Rollouts, rollouts
 from tests.support.kruise import PATHS
-from tests.unit.rollout.machine import Rollouts
 from uniteddeployment_api import names
 
 OLD, NEW = "app:1", "app:2"

@@ -5,11 +5,11 @@ from itertools import count
 
 import pytest
 
-from tests.simulation.rollout.kit import rollouts
+from tests.simulation.rollout.kit import Rollouts, rollouts
 from tests.support.inprocess import InProcessTransport
-from tests.unit.rollout.machine import Rollouts
-from uniteddeployment.embedded.http import Response
-from uniteddeployment.kube.credentials import Connection
+from tests.support.life import Connection
+from tests.support.narrowing import present
+from uniteddeployment.embedded import http
 from uniteddeployment.kube.requests import Request
 
 OLD, NEW = "app:1", "app:2"
@@ -31,19 +31,19 @@ async def test_06_of_two_processes_only_the_one_with_the_lease_writes_and_the_ot
         kit.start("second")
         kit.release(NEW)
         await kit.phase("Paused", 1)
-        assert writes(leader)
-        assert not writes(kit.transport)
+        assert writes(present(leader))
+        assert not writes(present(kit.transport))
         kit.give("approve")
         await asyncio.sleep(0.05)
-        first.kill()
-        before = first.writes
+        present(first).kill()
+        before = present(first).writes
         await kit.phase("Paused", 2)
         kit.give("approve")
         await kit.phase("Healthy")
         assert kit.running(NEW) == [2, 1]
         assert kit.most_down == 1
-        assert first.writes == before
-        assert writes(kit.transport)
+        assert present(first).writes == before
+        assert writes(present(kit.transport))
         assert [run["outcome"] for run in kit.status["history"]] == ["Completed"]
 
 
@@ -55,7 +55,7 @@ class Lossy:
         self._number = count(1)
         self.lost = 0
 
-    async def request(self, request: Request) -> Response:
+    async def request(self, request: http.Request) -> http.Response:
         response = await self._way.request(request)
         if request.method == "PATCH" and next(self._number) % 3 == 0:
             self.lost += 1
@@ -75,8 +75,13 @@ async def completed(kit: Rollouts) -> None:
 async def test_33_a_write_whose_answer_is_lost_has_no_second_effect() -> None:
     async with rollouts(subsets=SMALL, steps=[{"replicas": 1}, {"replicas": "100%"}]) as kit:
         kit.kill()
-        ways = []
-        kit.start(through=lambda way: ways.append(Lossy(way)) or ways[0])
+        ways: list[Lossy] = []
+
+        def through(way: Connection) -> Lossy:
+            ways.append(Lossy(way))
+            return ways[-1]
+
+        kit.start(through=through)
         await completed(kit)
         assert ways[0].lost >= 2
 

@@ -4,10 +4,12 @@ The numbers are those of the scenarios; what needs no cluster is in tests/unit/r
 """
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from tests.simulation.rollout.kit import PATH, STEPS, rollouts
+from tests.support.narrowing import present
 from uniteddeployment.kube.requests import Request
 from uniteddeployment_api import names
 
@@ -50,9 +52,9 @@ async def test_01_to_03_one_pod_then_half_then_all_within_one_budget(kind: str) 
 async def test_05_a_kill_at_any_write_changes_nothing_but_time(write: int, reached: bool) -> None:
     steps = [{"replicas": 1, "pause": {"duration": "60s"}}, {"replicas": "100%"}]
     async with rollouts(subsets=SMALL, steps=steps) as kit:
-        kit.life.kill_at(write, reached=reached)
+        present(kit.life).kill_at(write, reached=reached)
         kit.release(NEW)
-        await kit.world.until(lambda: kit.life.dead, 300)
+        await kit.world.until(lambda: present(kit.life).dead, 300)
         assert kit.most_updated <= 3
         await asyncio.sleep(30)
         kit.start()
@@ -179,7 +181,7 @@ async def test_of_two_rollouts_of_a_target_the_older_has_it_until_it_is_deleted(
         resource = f"{names.UNITED_ROLLOUT_PLURAL}.{names.GROUP}"
 
         def phase() -> str | None:
-            return (kit.world.host.access.get(resource, "default", "younger").get("status") or {}).get("phase")
+            return (present(kit.world.host.access.get(resource, "default", "younger")).get("status") or {}).get("phase")
 
         await kit.world.until(lambda: phase() == "Degraded")
         kit.world.request(kit.world.host, "DELETE", f"{PATH}/web")
@@ -206,20 +208,20 @@ async def test_a_settled_rollout_costs_nothing() -> None:
         kit.release(NEW)
         await kit.phase("Paused", 1)
         await asyncio.sleep(5)
-        before = len([request for request in kit.transport.sent if request.verb != "watch"])
+        before = len([request for request in present(kit.transport).sent if request.verb != "watch"])
         await asyncio.sleep(1800)
-        assert len([request for request in kit.transport.sent if request.verb != "watch"]) == before
+        assert len([request for request in present(kit.transport).sent if request.verb != "watch"]) == before
         kit.kill()
         kit.start()
         await asyncio.sleep(60)
-        assert not [request for request in kit.transport.sent if request.verb == "patch"]
+        assert not [request for request in present(kit.transport).sent if request.verb == "patch"]
 
 
 @pytest.mark.parametrize("write", ["unitedrollouts", "uniteddeployments"])
 async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carried_out(write: str) -> None:
     """At the moment of the write, somebody pauses the rollout with a command, or pauses the target."""
     async with rollouts(subsets=SMALL) as kit:
-        done = []
+        done: list[Any] = []
 
         def before(request: Request) -> None:
             if not done and request.verb == "patch" and f"/{write}/" in request.path:
@@ -229,7 +231,7 @@ async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carr
                 else:
                     kit.patch_target({"spec": {"paused": True}})
 
-        kit.transport.before = before
+        present(kit.transport).before = before
         kit.release(NEW)
         await kit.phase("Paused", 1)
         await asyncio.sleep(60)
@@ -237,7 +239,9 @@ async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carr
         assert kit.running(NEW) == [0, 0]
         assert "partitions" not in kit.manual or sum(kit.manual["partitions"].values()) == 3
         patches = [
-            request for request in kit.transport.sent if request.verb == "patch" and "/events" not in request.path
+            request
+            for request in present(kit.transport).sent
+            if request.verb == "patch" and "/events" not in request.path
         ]
         assert len(patches) < 12, "refused writes are not repeated all the time"
 
@@ -245,11 +249,11 @@ async def test_34_a_decision_on_an_object_that_has_changed_meanwhile_is_not_carr
 async def test_each_move_of_pods_costs_one_write_of_the_target() -> None:
     """Six pods, one at a time, and one write that removes the partitions at the end: nothing is written twice."""
     async with rollouts(subsets={"a": 4, "b": 2}, steps=[{"replicas": "100%"}]) as kit:
-        sent = len(kit.transport.sent)
+        sent = len(present(kit.transport).sent)
         kit.release(NEW)
         await kit.world.until(lambda: kit.status.get("history"))
         await asyncio.sleep(5)
-        requests = kit.transport.sent[sent:]
+        requests = present(kit.transport).sent[sent:]
         written = [one for one in requests if one.verb == "patch" and "/uniteddeployments/" in one.path]
         assert len(written) == 7
         stored = [one for one in requests if one.verb == "patch" and "/unitedrollouts/" in one.path]

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.rollout.kit import rollouts
+from tests.simulation.rollout.kit import Rollouts, rollouts
 from tests.support.world import World
-from tests.unit.rollout.machine import Rollouts
 from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.requests import Request
 
@@ -61,7 +60,7 @@ async def test_43_with_ordinals_that_start_at_five_the_last_pods_are_updated() -
 def without_max_unavailable(world: World) -> None:
     """API servers before Kubernetes 1.24 drop the field."""
     for member in world.members.values():
-        member.handle = dropping(member.handle)
+        member.handle = dropping(member.handle)  # type: ignore[method-assign]  # only in this test
 
 
 def dropping(handle: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,7 +69,8 @@ def dropping(handle: Callable[..., Any]) -> Callable[..., Any]:
             document = json.loads(request.body)
             document["spec"]["updateStrategy"]["rollingUpdate"].pop("maxUnavailable")
             request = replace(request, body=json.dumps(document).encode())
-        return handle(request)
+        found: Response = handle(request)
+        return found
 
     return handled
 

@@ -59,7 +59,7 @@ def clone_set(**spec: Any) -> dict[str, Any]:
 
 
 def disjoint(*entries: dict[str, Any], spec: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    obj = subsets(*entries, **(spec or {}) | more) if spec is None else manifest(**spec | more)
+    obj = subsets(*entries, **more) if spec is None else manifest(**spec | more)
     obj["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": 100}
     return obj
 
@@ -518,7 +518,11 @@ FORBIDDEN_CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         subsets({"nodeSelectorTerm": TERM}),
         subsets({"nodeSelectorTerm": {"matchExpressions": [{"key": "other", "operator": "Exists"}]}}),
     ),
-    ("nodes-immutable", *(subsets({"tolerations": [{"key": key, "operator": "Exists"}]}) for key in "ab")),
+    (
+        "nodes-immutable",
+        subsets({"tolerations": [{"key": "a", "operator": "Exists"}]}),
+        subsets({"tolerations": [{"key": "b", "operator": "Exists"}]}),
+    ),
     *(
         (
             rule_name,

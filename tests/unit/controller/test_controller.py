@@ -70,7 +70,8 @@ async def test_a_change_in_a_member_queues_its_application_if_the_host_knows_it(
 async def test_a_changed_reach_queues_the_applications_in_the_cluster_and_the_series_of_a_removed_one_end(
     cluster: str, known: bool, forgotten: list[str]
 ) -> None:
-    stage, asked = Stage(), []
+    stage = Stage()
+    asked: list[Any] = []
     made: Any = stage.made
     made.fleet = SimpleNamespace(cluster={"default/m": object()}.get if known else lambda _: None)
     made._profiles = SimpleNamespace(cluster_changed=asked.append)

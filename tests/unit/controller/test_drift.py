@@ -7,7 +7,7 @@ import pytest
 from uniteddeployment.controller import drift
 from uniteddeployment.controller.drift import Difference
 
-BODY = {
+BODY: dict[str, Any] = {
     "metadata": {"labels": {"a": "1"}},
     "spec": {
         "replicas": 4,
@@ -29,7 +29,7 @@ def live(**changes: Any) -> dict[str, Any]:
             }
         },
     }
-    fields = {
+    fields: dict[str, Any] = {
         "f:spec": {
             "f:replicas": {},
             "f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {".": {}, "f:image": {}}}}},
@@ -113,7 +113,7 @@ def test_the_owner_of_an_item_is_found_by_all_keys_that_the_server_matches_it_by
     """Ports are matched by number and protocol."""
     live = [{**PORTS[0], "hostPort": 1}, PORTS[1]]
     wanted = [{**PORTS[0], "hostPort": 2}, PORTS[1]]
-    fields = {"f:spec": {"f:ports": {key: {"f:hostPort": {}}}}}
+    fields: dict[str, Any] = {"f:spec": {"f:ports": {key: {"f:hostPort": {}}}}}
     assert found({"ports": wanted}, {"ports": live}, wrote("them", fields)) == [
         Difference("spec.ports[0].hostPort", manager)
     ]
@@ -137,7 +137,7 @@ def test_a_list_that_is_owned_as_a_whole_is_owned_in_each_item(fields: dict[str,
 
 
 def test_of_several_owners_the_last_other_one_is_named() -> None:
-    fields = {"f:spec": {"f:paused": {}}}
+    fields: dict[str, Any] = {"f:spec": {"f:paused": {}}}
     writers = [
         wrote("early", fields, "2026-01-01T00:00:00Z"),
         wrote("late", fields, "2026-01-02T00:00:00Z"),

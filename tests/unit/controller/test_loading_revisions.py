@@ -20,23 +20,23 @@ APP = make.application(make.manifest(shares={"member-1": {"patch": {"spec": {"no
 RECORD = replace(make.record(APP), uid="uid-of-the-revision")
 
 
-def load(
-    body: bytes | None, record: RevisionRecord = RECORD
-) -> tuple[SimpleNamespace, list[tuple[tuple[Any, Any], str]]]:
+def load(body: bytes | None, record: RevisionRecord = RECORD) -> tuple[Any, list[tuple[tuple[Any, Any], str]]]:
     """What an observer knows after loading a revision whose answer is ``body``; None for 404."""
 
     async def get(resource: Resource, name: str, type_: type[Any], *, namespace: str) -> FullRevision:
         assert (resource, name, namespace) == (CONTROLLERREVISIONS, record.name, "default")
         if body is None:
             raise NotFound(404)
-        return read(200, {}, body, type_)
+        found: FullRevision = read(200, {}, body, type_)
+        return found
 
     dropped = []
-    host = SimpleNamespace(
+    host: Any = SimpleNamespace(
         records={("default", "web"): (record,)}.__getitem__, drop_revision=lambda *one: dropped.append(one)
     )
-    observer = SimpleNamespace(templates={}, damaged={})
-    asyncio.run(load_template(SimpleNamespace(get=get), host, observer, make.subject(APP), record.name))
+    observer: Any = SimpleNamespace(templates={}, damaged={})
+    client: Any = SimpleNamespace(get=get)
+    asyncio.run(load_template(client, host, observer, make.subject(APP), record.name))
     return observer, dropped
 
 

@@ -34,7 +34,7 @@ def cluster(namespaces: str = "Create") -> ClusterObject:
 
 
 def seen(owned: tuple[str, ...] = (), uid: str = "uid-n", **labels: str) -> MemberNamespace:
-    fields = {"f:metadata": {"f:labels": {f"f:{key}": {} for key in owned}}}
+    fields: dict[str, Any] = {"f:metadata": {"f:labels": {f"f:{key}": {} for key in owned}}}
     managed = (Fields(names.FIELD_MANAGER, "Apply", fields), Fields("other", "Apply", {"f:metadata": 3}))
     meta = MemberNamespaceMetadata("shop", uid=uid, labels=dict(labels), managed_fields=managed)
     return MemberNamespace(meta)
@@ -205,7 +205,8 @@ async def test_a_change_on_the_host_concerns_only_members_that_have_the_namespac
 
 def test_the_owned_labels_are_those_that_the_controller_applied() -> None:
     assert seen(("a", "f:b")).owned_labels == {"a", "f:b"}
-    for fields in ({}, {"f:metadata": 1}, {"f:metadata": {"f:labels": []}}):
+    unreadable: tuple[dict[str, Any], ...] = ({}, {"f:metadata": 1}, {"f:metadata": {"f:labels": []}})
+    for fields in unreadable:
         meta = MemberNamespaceMetadata("n", managed_fields=(Fields(names.FIELD_MANAGER, "Apply", fields),))
         assert MemberNamespace(meta).owned_labels == frozenset()
     update = Fields(names.FIELD_MANAGER, "Update", {"f:metadata": {"f:labels": {"f:a": {}}}})

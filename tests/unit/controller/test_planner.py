@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cachetools import LRUCache
 
 from tests.support import planning as make
 from uniteddeployment.controller.objects import FullRevision, revision_content
@@ -46,7 +47,7 @@ class Looking(Observer):
     """An observer of clusters where a canary is to be created: it needs the earlier template."""
 
     def __init__(self) -> None:
-        self.templates, self.damaged = {}, {}
+        self.templates, self.damaged = LRUCache(9), LRUCache(9)
         self.rooms = Rooms(lambda: 0.0)
         self.observations = 0
 

@@ -133,7 +133,7 @@ async def test_writes_of_a_process_with_election_are_guarded_by_its_lease(client
 async def test_a_port_in_use_is_one_line_that_names_the_option(what: str, clients: list[tuple[Host, Any]]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        settings = Settings(**{f"{what}_port": port, f"{what}_host": "127.0.0.1"})  # type: ignore[arg-type]
+        settings = Settings(**{f"{what}_port": port, f"{what}_host": "127.0.0.1"})
         with pytest.raises(StartError) as raised:
             await run.serve(CONNECTION, settings, asyncio.Event())
     assert str(raised.value).startswith(f"cannot serve {what} on 127.0.0.1:{port}: ")

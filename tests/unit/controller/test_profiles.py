@@ -1,6 +1,7 @@
 """The Clusters that are created and corrected for ClusterProfiles, and what is said if there is none."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -201,12 +202,13 @@ async def test_only_clusters_that_applications_ask_for_are_looked_at() -> None:
         stage.profiles.problem(NAME)
         await until(lambda: stage.changed)
         stage.transport.requests.clear()
-        for change in (
+        changes: tuple[Callable[[], object], ...] = (
             lambda: stage.profiles.cluster_changed(NAME),
             lambda: stage.profiles._profile_changed(profile(), None),
             lambda: stage.profiles._cache.take([Change(MODIFIED, profile(resourceVersion="2"))]),
             stage.profiles._queue_all,
-        ):
+        )
+        for change in changes:
             change()
             await until(lambda: stage.transport.requests)
             stage.transport.requests.clear()

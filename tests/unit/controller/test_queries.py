@@ -1,6 +1,6 @@
 """Queries of rollouts that are tried when the rollout is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -11,7 +11,7 @@ from uniteddeployment.controller.queries import query_errors
 from uniteddeployment_api import names
 
 
-def rollout(*steps: list[Mapping[str, Any]]) -> dict[str, Any]:
+def rollout(*steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     spec = {"targetRef": {"name": "web"}, "steps": [{"replicas": 1, "gates": gates} for gates in steps]}
     return {"apiVersion": names.API_VERSION, "kind": "UnitedRollout", "metadata": {"name": "web"}, "spec": spec}
 

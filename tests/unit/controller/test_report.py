@@ -24,7 +24,7 @@ from uniteddeployment.kube.limiter import Priority
 from uniteddeployment.kube.meta import ObjectReference
 from uniteddeployment.planning.observed import Metadata, WorkloadRef
 from uniteddeployment.planning.plan import Plan, plan
-from uniteddeployment.planning.steps import Delete, Event
+from uniteddeployment.planning.steps import Delete, Event, MemberStep
 from uniteddeployment.planning.stored import StoredStatus
 from uniteddeployment_api import names
 
@@ -274,7 +274,9 @@ class Counting:
 async def test_an_outcome_is_counted_and_told() -> None:
     metrics, recorder, subject = Counting(), Recording(), make.subject(APP)
     reporter = Reporter(None, None, recorder, metrics)  # type: ignore[arg-type]  # stand-ins
-    done = [Delete(WorkloadRef("default/m", "a", "StatefulSet", f"web-{name}"), "uid", "why") for name in "abc"]
+    done: list[MemberStep] = [
+        Delete(WorkloadRef("default/m", "a", "StatefulSet", f"web-{name}"), "uid", "why") for name in "abc"
+    ]
     outcome = Outcome(done=done[:2], unmentioned=done[:1], broken=done[2:], events=[Event("Warning", "Failed", "x")])
     reporter.record_outcome(subject, outcome)
     assert metrics.given == [("steps", done[:2]), ("steps_failed", done[2:])]

@@ -203,5 +203,5 @@ async def test_each_handshake_uses_the_newest_certificate() -> None:
 
     handshake: Any = Handshake()
     assert outer.sni_callback is not None
-    outer.sni_callback(handshake, None, outer)
+    outer.sni_callback(handshake, "", outer)
     assert handshake.context is second

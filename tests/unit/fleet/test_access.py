@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.narrowing import now
 from tests.unit.kube.fakes import FakeTransport, json_answer, status_answer
 from uniteddeployment.fleet.access import MemberAccess
 from uniteddeployment.kube.client import Client
@@ -15,8 +16,8 @@ from uniteddeployment.kube.web import RequestFailed
 
 KEY, UID = "fleet/m", "member-uid"
 CLUSTER = "/apis/uniteddeployment.io/v1alpha1/namespaces/fleet/clusters/m"
-ALL = {"allowedNamespaces": {"from": "All"}}
-SELECTED = {"allowedNamespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "x"}}}}
+ALL: dict[str, Any] = {"allowedNamespaces": {"from": "All"}}
+SELECTED: dict[str, Any] = {"allowedNamespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "x"}}}}
 
 
 class Stage:
@@ -49,7 +50,7 @@ class Stage:
         """Create a pod in the member; return the request."""
         access = MemberAccess(Client(self.host, "host"), self._connect)
         async with access.client(KEY, namespace) as client:
-            assert not self.member.closed
+            assert not now(self.member.closed)
             await client.create(PODS, {}, dict, namespace=namespace)
         assert self.member.closed
         return self.member.requests[-1]

@@ -15,7 +15,7 @@ from uniteddeployment.fleet.clusters import (
     SecretRef,
     connection,
 )
-from uniteddeployment.fleet.tokens import MemberToken
+from uniteddeployment.fleet.member_token import MemberToken
 from uniteddeployment.kube.credentials import Connection, CredentialsError, StaticToken
 from uniteddeployment.kube.resource import SECRETS
 from uniteddeployment_api import names

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import structlog
 
+from tests.support.narrowing import of
 from tests.unit.kube.fakes import FakeTransport, json_answer, running, status_answer, until
 from uniteddeployment.fleet.clusters import ClusterMetadata, ClusterObject, ClusterSpec, Credentials, SecretRef
 from uniteddeployment.fleet.connector import IDENTIFYING, Connector, unexpected
@@ -75,7 +76,7 @@ class Stage:
             host,
             self._connect,
             self,  # type: ignore[arg-type]  # stands for the registrar
-            new_member=self._new_member,  # type: ignore[arg-type, return-value]
+            new_member=self._new_member,  # type: ignore[arg-type]
             set_state=lambda _entry, reach, detail: self.log.append(("state", reach, detail)),
             reach_changed=lambda _member: self.log.append("reach"),
             refused=lambda _entry, problem: self.log.append(problem),
@@ -233,7 +234,7 @@ async def test_what_a_cluster_showed_stays_known_unless_it_may_be_of_another() -
     stage.entry.member = member  # type: ignore[assignment]
     stage.connector._refuse(stage.entry, Problem(Reach.PENDING, "no answer"))
     assert stage.log == ["reach", Problem(Reach.PENDING, "no answer")]
-    assert stage.entry.member is member  # type: ignore[comparison-overlap]
+    assert of(Following, stage.entry.member) is member
     stage.entry.undecided = False
     stage.connector._refuse(stage.entry, Problem(Reach.PENDING, "no answer"))
     assert stage.log[2:] == [Problem(Reach.PENDING, "no answer")], "the same problem is no news"

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from uniteddeployment.fleet.cache import MemberCache
 from uniteddeployment.kube.watch import ADDED, DELETED, MODIFIED, Change
-from uniteddeployment.planning.observed import Metadata, Pod, PodCondition, PodMetadata, PodStatus, Workload
+from uniteddeployment.planning.observed import Pod, PodCondition, PodMetadata, PodStatus, Workload, WorkloadMetadata
 from uniteddeployment_api import names
 
 KIND = "StatefulSet"
@@ -14,7 +14,7 @@ KEY = ("default", "web")
 
 def workload(version: int, *, uid: str = "uid-1", application: str = "web") -> Workload:
     labels = {names.LABEL_NAME: application, names.LABEL_SUBSET: "a"}
-    meta = Metadata("web-a", "default", uid, str(version), 1, labels=labels)
+    meta = WorkloadMetadata("web-a", "default", uid, str(version), 1, labels=labels)
     return Workload(meta, KIND)
 
 

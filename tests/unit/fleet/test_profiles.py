@@ -59,9 +59,9 @@ def test_a_kubeconfig_in_a_secret_is_used() -> None:
         ((provider("kubeconfig-secretreader", {"name": "x"}),), "no name or no key"),
         ((provider("kubeconfig-secretreader", KUBECONFIG | {"context": "c"}),), "context, which is not supported"),
         ((provider("secretreader", server=""),), "no server"),
-        ((provider("secretreader", **{"proxy-url": "http://p"}),), "proxy-url"),
-        ((provider("secretreader", **{"tls-server-name": "n"}),), "tls-server-name"),
-        ((provider("secretreader", **{"certificate-authority": "/etc/passwd"}),), "certificate-authority"),
+        ((provider("secretreader", None, **{"proxy-url": "http://p"}),), "proxy-url"),
+        ((provider("secretreader", None, **{"tls-server-name": "n"}),), "tls-server-name"),
+        ((provider("secretreader", None, **{"certificate-authority": "/etc/passwd"}),), "certificate-authority"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_the_reason(providers: Any, why: str) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import structlog
 
+from tests.support.narrowing import now
 from tests.unit.kube.fakes import Feed, json_answer, running, status_answer, until
 from uniteddeployment.fleet.cache import AppKey
 from uniteddeployment.fleet.connector import RETRY_SECONDS
@@ -163,8 +164,7 @@ class Stage:
             for name in names:
                 self.host.put(name)
             await self.fleet.wait_synced()
-            for name in names:
-                await until(lambda name=name: self.reach(f"default/{name}") is Reach.READY)
+            await until(lambda: all(self.reach(f"default/{one}") is Reach.READY for one in names))
             yield self
 
 
@@ -305,7 +305,7 @@ async def test_a_start_waits_for_members_but_not_for_dead_ones() -> None:
         assert stage.fleet.synced
         stage.host.put("two")
         await until(lambda: stage.fleet.cluster(TWO) is not None)
-        assert not stage.fleet.settled, "it is not known yet whether the new one can be reached"
+        assert not now(stage.fleet.settled), "it is not known yet whether the new one can be reached"
         started = asyncio.get_running_loop().time()
         await stage.fleet.wait_settled(30.0)
         assert stage.fleet.settled

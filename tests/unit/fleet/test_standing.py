@@ -31,7 +31,8 @@ def entry(**fields: Any) -> Entry:
 def ready(found: Entry, stored: dict[str, Any] | None = None, last_contact: str | None = None) -> dict[str, Any]:
     wanted = standing.wanted_status(found, stored or {}, last_contact, NOW)
     assert wanted is not None
-    return wanted["conditions"][0]
+    condition: dict[str, Any] = wanted["conditions"][0]
+    return condition
 
 
 def test_a_stored_status_stays_until_the_state_is_known() -> None:

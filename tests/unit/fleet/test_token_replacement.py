@@ -280,7 +280,7 @@ async def test_a_refused_token_is_read_again_once_for_all_requests() -> None:
     assert await found.token.token() == "old"
     assert await found.token.token(refused="older") == "old"
     both = await asyncio.gather(found.token.token(refused="old"), found.token.token(refused="old"))
-    assert both == ["new", "new"]
+    assert list(both) == ["new", "new"]
     assert found.token.issued == BEGUN
 
 

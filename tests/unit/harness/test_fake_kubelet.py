@@ -86,7 +86,7 @@ def test_bound_pods_get_ready_and_deleted_pods_go_away() -> None:
             await client.delete(PODS, gone, namespace="default")
             await until(lambda: gone not in {pod["metadata"]["name"] for pod in pods(made)} and available() == 2)
             assert {node["metadata"]["name"] for node in made.access.list("nodes")} == set(ZONES)
-            transport = client._transport
+            transport = client.transport
             assert isinstance(transport, InProcessTransport)
             transport.sent.clear()
             # A quarter of an hour later its nodes still live, and that is all that was written.

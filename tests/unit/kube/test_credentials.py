@@ -340,7 +340,7 @@ def test_the_namespace_of_a_context_is_for_those_who_name_none(tmp_path: Path) -
     from uniteddeployment.kube import kubeconfig  # noqa: PLC0415
 
     path = tmp_path / "config"
-    context = {"name": "c", "context": {"cluster": "c", "namespace": "shop"}}
+    context: dict[str, Any] = {"name": "c", "context": {"cluster": "c", "namespace": "shop"}}
     cluster = {"name": "c", "cluster": {"server": "https://c:6443"}}
     path.write_text(json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]}))
     assert kubeconfig.namespace(path) == "shop"

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import structlog
 
+from tests.support.narrowing import present
 from tests.unit.kube.fakes import FakeTransport, Feed, json_answer, running, status_answer, thing, until
 from uniteddeployment.kube.backoff import Backoff
 from uniteddeployment.kube.cache import Cache
@@ -53,7 +54,7 @@ class World:
             Client(self.transport, "test"),
             THINGS,
             Thing,
-            Cache(self.changed),
+            Cache[Thing](self.changed),
             on_synced=self.on_synced,
             on_state=self.states.append,
             chance=lambda: 0.5,
@@ -254,7 +255,7 @@ async def test_one_object_that_does_not_decode_is_skipped_and_the_others_come_th
             feed.event("MODIFIED", thing("a", 6, size="huge"))
             await until(lambda: world.reflector.cache.undecodable_total == 4)
         assert [entry["object"] for entry in logs] == ["a"]
-        assert world.reflector.cache.objects["ns", "a"].spec.size == 1
+        assert present(world.reflector.cache.objects["ns", "a"]).spec.size == 1
         assert world.names() == ["a", "b"]
         assert world.reflector.resource_version == "6"
         feed.event("MODIFIED", thing("a", 7, size=2)).event("DELETED", thing("odd", 8, size="x"))
@@ -274,7 +275,7 @@ async def test_an_object_that_does_not_decode_at_a_relist_is_not_taken_for_delet
         first.error(410, "Expired")
         await until(lambda: world.reflector.resource_version == "2")
     assert world.told == [("added", "a", 1)]
-    assert world.reflector.cache.objects["ns", "a"].spec.size == 1
+    assert present(world.reflector.cache.objects["ns", "a"]).spec.size == 1
 
 
 async def test_a_half_open_stream_is_left_after_the_idle_time() -> None:
@@ -339,7 +340,7 @@ async def test_a_failing_listener_hides_nothing_from_itself() -> None:
         calls.append(new.metadata.name)
         raise RuntimeError("a mistake")
 
-    reflector = Reflector(Client(world.transport, "test"), THINGS, Thing, Cache(listener))
+    reflector = Reflector(Client(world.transport, "test"), THINGS, Thing, Cache[Thing](listener))
     world.feed(thing("a", 1), thing("b", 2), version=2)
     async with running(reflector.run()):
         await reflector.synced.wait()

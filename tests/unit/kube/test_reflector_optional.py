@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import structlog
 
+from tests.support.narrowing import now, present
 from tests.unit.kube.fakes import FakeTransport, Feed, running, status_answer, thing, until
 from uniteddeployment.kube.cache import Cache
 from uniteddeployment.kube.client import Client
@@ -44,7 +45,7 @@ class World:
             Client(self.transport, "test"),
             THINGS,
             Thing,
-            Cache(lambda old, new: self.told.append((new or old).metadata.name)),
+            Cache(lambda old, new: self.told.append((present(new or old)).metadata.name)),
             on_synced=self.answered,
             chance=lambda: 0.5,
             **{"optional": True, **options},
@@ -72,7 +73,7 @@ async def test_what_is_not_served_is_an_answer_and_is_asked_for_again_after_minu
     world.serve("a")
     async with running(world.reflector.run()):
         await until(lambda: world.reflector.settled)
-        assert isinstance(world.reflector.refusal, NotFound)
+        assert isinstance(now(world.reflector.refusal), NotFound)
         assert world.answers == 1
         assert not world.reflector.synced.is_set()
         await asyncio.sleep(250)

@@ -74,8 +74,8 @@ def test_what_a_revision_holds_for_a_subset_has_the_same_limits() -> None:
 def test_an_operation_changes_neither_the_document_nor_the_values_of_others() -> None:
     """Only what is on the way to a change is copied, so everything else is shared."""
     value = {"a": [1]}
-    workload = {"metadata": {"annotations": {}}, "spec": {"template": {"deep": {"list": [{"x": 1}]}}}}
-    operations = [
+    workload: dict[str, Any] = {"metadata": {"annotations": {}}, "spec": {"template": {"deep": {"list": [{"x": 1}]}}}}
+    operations: list[dict[str, Any]] = [
         {"op": "add", "path": "/spec/template/v", "value": value},
         {"op": "add", "path": "/spec/template/v/a/-", "value": 2},
         {"op": "copy", "from": "/spec/template/v", "path": "/spec/template/w"},

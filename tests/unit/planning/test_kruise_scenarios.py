@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import planning as make
+from tests.support.narrowing import of
 from uniteddeployment.planning.observed import Pod, PodMetadata, PodStatus, tally
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.steps import Apply
@@ -31,7 +32,8 @@ def zone(*values: Any) -> dict[str, Any]:
 
 
 def pod_template(document: dict[str, Any]) -> dict[str, Any]:
-    return next(iter(document["spec"]["template"].values()))["spec"]["template"]
+    found: dict[str, Any] = next(iter(document["spec"]["template"].values()))["spec"]["template"]
+    return found
 
 
 def bodies(document: dict[str, Any]) -> dict[str, Any]:
@@ -39,12 +41,13 @@ def bodies(document: dict[str, Any]) -> dict[str, Any]:
     result = plan(make.subject(make.application(document)), make.observed())
     steps = [step for steps in result.members.values() for step in steps]
     assert all(isinstance(step, Apply) and step.create for step in steps)
-    return {step.subset: json.loads(json.dumps(step.body)) for step in steps}
+    return {step.subset: json.loads(json.dumps(of(Apply, step).body)) for step in steps}
 
 
 def terms(body: dict[str, Any]) -> list[dict[str, Any]]:
     affinity = body["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
-    return affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    found: list[dict[str, Any]] = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    return found
 
 
 # --- Controller -------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import tracemalloc
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import planning as make
+from tests.support.held import context
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.kinds.advanced import reserved_ordinals
 from uniteddeployment.planning.kinds.places import keeping_partition, lowest_partition
@@ -63,8 +63,8 @@ def test_a_million_replicas_are_planned_in_the_memory_of_a_few(kind: str, shares
 
 @pytest.mark.timeout(20)
 def test_disjoint_ranges_of_a_million_ordinals_take_no_memory_for_each() -> None:
-    shares = {"shares": {"member-1": {"maxReplicas": MAX_REPLICAS}, "member-2": {"minReplicas": 1}}}
-    document = make.manifest(replicas=MAX_REPLICAS, **shares)
+    shares = {"member-1": {"maxReplicas": MAX_REPLICAS}, "member-2": {"minReplicas": 1}}
+    document = make.manifest(replicas=MAX_REPLICAS, shares=shares)
     document["spec"]["topology"] |= {"ordinals": "Disjoint", "ordinalBlock": MAX_REPLICAS}
     app = make.application(document)
     assert peak(lambda: plan(make.subject(app), make.observed())) < FEW_BYTES
@@ -92,10 +92,9 @@ def test_entries_that_are_no_ordinals_are_left_for_the_api_server_to_refuse(entr
 def test_a_partition_of_a_member_is_no_range_either(strategy: dict[str, int | str]) -> None:
     raw = {"metadata": {"name": "w"}, "spec": {"replicas": INT32_MAX, "updateStrategy": strategy}}
     found = msgspec.json.decode(msgspec.json.encode(raw), type=Workload)
-    context = SimpleNamespace(partition=0, replicas=MAX_REPLICAS, target="", stable="old", pods=NO_PODS)
+    subset = context(partition=0, replicas=MAX_REPLICAS, target="", stable="old", pods=NO_PODS)
     for status in (WorkloadStatus(), WorkloadStatus(updated_replicas=INT32_MAX, replicas=INT32_MAX)):
         one = msgspec.structs.replace(found, status=status)
         assert (
-            peak(lambda one=one: (lowest_partition(context, one, int), keeping_partition(context, one, int)))
-            < FEW_BYTES
+            peak(lambda one=one: (lowest_partition(subset, one, int), keeping_partition(subset, one, int))) < FEW_BYTES
         )

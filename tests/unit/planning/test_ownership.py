@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import Pod, Reach, Workload
 from uniteddeployment.planning.ownership import Owner
@@ -148,6 +149,6 @@ def test_a_subset_without_workload_gets_no_held_pods_while_others_run_another_re
     view = make.view("member-1", lost_workload(app), pods=make.pods(app, "member-1", [stable] * 4))
     result = plan(make.subject(app), make.observed({"member-1": view}, members=("member-1", "member-2")))
     (step,) = result.members["default/member-2"]
-    assert step.body["spec"]["replicas"] == 1
+    assert of(Apply, step).body["spec"]["replicas"] == 1
     row = next(one for one in result.results if one.name == "member-2")
     assert NOT_KNOWN in row.message

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import MemberView, Observed, Reach
 from uniteddeployment.planning.plan import Plan, plan
@@ -31,7 +32,9 @@ def conditions(status: dict[str, Any]) -> dict[str, str]:
 
 
 def replicas(result: Plan) -> dict[str, int]:
-    return {step.subset: step.body["spec"]["replicas"] for steps in result.members.values() for step in steps}
+    return {
+        step.subset: of(Apply, step).body["spec"]["replicas"] for steps in result.members.values() for step in steps
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,7 +104,7 @@ def test_a_new_image_is_written_together_with_the_partition_that_holds_it() -> N
     result = plan(make.subject(new, status=status), make.observed(views, revisions=(make.record(app),)))
     steps = {step.subset: step for steps in result.members.values() for step in steps}
     for name, held in {"member-1": 2, "member-2": 1, "member-3": 1}.items():
-        spec = steps[name].body["spec"]
+        spec = of(Apply, steps[name]).body["spec"]
         assert spec["updateStrategy"]["rollingUpdate"]["partition"] == held
         assert spec["template"]["spec"]["containers"][0]["image"] == "app:2"
     assert make.status_of(result)["currentRevision"] == app.revision_name
@@ -138,8 +141,8 @@ def test_a_subset_that_joins_in_mid_canary_starts_at_the_stable_revision() -> No
         views, members=members, revisions=(make.record(app),), templates={app.revision_name: app.revision_data}
     )
     (step,) = plan(make.subject(new, status=status), seen).members["default/late"]
-    assert step.body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
-    assert step.body["metadata"]["labels"][names.LABEL_REVISION] == app.template_hash
+    assert of(Apply, step).body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
+    assert of(Apply, step).body["metadata"]["labels"][names.LABEL_REVISION] == app.template_hash
 
 
 def test_a_member_that_does_not_answer_keeps_its_last_counts_and_gets_no_writes() -> None:
@@ -185,7 +188,11 @@ def test_scaling_alone_goes_through_the_scale_subresource() -> None:
     more = make.application(make.manifest(replicas=12), generation=2)
     result = plan(make.subject(more, status=status), make.observed(views, revisions=(make.record(app),)))
     steps = [step for steps in result.members.values() for step in steps]
-    assert {(step.subset, step.replicas) for step in steps} == {("member-1", 6), ("member-2", 3), ("member-3", 3)}
+    assert {(step.subset, of(Scale, step).replicas) for step in steps} == {
+        ("member-1", 6),
+        ("member-2", 3),
+        ("member-3", 3),
+    }
     assert all(isinstance(step, Scale) for step in steps)
 
 
@@ -200,7 +207,7 @@ def test_a_workload_that_somebody_edited_is_put_back() -> None:
     )
     (step,) = plan(make.subject(app, status=status), seen).members["default/member-1"]
     assert "somebody else" in step.why
-    assert step.body["metadata"]["uid"] == edited.metadata.uid
+    assert of(Apply, step).body["metadata"]["uid"] == edited.metadata.uid
 
 
 def test_deleting_removes_the_workloads_everywhere_and_then_the_finalizer() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of
 from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.results import State, first
@@ -25,7 +26,9 @@ def shown(
         new = size if updated is None else updated[name]
         pods = make.pods(app, name, [old.revision_of(name)] * (size - new) + [app.revision_of(name)] * new)
         held = app.model.spec.update_strategy.manual_update.partitions.get(name, 0)
-        found = make.stateful_set(app, name, replicas=size, partition=held, ready=size if ready is None else ready)
+        found = make.stateful_set(
+            app, name, replicas=size, partition=of(int, held), ready=size if ready is None else ready
+        )
         views[name] = make.view(name, found, pods=pods)
         if name == reach:
             views[name] = replace(views[name], reach=Reach.OFFLINE, detail="no answer")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of, present
 from uniteddeployment.planning import revisions
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import MemberView, Reach, RevisionRecord
@@ -86,8 +87,8 @@ def test_what_a_subset_patched_is_kept_while_it_runs() -> None:
     records = (replace(make.record(patched), number=0), *RECORDS)
     found = make.stateful_set(patched, "member-1", replicas=1)
     steps = planned(records=records, views={"member-1": make.view("member-1", found)}).steps
-    assert patched.revision_name not in [step.name for step in steps]
-    assert patched.revision_name in [step.name for step in planned(records=records).steps]
+    assert patched.revision_name not in [of(DeleteRevision, step).name for step in steps]
+    assert patched.revision_name in [of(DeleteRevision, step).name for step in planned(records=records).steps]
 
 
 def test_a_new_template_is_kept_as_the_newest_revision_with_its_cause() -> None:
@@ -95,7 +96,7 @@ def test_a_new_template_is_kept_as_the_newest_revision_with_its_cause() -> None:
     assert isinstance(step, CreateRevision)
     assert (step.name, step.number, step.cause) == (APPS[3].revision_name, 4, "a fix")
     assert step.data == APPS[3].revision_data
-    assert planned(APPS[0], records=()).steps[0].number == 1
+    assert of(CreateRevision, planned(APPS[0], records=()).steps[0]).number == 1
 
 
 def test_an_earlier_template_becomes_the_newest_revision_again() -> None:
@@ -141,7 +142,7 @@ def test_a_revision_with_patches_and_overrides_is_what_its_name_says() -> None:
 
 def test_the_present_template_is_stable_whatever_became_of_its_revision() -> None:
     known = planned(APPS[2], current=APPS[2], records=())
-    assert (known.current.hash, known.lost) == (APPS[2].hash, "")
+    assert (present(known.current).hash, known.lost) == (APPS[2].hash, "")
     assert known.stable_of("member-1") == APPS[2].template_hash
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import present
 from uniteddeployment.planning.application import Subject
 from uniteddeployment.planning.observed import Reach
 from uniteddeployment.planning.plan import plan
@@ -29,8 +30,10 @@ def test_the_revision_of_a_subset_is_that_of_its_updated_pods(updated: int) -> N
     view = make.view("member-1", workload, pods=make.pods(app, "member-1", revisions))
     seen = make.observed({"member-1": view}, revisions=(make.record(old), make.record(app, 2)))
     result = plan(make.subject(app, status={"currentRevision": old.revision_name}), seen)
-    assert result.status.subset("member-1").revision == app.revision_of("member-1") != old.revision_of("member-1")
-    assert result.status.subset("member-1").updated_replicas == updated
+    assert (
+        present(result.status).subset("member-1").revision == app.revision_of("member-1") != old.revision_of("member-1")
+    )
+    assert present(result.status).subset("member-1").updated_replicas == updated
 
 
 def test_a_condition_keeps_the_time_of_its_transition_as_long_as_its_status_is_the_same() -> None:
@@ -59,8 +62,7 @@ def test_a_list_of_leftovers_that_is_stored_is_written_to_become_empty_and_is_no
 def test_a_leftover_alone_keeps_an_application_busy(leftovers: str, busy: str) -> None:
     """It is not as asked for until what was removed from it is gone (I8)."""
     app = make.application(make.manifest())
-    given = {"unplaced": 0, "why_unplaced": "", "lost": (), "writing": False}
-    _, reconciling, _ = summarize(app, [], leftovers=leftovers, **given)
+    _, reconciling, _ = summarize(app, [], leftovers=leftovers, unplaced=0, why_unplaced="", lost=(), writing=False)
     assert (reconciling.status, reconciling.message) == (busy, leftovers)
 
 

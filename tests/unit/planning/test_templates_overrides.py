@@ -1,5 +1,6 @@
 """The part of a subset's patch and overrides that belongs to its revision."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -17,12 +18,12 @@ def application(kind: str = "statefulSetTemplate", image: str = "app:1", **first
     return make.application(make.manifest(kind=kind, image=image, shares={"member-1": first, "member-2": {}}))
 
 
-def rendered(app: Application, subset: str = "member-1") -> dict[str, Any]:
+def rendered(app: Application, subset: str = "member-1") -> Mapping[str, Any]:
     return workload.render(app, app.subsets[subset], app.revision_data, app.revision_of(subset)).body
 
 
-def pod_image(body: dict[str, Any]) -> str:
-    return body["spec"]["template"]["spec"]["containers"][0]["image"]
+def pod_image(body: Mapping[str, Any]) -> str:
+    return str(body["spec"]["template"]["spec"]["containers"][0]["image"])
 
 
 @pytest.mark.parametrize("patch", [IMAGE, {"spec": {"template": IMAGE}}], ids=["pod template", "workload"])

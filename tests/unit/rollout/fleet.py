@@ -52,6 +52,11 @@ class Fleet:
         self.paused = False
         self.partitions_by = ""
 
+    def partition_all(self, partition: int | str) -> None:
+        """A user changes the default partition."""
+        self.default = partition
+        self.changed()
+
     def release(self, revision: str) -> None:
         """A user changes the template."""
         self.template = revision
@@ -124,12 +129,12 @@ class Fleet:
                 return True
         reverts = self.applies and name in self.revert
         template = self.current if reverts else self.template
-        old = [pod for pod in pods if pod.revision != template]
+        others = [pod for pod in pods if pod.revision != template]
         back = template == self.current
         # A broken pod that the partition does not hold is replaced even if others are not ready.
-        may = all(pod.ready for pod in pods) or any(not pod.ready for pod in old)
-        if old and (back or (len(old) > held and may)):
-            last = next((pod for pod in reversed(old) if not pod.ready), old[-1])
+        may = all(pod.ready for pod in pods) or any(not pod.ready for pod in others)
+        if others and (back or (len(others) > held and may)):
+            last = next((pod for pod in reversed(others) if not pod.ready), others[-1])
             last.revision, last.ready = template, False
             return True
         return False

@@ -31,7 +31,8 @@ def happens(**strategies: Any) -> Callable[[Callable[..., None]], Any]:
             self.work(passes)
 
         then.__name__ = function.__name__
-        return rule(passes=st.sampled_from([0, 1, 9, 30]), **strategies)(then)
+        decorate: Any = rule(passes=st.sampled_from([0, 1, 9, 30]), **strategies)
+        return decorate(then)
 
     return wrap
 

@@ -198,7 +198,7 @@ def test_every_rule_about_rollouts_has_a_case() -> None:
 
 def test_a_wave_may_ask_for_less_than_a_step_before() -> None:
     steps = [{"replicas": 3}, {"wave": {"subsets": ["a"]}, "replicas": 1}]
-    assert validate_united_rollout(parse_united_rollout(rollout(steps=steps)), ["a"]) == ()
+    assert validate_united_rollout(parse_united_rollout(rollout(steps=steps)), {"a": {}}) == ()
 
 
 @pytest.mark.parametrize(("text", "expected"), [("0s", 0), ("90s", 90), ("10m", 600), ("1h", 3600), ("1h0m5s", 3605)])

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rollout.fleet import V2, at_half, canary, released
-from uniteddeployment.embedded.controllers.framework.controller import Controller
-from uniteddeployment.fleet.registry import Fleet
+from tests.unit.rollout.fleet import V2, Controller, Fleet, at_half, canary, released
 
 ZONES = {"a": {"tier": "canary"}, "b": {"tier": "main"}, "c": {"tier": "main"}}
 BY_TIER = [
@@ -188,13 +186,11 @@ def test_a_disabled_rollout_gives_the_default_partition_back_and_takes_it_again_
     controller.give("1", "pause")
     controller.settle()
     assert controller.answer("1").message == "spec.disabled is set"
-    fleet.default = "50%"
-    fleet.changed()
+    fleet.partition_all("50%")
     fleet.release(V2)
     controller.settle()
     assert fleet.updated() == {"a": 2, "b": 1, "c": 1}, "the user's partitions apply"
-    fleet.default = 0
-    fleet.changed()
+    fleet.partition_all(0)
     controller.settle()
     assert fleet.current == V2
     controller.edit(disabled=False)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from lupa.lua51 import LuaRuntime
 
-from tests.unit.rollout.fleet import canary
-from uniteddeployment.embedded.controllers.framework.controller import Controller
+from tests.unit.rollout.fleet import Controller, canary
 
 PAGE = (Path(__file__).parents[3] / "docs" / "rollouts.md").read_text()
 ARGO = re.search(r"```lua\n(.*?)```", PAGE, re.DOTALL)
@@ -131,7 +130,7 @@ def test_an_edit_that_no_controller_has_seen_is_in_progress() -> None:
 
 
 def test_every_phase_is_among_the_examples() -> None:
-    phases = type(healthy().status).model_fields["phase"].annotation.__args__[0].__args__  # type: ignore[union-attr]
+    phases = type(healthy().status).model_fields["phase"].annotation.__args__[0].__args__
     assert {phase for phase, _, _ in EXPECTED.values()} == set(phases)
 
 

@@ -25,7 +25,7 @@ def scraped(registry: CollectorRegistry) -> dict[str, float]:
 
 
 def test_gauges_show_the_present_state_and_are_gone_with_the_rollout() -> None:
-    cache = Cache()
+    cache: Cache[StoredRollout] = Cache()
     registry = CollectorRegistry()
     registry.register(RolloutCollector(cache))
     metadata = RolloutMetadata("web", "default", uid="u", resource_version="1")

@@ -25,7 +25,7 @@ ROLLOUT = {
     "metadata": {"name": "web", "namespace": "default", "uid": "1", "resourceVersion": "10", "generation": 1},
     "spec": {"targetRef": {"name": "web"}, "maxUnavailable": 2, "steps": [{"replicas": 2, "pause": {}}]},
 }
-TARGET = {
+TARGET: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default", "uid": "2", "resourceVersion": "11", "generation": 3},
     "spec": {"updateStrategy": {"manualUpdate": {"partition": "100%"}}},
     "status": {
@@ -84,7 +84,7 @@ class Loop:
 
     def __init__(self, target: dict[str, Any] = TARGET) -> None:
         self.server, self.recorder = Server(), Recorder()
-        client = Client(Nobody(), "host", field_manager="test")  # type: ignore[arg-type]  # nothing is watched
+        client = Client(Nobody(), "host", field_manager="test")
         self.host = Host(client, lambda _: None, lambda _: None)
         self.host.rollouts.merge(msgspec.convert(ROLLOUT, StoredRollout))
         self.host.targets.merge(msgspec.convert(target, StoredTarget))

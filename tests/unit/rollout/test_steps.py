@@ -1,5 +1,6 @@
 """What steps ask for: shares of all pods, waves, and that nothing ever falls."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -32,14 +33,18 @@ def test_a_share_is_rounded_up_once_and_not_in_every_subset() -> None:
 
 
 def test_what_a_wave_has_updated_counts_towards_the_next_share() -> None:
-    steps = [{"wave": {"subsets": ["a"]}, "replicas": "100%"}, {"replicas": "50%"}, {"replicas": "75%"}]
+    steps: list[dict[str, Any]] = [
+        {"wave": {"subsets": ["a"]}, "replicas": "100%"},
+        {"replicas": "50%"},
+        {"replicas": "75%"},
+    ]
     sizes = {"a": 4, "b": 2, "c": 2}
     assert goal(spec(steps), 2, sizes).updated == {"a": 4, "b": 0, "c": 0}
     assert goal(spec(steps), 3, sizes).updated == {"a": 4, "b": 1, "c": 1}
 
 
 def test_every_number_has_its_reason() -> None:
-    steps = [{"wave": {"subsets": ["a"]}, "replicas": 1}, {"replicas": "50%"}]
+    steps: list[dict[str, Any]] = [{"wave": {"subsets": ["a"]}, "replicas": 1}, {"replicas": "50%"}]
     assert goal(spec(steps), 2, {"a": 2, "b": 2, "c": 0}).reasons == {
         "a": "step 1 updates 1 of this subset",
         "b": "step 2 updates 2 of 4 pods",
@@ -64,7 +69,7 @@ def test_no_subset_ever_falls_from_step_to_step_and_the_last_step_is_everything(
     steps: list[dict[str, Any]], sizes: dict[str, int]
 ) -> None:
     plan = spec(steps)
-    before = dict.fromkeys(sizes, 0)
+    before: Mapping[str, int] = dict.fromkeys(sizes, 0)
     for number in range(1, len(steps_of(plan)) + 1):
         updated = goal(plan, number, sizes).updated
         assert all(before[name] <= updated[name] <= sizes[name] for name in sizes)

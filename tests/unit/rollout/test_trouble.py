@@ -146,8 +146,7 @@ def test_31_a_partition_that_somebody_changed_holds_the_run_and_names_who_did_it
 
 def test_31_a_default_partition_that_somebody_changed_is_written_again() -> None:
     fleet, controller = canary()
-    fleet.default = 0
-    fleet.changed()
+    fleet.partition_all(0)
     controller.settle()
     assert fleet.default == "100%"
 

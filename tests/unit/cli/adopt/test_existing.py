@@ -56,7 +56,7 @@ def stateful_set(**changes: Any) -> dict[str, Any]:
     }
     for path, value in changes.items():
         *steps, last = path.split("__")
-        holder = found
+        holder: dict[str, Any] = found
         for step in steps:
             holder = holder.setdefault(step, {})
         holder[last] = value

@@ -9,12 +9,11 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from uniteddeployment.cli.convert import openkruise as converter
 from uniteddeployment.cli.output import documents
 from uniteddeployment.cli.program import app
-from uniteddeployment.controller.reconcile import Result
 from uniteddeployment_api import InvalidObject, parse_united_deployment, validate_united_deployment
 
 POD = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}

@@ -94,7 +94,7 @@ def test_other_controller_revisions_are_ignored() -> None:
 
 
 def with_changes(
-    image: str, patch: dict[str, Any] | None = None, overrides: list[dict[str, int | str]] | None = None
+    image: str, patch: dict[str, Any] | None = None, overrides: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     document = manifest(image=image, shares={"a": None, "b": None}, partitions={"a": 1})
     subset = document["spec"]["topology"]["subsets"][0]

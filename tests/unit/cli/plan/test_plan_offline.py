@@ -6,8 +6,7 @@ from typing import Any, get_args
 
 import pytest
 import yaml
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tests.support.applications import application
 from uniteddeployment.cli.plan.steps import _VERBS

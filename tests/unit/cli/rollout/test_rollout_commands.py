@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
-from tests.unit.rollout.fleet import at_half, canary
+from tests.unit.rollout.fleet import Controller, at_half, canary
 from uniteddeployment.cli.errors import CommandError
 from uniteddeployment.cli.output.terminal import Glyphs
 from uniteddeployment.cli.program import app
 from uniteddeployment.cli.rollout import history, listing, tree, waiting
-from uniteddeployment.controller.reconcile import Result
-from uniteddeployment.embedded.controllers.framework.controller import Controller
 from uniteddeployment_rollout.loop.objects import RolloutMetadata, StoredRollout
 from uniteddeployment_rollout.loop.writes import dumped
 
@@ -213,7 +211,8 @@ def linted(tmp_path: Path, *documents: Any) -> Result:
 def with_steps(*steps: Any) -> dict[str, Any]:
     document = copy.deepcopy(SAMPLE)
     document["spec"]["steps"] = list(steps)
-    return document
+    found: dict[str, Any] = document
+    return found
 
 
 def test_lint_accepts_the_sample(tmp_path: Path) -> None:
@@ -241,7 +240,7 @@ def test_lint_reports_each_problem_with_the_path_of_the_field(
 
 
 def test_waves_by_labels_of_clusters_are_planned_from_files() -> None:
-    cluster = {
+    cluster: dict[str, Any] = {
         "apiVersion": "uniteddeployment.io/v1alpha1",
         "kind": "Cluster",
         "metadata": {"labels": {"tier": "test"}},

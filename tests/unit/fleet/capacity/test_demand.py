@@ -16,6 +16,9 @@ def container(cpu: str = "", memory: str = "", *, limit: str = "", always: bool 
     return {"name": "c", "resources": resources} | ({"restartPolicy": "Always"} if always else {})
 
 
+DEVICES: dict[str, Any] = {"nvidia.com/gpu": "2", "hugepages-2Mi": "4Mi", "ephemeral-storage": "1k"}
+
+
 MI = 1 << 20
 CASES = {
     "containers add up": (
@@ -58,7 +61,7 @@ CASES = {
         {"cpu": 1000},
     ),
     "devices, huge pages and local storage count": (
-        {"containers": [container("1", **{"nvidia.com/gpu": "2", "hugepages-2Mi": "4Mi", "ephemeral-storage": "1k"})]},
+        {"containers": [container("1", **DEVICES)]},
         {"cpu": 1000, "nvidia.com/gpu": 2, "hugepages-2Mi": 4 * MI, "ephemeral-storage": 1000},
     ),
     "numbers as YAML has them": (

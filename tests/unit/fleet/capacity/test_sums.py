@@ -17,6 +17,15 @@ from uniteddeployment.fleet.capacity.objects import Node, Pod
 from uniteddeployment.fleet.capacity.sums import Sums
 
 NODES, PODS = ("n1", "n2", "n3"), ("p1", "p2", "p3", "p4", "p5")
+NODE_CHANGES: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"ready": False},
+    {"cordoned": True},
+    {"taint": "NoExecute"},
+    {"taint": "PreferNoSchedule"},
+)
+POD_CHANGES: tuple[dict[str, Any], ...] = ({}, {}, {"phase": "Failed"}, {"waits": True})
 NODE_STATES = [
     decoded_node(name, {"cpu": cpu, "memory": "4Gi"} | more, zone=zone, **state)
     for name, cpu, more, zone, state in product(
@@ -24,14 +33,20 @@ NODE_STATES = [
         ("1", "2", "odd"),
         ({}, {"example.com/gpu": "2"}, {"pods": "1"}),
         ("", "a", "b"),
-        ({}, {}, {"ready": False}, {"cordoned": True}, {"taint": "NoExecute"}, {"taint": "PreferNoSchedule"}),
+        NODE_CHANGES,
     )
 ]
-REQUESTS = ({}, {"cpu": "700m"}, {"cpu": "1", "memory": "3Gi"}, {"example.com/gpu": "1"}, {"cpu": "odd"})
+REQUESTS: tuple[dict[str, str], ...] = (
+    {},
+    {"cpu": "700m"},
+    {"cpu": "1", "memory": "3Gi"},
+    {"example.com/gpu": "1"},
+    {"cpu": "odd"},
+)
 POD_STATES = [
     decoded_pod(name, requests, node=node, application=application, subset="s", **state)
     for name, requests, node, application, state in product(
-        PODS, REQUESTS, ("", "", *NODES), ("", "web", "db"), ({}, {}, {"phase": "Failed"}, {"waits": True})
+        PODS, REQUESTS, ("", "", *NODES), ("", "web", "db"), POD_CHANGES
     )
 ]
 changes = st.lists(

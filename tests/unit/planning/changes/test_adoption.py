@@ -1,17 +1,20 @@
 """Adoption: which workloads may be taken over, and how their pods are counted without our labels."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.changes import adoption
 from uniteddeployment.planning.kinds import workload
 from uniteddeployment.planning.observed import Workload, WorkloadStatus
 from uniteddeployment.planning.plan import plan
+from uniteddeployment.planning.steps import Apply
 from uniteddeployment.planning.stored import RevisionCount
 from uniteddeployment_api import names
 
@@ -22,7 +25,7 @@ def application(**more: Any) -> Application:
     return make.application(document)
 
 
-def body(app: Application) -> dict[str, Any]:
+def body(app: Application) -> Mapping[str, Any]:
     revision = app.revision_of("member-1")
     return workload.render(app, app.subsets["member-1"], app.revision_data, revision, adopted="legacy").body
 
@@ -37,7 +40,7 @@ def there(app: Application) -> dict[str, Any]:
 def test_the_first_write_looks_before_it_takes_over() -> None:
     app = application()
     (step,) = plan(make.subject(app), make.observed()).members["default/member-1"]
-    assert (step.name, step.adopt, step.create) == ("legacy", True, True)
+    assert (step.name, of(Apply, step).adopt, of(Apply, step).create) == ("legacy", True, True)
 
 
 def test_until_it_is_taken_over_status_shows_no_workload() -> None:
@@ -54,7 +57,7 @@ def test_a_subset_that_had_a_workload_does_not_adopt_another(had: str, name: str
     entry = {"name": "member-1", "cluster": "default/member-1", "workload": had}
     subject = make.subject(app, status={"subsetStatuses": [entry]})
     (step,) = plan(subject, make.observed()).members["default/member-1"]
-    assert (step.name, step.adopt) == (name, False)
+    assert (step.name, of(Apply, step).adopt) == (name, False)
 
 
 def test_what_is_the_same_fits() -> None:
@@ -119,7 +122,7 @@ def taken(app: Application, *, revision: str | None = None, partition: int = 0, 
     ],
 )
 def test_its_pods_are_counted_by_its_own_status_and_never_too_many_as_ready(
-    status: dict[str, int], counts: tuple[int, int]
+    status: dict[str, Any], counts: tuple[int, int]
 ) -> None:
     """I8: an unready pod may be an updated one."""
     app = application()

@@ -7,11 +7,12 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of, present
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.changes.recreate import applied
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, Refusal
 from uniteddeployment.planning.plan import Plan, plan
-from uniteddeployment.planning.steps import Apply, Delete, Scale
+from uniteddeployment.planning.steps import Apply, Delete, MemberStep, Scale
 from uniteddeployment_api import names
 
 NUMBERS = {"member-1": 4, "member-2": 2, "member-3": 2}
@@ -29,7 +30,7 @@ def views(app: Application, **changes: Any) -> dict[str, MemberView]:
 def refused(app: Application, seen: Observed, **more: Any) -> dict[tuple[str, str, str], Refusal]:
     """What the plan would write, as refused by every API server."""
     steps = [step for steps in plan(make.subject(app), seen).members.values() for step in steps]
-    return {step.ref.key: Refusal(applied(step.body), **more) for step in steps}
+    return {step.ref.key: Refusal(applied(of(Apply, step).body), **more) for step in steps}
 
 
 def asked(app: Application, annotation: str = names.RECREATE) -> Subject:
@@ -44,11 +45,11 @@ def case(**final: Any) -> tuple[Application, Application, Observed]:
     new = make.application(document, generation=2)
     seen = make.observed(views(old), revisions=(make.record(old),))
     errors = dict.fromkeys(NUMBERS, "refused: updates to statefulset spec are forbidden")
-    more = {"refused": refused(new, seen, **final), "errors": errors, "stalled": frozenset(NUMBERS)}
-    return old, new, dataclasses.replace(seen, **more)
+    seen = dataclasses.replace(seen, refused=refused(new, seen, **final), errors=errors, stalled=frozenset(NUMBERS))
+    return old, new, seen
 
 
-def steps(result: Plan) -> list[Apply | Delete | Scale]:
+def steps(result: Plan) -> list[MemberStep]:
     return [step for steps in result.members.values() for step in steps]
 
 
@@ -68,8 +69,8 @@ def test_the_first_is_deleted_without_its_pods_and_the_others_wait() -> None:
     (step,) = steps(result)
     assert isinstance(step, Delete)
     assert (step.subset, step.orphan, step.uid) == ("member-1", True, "uid-web-member-1")
-    assert step.successor["spec"]["serviceName"] == "other"
-    assert "uid" not in step.successor["metadata"]
+    assert present(step.successor)["spec"]["serviceName"] == "other"
+    assert "uid" not in present(step.successor)["metadata"]
     assert [row.message for row in result.results[1:]] == ["waits to be recreated until member-1 is ready"] * 2
     assert not any(row.stalled or row.settled for row in result.results)
 
@@ -122,8 +123,8 @@ def test_what_comes_back_in_mid_canary_holds_every_pod_that_runs() -> None:
     subject = make.subject(new, status={"currentRevision": old.revision_name})
     result = plan(subject, seen)
     (step,) = result.members["default/member-1"]
-    assert step.body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
-    assert step.body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 4
+    assert of(Apply, step).body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
+    assert of(Apply, step).body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 4
     counts = result.results[0].counts
     assert (counts.observed, counts.ready, counts.updated_ready) == (4, 4, 2)
 

@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.observed import MemberView, Observed, Reach, Workload
 from uniteddeployment.planning.plan import Plan, plan
-from uniteddeployment.planning.steps import Delete, Release
+from uniteddeployment.planning.steps import Apply, Delete, Release
 from uniteddeployment_api import names
 
 OLD = "web-old"
@@ -92,8 +93,8 @@ def test_a_workload_says_through_which_cluster_it_was_applied() -> None:
     assert before.metadata.annotations[names.ANNOTATION_CLUSTER] == notes[names.ANNOTATION_CLUSTER]
     result = plan(make.subject(app), make.observed({"member-1": make.view("member-1", before)}))
     (step,) = result.members["default/member-1"]
-    assert (step.create, step.body["metadata"]["uid"]) == (False, before.metadata.uid)
-    assert step.body["metadata"]["annotations"][names.ANNOTATION_CLUSTER] == "default/member-1"
+    assert (of(Apply, step).create, of(Apply, step).body["metadata"]["uid"]) == (False, before.metadata.uid)
+    assert of(Apply, step).body["metadata"]["annotations"][names.ANNOTATION_CLUSTER] == "default/member-1"
 
 
 def test_what_a_kind_that_cannot_be_read_may_have_left_is_not_forgotten() -> None:

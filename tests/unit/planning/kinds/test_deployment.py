@@ -6,10 +6,12 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of
 from uniteddeployment.planning.application import Application
+from uniteddeployment.planning.observed import Workload
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.results import SubsetResult
-from uniteddeployment.planning.steps import Apply, Delete, Scale
+from uniteddeployment.planning.steps import Apply, Delete, MemberStep, Scale
 from uniteddeployment.planning.stored import RevisionCount
 from uniteddeployment_api import names
 
@@ -25,7 +27,7 @@ class Subset:
         self.apps = {image: self.app(image, size, held, strategy) for image in IMAGES}
         self.target = self.apps[target]
         self.stable = stable
-        self.found = {}
+        self.found: dict[str, Workload] = {}
         self.revisions = tuple(make.record(app, number) for number, app in enumerate(self.apps.values(), 1))
 
     @staticmethod
@@ -50,7 +52,7 @@ class Subset:
         self.found[image] = msgspec.structs.replace(found, status=msgspec.structs.replace(found.status, **status))
         return self
 
-    def planned(self) -> tuple[SubsetResult, tuple[Apply | Delete | Scale, ...]]:
+    def planned(self) -> tuple[SubsetResult, tuple[MemberStep, ...]]:
         """The row and the steps."""
         old = self.apps["app:1"]
         known = {one.name for one in self.revisions}
@@ -66,7 +68,7 @@ class Subset:
         """The steps in their order: image and replicas; None for a deletion."""
         image_of = {app.template_hash: image for image, app in self.apps.items()}
 
-        def described(step: Apply | Delete | Scale) -> tuple[str, int | None]:
+        def described(step: MemberStep) -> tuple[str, int | None]:
             replicas = step.body["spec"]["replicas"] if isinstance(step, Apply) else getattr(step, "replicas", None)
             return image_of[step.name.rpartition("-")[2]], replicas
 
@@ -119,7 +121,7 @@ def test_an_old_deployment_is_removed_when_it_is_empty_and_done(change: dict[str
     subset = Subset(held=0).has("app:1", 0).has("app:2", 4).status("app:1", **change)
     steps = subset.planned()[1]
     assert [isinstance(step, Delete) for step in steps] == [True] * removed
-    assert all(step.uid for step in steps), "only the object that was seen may go"
+    assert all(of(Delete, step).uid for step in steps), "only the object that was seen may go"
 
 
 def test_no_deployment_of_the_target_is_made_while_all_pods_are_held() -> None:
@@ -173,7 +175,7 @@ def lost(subset: Subset) -> Subset:
 def test_pods_of_a_stable_revision_that_is_lost_are_not_created_updated() -> None:
     """I6"""
     row, steps = lost(Subset(held=3)).planned()
-    assert [step.body["spec"]["replicas"] for step in steps] == [1]
+    assert [of(Apply, step).body["spec"]["replicas"] for step in steps] == [1]
     assert row.stalled
     assert row.message.startswith("3 pods that the partition holds cannot be created")
     row, steps = lost(Subset(held=4)).planned()
@@ -192,7 +194,7 @@ def test_pods_of_a_stable_revision_that_is_lost_stay_and_are_added_where_its_dep
 
 def test_a_stable_revision_that_is_lost_matters_to_nobody_without_a_partition() -> None:
     row, steps = lost(Subset(held=0)).planned()
-    assert [step.body["spec"]["replicas"] for step in steps] == [4]
+    assert [of(Apply, step).body["spec"]["replicas"] for step in steps] == [4]
     assert not row.stalled
 
 
@@ -219,6 +221,6 @@ def test_while_something_is_written_the_message_says_what() -> None:
 def test_a_deployment_that_was_there_before_is_known_by_its_label() -> None:
     """Its name is its own."""
     row, steps = Subset(held=0).has("app:2", 4, name="old-web").planned()
-    assert [(step.name, step.create) for step in steps] == [("old-web", False)]
+    assert [(step.name, of(Apply, step).create) for step in steps] == [("old-web", False)]
     assert row.workload == "Deployment/old-web"
     assert row.revisions == (RevisionCount(Subset().target.template_hash, 4, 4),)

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of, present
 from uniteddeployment.planning.application import Application
 from uniteddeployment.planning.kinds import KINDS, kind_of, workload
 from uniteddeployment.planning.observed import (
@@ -19,7 +20,7 @@ from uniteddeployment.planning.observed import (
     WorkloadStatus,
 )
 from uniteddeployment.planning.plan import Plan, plan
-from uniteddeployment.planning.steps import Apply, Delete, Scale
+from uniteddeployment.planning.steps import Apply, Delete, MemberStep, Scale
 from uniteddeployment.planning.stored import StoredStatus
 from uniteddeployment_api import names
 
@@ -33,18 +34,24 @@ def complete(kind: str, **changes: Any) -> tuple[Application, dict[str, MemberVi
     app = make.application(make.manifest(kind=kind, **changes))
     views = {name: shown(app, name, [app.revision_of(name)] * size) for name, size in SIZES.items()}
     seen = make.observed(views, revisions=(make.record(app),))
-    return app, views, plan(make.subject(app), seen).status
+    return app, views, present(plan(make.subject(app), seen).status)
 
 
 def shown(
-    app: Application, subset: str, revisions: list[str], *, partition: int = 0, of: None = None, **view: Any
+    app: Application,
+    subset: str,
+    revisions: list[str],
+    *,
+    partition: int = 0,
+    of: Application | None = None,
+    **view: Any,
 ) -> MemberView:
     """A cluster with a workload that has pods at those revisions."""
     found = make.stateful_set(of or app, subset, replicas=len(revisions), partition=partition)
     return make.view(subset, found, pods=make.pods(app, subset, revisions), **view)
 
 
-def the_step(result: Plan, member: str = "member-1") -> Apply | Scale:
+def the_step(result: Plan, member: str = "member-1") -> MemberStep:
     (step,) = result.members[f"default/{member}"]
     return step
 
@@ -77,7 +84,7 @@ def test_the_partition_stands_where_the_kind_has_it_and_in_the_same_write_as_the
     app, views, status = complete(kind)
     new = make.application(make.manifest(kind=kind, image="app:2", partitions=HALF), generation=2)
     seen = make.observed(views, revisions=(make.record(app),))
-    step = the_step(plan(make.subject(new, status=status), seen))
+    step = of(Apply, the_step(plan(make.subject(new, status=status), seen)))
     strategy = step.body["spec"]["updateStrategy"]
     assert (strategy if kind == "cloneSetTemplate" else strategy["rollingUpdate"])["partition"] == 2
     assert step.body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:2"
@@ -101,7 +108,7 @@ def test_a_subset_that_joins_in_mid_canary_is_shown_the_stable_revision_first(ki
     new = make.application(make.manifest(kind=kind, image="app:2", partitions=HALF), generation=2)
     templates = {app.revision_name: app.revision_data}
     seen = make.observed(views, revisions=(make.record(app),), templates=templates)
-    step = the_step(plan(make.subject(new, status=status), seen), "member-3")
+    step = of(Apply, the_step(plan(make.subject(new, status=status), seen), "member-3"))
     assert step.body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
 
 
@@ -109,9 +116,8 @@ def test_a_cloneset_updates_what_is_left_of_a_canary_that_was_given_up_before_wh
     app, views, status = complete("cloneSetTemplate")
     new = make.application(make.manifest(kind="cloneSetTemplate", image="app:3", partitions=HALF), generation=2)
     seen = make.observed(views, revisions=(make.record(app),))
-    (term,) = the_step(plan(make.subject(new, status=status), seen)).body["spec"]["updateStrategy"]["priorityStrategy"][
-        "weightPriority"
-    ]
+    step = of(Apply, the_step(plan(make.subject(new, status=status), seen)))
+    (term,) = step.body["spec"]["updateStrategy"]["priorityStrategy"]["weightPriority"]
     wanted = {"key": names.LABEL_REVISION, "operator": "NotIn", "values": [app.template_hash]}
     assert term == {"weight": 100, "matchSelector": {"matchExpressions": [wanted]}}
 
@@ -177,7 +183,7 @@ def test_an_advanced_statefulset_counts_its_pods_past_reserved_ordinals(first: i
         ]
         seen = make.observed({"member-1": make.view("member-1", found, pods=pods)}, revisions=(make.record(old),))
         steps = plan(make.subject(app, status=status), seen).members.get("default/member-1", ())
-        return [step.body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] for step in steps]
+        return [of(Apply, step).body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] for step in steps]
 
     assert partition() == [2]
     assert partition(*ordinals[2:]) == [2], "the last two places"
@@ -192,7 +198,7 @@ def test_any_pods_may_stay_old_where_updates_have_no_order() -> None:
     old, _, status = complete("advancedStatefulSetTemplate")
     view = shown(app, "member-1", [app.template_hash, *[old.template_hash] * 3], partition=4)
     seen = make.observed({"member-1": view}, revisions=(make.record(old),))
-    step = the_step(plan(make.subject(app, status=status), seen))
+    step = of(Apply, the_step(plan(make.subject(app, status=status), seen)))
     assert step.body["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 2
 
 
@@ -276,6 +282,6 @@ def test_a_cloneset_brought_back_from_zero_in_mid_canary_is_shown_the_stable_rev
     )
     templates = {app.revision_name: app.revision_data}
     seen = make.observed({"member-1": make.view("member-1", empty)}, revisions=(make.record(app),), templates=templates)
-    step = the_step(plan(make.subject(new, status=status), seen))
+    step = of(Apply, the_step(plan(make.subject(new, status=status), seen)))
     assert step.body["spec"]["template"]["spec"]["containers"][0]["image"] == "app:1"
     assert step.body["spec"]["replicas"] == 0

@@ -8,12 +8,20 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of, present
 from uniteddeployment.planning.application import Application
-from uniteddeployment.planning.observed import CONTROLLER_REVISION, Pod, RollingUpdate, UpdateStrategy, WorkloadSpec
+from uniteddeployment.planning.observed import (
+    CONTROLLER_REVISION,
+    Pod,
+    RollingUpdate,
+    UpdateStrategy,
+    Workload,
+    WorkloadSpec,
+)
 from uniteddeployment.planning.observed import WorkloadStatus as Status
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.results import SubsetResult
-from uniteddeployment.planning.steps import Apply, DeletePod, Scale
+from uniteddeployment.planning.steps import Apply, DeletePod, MemberStep, Scale
 from uniteddeployment_api import names
 
 SHARES = {"member-1": None, "member-2": 1}
@@ -36,8 +44,8 @@ class Subset:
         self.apps = {image: self.app(image, size, held, spec) for image in ("app:1", "app:2", "app:3")}
         self.target = self.apps[target]
         self.stable = stable
-        self.found = None
-        self.pods = []
+        self.found: Workload | None = None
+        self.pods: list[Pod] = []
         self.templates = True
         self.revisions = tuple(make.record(app, number) for number, app in enumerate(self.apps.values(), 1))
 
@@ -53,7 +61,7 @@ class Subset:
     def shows(
         self,
         template: str,
-        *images: Any,
+        *images: str | None,
         size: int | None = None,
         partition: int = 0,
         current: str | None = None,
@@ -67,7 +75,7 @@ class Subset:
         """
         there = [image for image in images if image is not None]
         size = len(images) if size is None else size
-        counts = {
+        counts: dict[str, Any] = {
             "replicas": len(there),
             "ready_replicas": len(there),
             "available_replicas": len(there),
@@ -107,8 +115,16 @@ class Subset:
         )
         return self
 
-    def planned(self, **observed: Any) -> tuple[SubsetResult | None, Apply | DeletePod | Scale | None]:
+    def planned(self, **observed: Any) -> tuple[SubsetResult, MemberStep | None]:
         """The row and the only step of the subset, or None."""
+        self.look(**observed)
+        steps = self.plan.members.get("default/member-1", ())
+        assert len(steps) <= 1
+        (row,) = [row for row in self.plan.results if row.name == "member-1"]
+        return row, steps[0] if steps else None
+
+    def look(self, **observed: Any) -> None:
+        """Plan with what is there."""
         before = {"currentRevision": self.apps["app:1"].revision_name if self.stable else ""}
         old = self.apps["app:1"]
         templates = {old.revision_name: old.revision_data} if self.templates else {}
@@ -120,12 +136,8 @@ class Subset:
         }
         seen = make.observed(views, revisions=self.revisions, templates=templates)
         self.plan = plan(make.subject(self.target, status=before), replace(seen, **observed))
-        steps = self.plan.members.get("default/member-1", ())
-        assert len(steps) <= 1
-        (row,) = [row for row in self.plan.results if row.name == "member-1"] or [None]
-        return row, steps[0] if steps else None
 
-    def written(self, **observed: Any) -> tuple[str, int, int]:
+    def written(self, **observed: Any) -> tuple[str, int, int] | None:
         """What is written to the workload: image, replicas and partition; nothing if nothing is."""
         step = self.planned(**observed)[1]
         if step is None:
@@ -156,7 +168,7 @@ def test_a_controller_that_has_forgotten_the_stable_revision_is_shown_it_when_th
             )
     assert subset.written() == ("app:1", 6, 2)
     row, step = subset.planned()
-    assert "stable revision" in step.why
+    assert "stable revision" in of(Apply, step).why
     assert not row.settled
 
 
@@ -187,17 +199,16 @@ def test_it_does_not_remember_the_stable_revision_because_pods_have_it() -> None
 
 def test_an_old_status_tells_nothing_of_the_new_template() -> None:
     """Its two revisions are the same, but not yet of this template."""
-    old = {"current_revision": "same", "update_revision": "same"}
+    old: dict[str, Any] = {"current_revision": "same", "update_revision": "same"}
     subset = Subset(held=2).shows("app:2", "app:1", "app:1", "app:1", "app:1", partition=2, observed=False, **old)
     assert subset.planned()[1] is None
 
 
 def test_a_label_that_says_it_shows_the_stable_revision_is_not_believed_against_its_pods() -> None:
     subset = Subset(size=6, held=6).shows("app:2", "app:2", "app:2")
-    labels = {**subset.found.metadata.labels, names.LABEL_REVISION: subset.hash("app:1")}
-    subset.found = msgspec.structs.replace(
-        subset.found, metadata=msgspec.structs.replace(subset.found.metadata, labels=labels)
-    )
+    found = present(subset.found)
+    labels = {**found.metadata.labels, names.LABEL_REVISION: subset.hash("app:1")}
+    subset.found = msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, labels=labels))
     assert subset.written() == ("app:1", 6, 2)
 
 
@@ -225,7 +236,7 @@ def test_a_strategy_that_waits_for_people_is_left_alone() -> None:
     """OnDelete creates pods at the newest revision only, whatever is remembered."""
     subset = Subset(size=6, held=6, updateStrategy={"type": "OnDelete"}).shows("app:2", "app:2", "app:2")
     strategy = UpdateStrategy("OnDelete", None)
-    subset.found = msgspec.structs.replace(subset.found, spec=WorkloadSpec(2, strategy))
+    subset.found = msgspec.structs.replace(present(subset.found), spec=WorkloadSpec(2, strategy))
     assert isinstance(subset.planned()[1], Scale)
 
 
@@ -352,7 +363,7 @@ def test_going_back_to_the_stable_revision_reaches_all_pods_before_the_partition
 
 
 @pytest.mark.parametrize("images", [["app:2", "app:1"], ["app:2"]])
-def test_what_a_controller_said_of_an_earlier_template_does_not_show_that_all_pods_are_back(images):
+def test_what_a_controller_said_of_an_earlier_template_does_not_show_that_all_pods_are_back(images: list[str]) -> None:
     """Its status still counts the pods at the revision that is to go as updated."""
     subset = Subset(size=len(images), held=1, target="app:1")
     subset.shows("app:1", *images, current="app:2", observed=False, updated_replicas=len(images))
@@ -402,10 +413,9 @@ def test_a_workload_back_from_zero_gets_the_target_when_its_controller_has_noted
 
 def test_a_label_alone_does_not_say_that_the_stable_revision_was_shown_at_zero() -> None:
     subset = Subset(held=2).shows("app:2", size=0)
-    labels = {**subset.found.metadata.labels, names.LABEL_REVISION: subset.hash("app:1")}
-    subset.found = msgspec.structs.replace(
-        subset.found, metadata=msgspec.structs.replace(subset.found.metadata, labels=labels)
-    )
+    found = present(subset.found)
+    labels = {**found.metadata.labels, names.LABEL_REVISION: subset.hash("app:1")}
+    subset.found = msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, labels=labels))
     assert subset.written() == ("app:1", 0, 0)
 
 
@@ -416,7 +426,7 @@ def test_the_stable_template_is_loaded_only_when_it_has_to_be_shown() -> None:
     assert subset.written() == ("app:2", 4, 2)
     subset = Subset(size=6, held=6).shows("app:2", "app:2", "app:2")
     subset.templates = False
-    subset.planned()
+    subset.look()
     assert subset.plan.missing == {subset.apps["app:1"].revision_name}
 
 
@@ -477,7 +487,7 @@ def test_a_controller_that_remembers_held_pods_may_grow_when_the_stable_revision
     assert subset.written() == ("app:2", 6, 6)
 
 
-def stalls(subset: Subset, missing: int) -> Apply | None:
+def stalls(subset: Subset, missing: int) -> MemberStep | None:
     row, step = subset.planned()
     assert row.stalled
     assert not row.settled
@@ -493,11 +503,9 @@ def test_pods_that_cannot_be_created_at_the_stable_revision_stall_the_subset() -
 
 
 def test_pods_that_the_partition_allows_are_created_all_the_same() -> None:
-    step = stalls(lost(Subset(held=3)), 3)
-    assert (step.body["spec"]["replicas"], step.create) == (1, True)
-    step = lost(Subset(held=3).shows("app:2", size=0)).planned()[1]
-    assert isinstance(step, Scale)
-    assert step.replicas == 1
+    created = of(Apply, stalls(lost(Subset(held=3)), 3))
+    assert (created.body["spec"]["replicas"], created.create) == (1, True)
+    assert of(Scale, lost(Subset(held=3).shows("app:2", size=0)).planned()[1]).replicas == 1
     assert stalls(lost(Subset(held=3).shows("app:2", "app:2")), 3) is None
 
 
@@ -520,7 +528,7 @@ def test_pods_that_canaries_before_the_partition_hold_back_are_not_waited_for() 
     subset = Subset(size=8, held=6).shows("app:2", *images, partition=7, current="app:1")
     subset.pods = subset.pods[:7]
     subset.found = msgspec.structs.replace(
-        subset.found, spec=WorkloadSpec(8, UpdateStrategy("RollingUpdate", RollingUpdate(7)))
+        present(subset.found), spec=WorkloadSpec(8, UpdateStrategy("RollingUpdate", RollingUpdate(7)))
     )
     assert subset.planned()[0].settled
 
@@ -545,7 +553,7 @@ def test_the_highest_pod_that_keeps_a_statefulset_from_going_on_is_replaced_firs
 )
 def test_no_other_pod_is_replaced(change: dict[str, Any], expected: str | None) -> None:
     """Ready ones, those that the partition holds, and while its controller has not seen the change."""
-    options = {"partition": 1, "current": "app:1"} | change
+    options: dict[str, Any] = {"partition": 1, "current": "app:1"} | change
     held = options["partition"]
     step = Subset(held=held).shows("app:2", *["app:1"] * 4, **options).planned()[1]
     assert (step.name if step else None) == expected

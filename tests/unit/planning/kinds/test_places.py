@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support.held import NEW, OLD, OTHER, case, made
+from tests.support.held import context as of_subset
 from uniteddeployment.planning.kinds.places import keeping_partition, lowest_partition
 from uniteddeployment.planning.observed import tally
 
@@ -141,7 +142,7 @@ def test_a_kind_without_places_gets_the_partition_that_was_asked_for() -> None:
     ],
 )
 def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_partition(
-    replicas: int, revisions: list[str | None], options: dict[str, int | str], expected: int
+    replicas: int, revisions: list[str | None], options: dict[str, Any], expected: int
 ) -> None:
     """Nothing that runs is restarted, and nothing is kept for pods that are not there any more."""
     context, found = case(replicas, replicas, revisions, **options)
@@ -160,7 +161,7 @@ def test_a_workload_that_shows_the_stable_revision_keeps_the_pods_before_the_par
     ],
 )
 def test_a_kind_without_places_keeps_as_many_pods_and_removes_updated_ones_first(
-    replicas: int, revisions: list[str], options: dict[str, int | str], expected: int
+    replicas: int, revisions: list[str], options: dict[str, Any], expected: int
 ) -> None:
     context, found = case(replicas, replicas, revisions, **options)
     assert keeping_partition(context, found, None) == expected
@@ -183,9 +184,10 @@ def test_a_stable_pod_that_is_being_replaced_may_be_back_at_the_target_when_the_
     """I6: it would be taken back at once, while a subset grows after its partition was raised."""
     context, found = case(6, 6, revisions, **options)
     dead = {"deletion_timestamp": "2026-01-01T00:00:00Z"}
-    context.pods = tally(made(at, one, **(dead if at in dying else {})) for at, one in enumerate(revisions))
-    assert keeping_partition(context, found, int) == ordered
-    assert keeping_partition(context, found, None) == unordered
+    pods = tally(made(at, one, **(dead if at in dying else {})) for at, one in enumerate(revisions))
+    known = of_subset(**{**vars(context), "pods": pods})
+    assert keeping_partition(known, found, int) == ordered
+    assert keeping_partition(known, found, None) == unordered
 
 
 def test_pods_that_nobody_sees_are_updated_ones_when_the_template_is_the_stable_one() -> None:

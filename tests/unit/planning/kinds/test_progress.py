@@ -1,12 +1,12 @@
 """The revisions that a workload's own controller knows, by its status and its pods (I6)."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.support.held import NEW, OLD, OTHER, case, made, native
+from tests.support.held import NEW, OLD, OTHER, case, context, made, native
+from uniteddeployment.planning.kinds.base import SubsetContext
 from uniteddeployment.planning.kinds.progress import (
     at_one_revision,
     current_revision,
@@ -17,11 +17,9 @@ from uniteddeployment.planning.kinds.progress import (
 from uniteddeployment.planning.observed import CONTROLLER_REVISION, Pod, Workload, tally
 
 
-def seen(*revisions: Any, pods: list[Pod] | None = None, **options: Any) -> tuple[SimpleNamespace, Workload]:
-    context, found = case(len(revisions), 0, revisions, **options)
-    if pods is not None:
-        context = SimpleNamespace(**{**vars(context), "pods": tally(pods)})
-    return context, found
+def seen(*revisions: Any, pods: list[Pod] | None = None, **options: Any) -> tuple[SubsetContext, Workload]:
+    known, found = case(len(revisions), 0, revisions, **options)
+    return known if pods is None else context(**{**vars(known), "pods": tally(pods)}), found
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,7 @@ def test_it_remembers_another_revision_than_the_target_as_long_as_a_pod_of_it_li
     ],
 )
 def test_it_grows_when_it_is_asked_for_more_or_has_not_made_all_pods_at_its_only_revision(
-    replicas: int, options: dict[str, int | str], result: bool
+    replicas: int, options: dict[str, Any], result: bool
 ) -> None:
     """A pod that is missing for a moment in a canary comes back as it was."""
     context, found = case(replicas, 0, [NEW, NEW, NEW], **options)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.strategies._internal.lazy import LazyStrategy
 
 from tests.support import planning as make
 from uniteddeployment.planning.application import Application
@@ -24,7 +23,7 @@ INNER = string.ascii_lowercase + string.digits + "-"
 ENDS = string.ascii_lowercase + string.digits
 
 
-def labels_of_dns(limit: int) -> LazyStrategy:
+def labels_of_dns(limit: int) -> st.SearchStrategy[str]:
     return st.builds(
         lambda first, middle, last: (first + middle + last)[:limit],
         st.sampled_from(ENDS),

@@ -162,7 +162,7 @@ def story(
     adaptive: bool,
 ) -> Any:
     shares = {"member-1": {"maxReplicas": 6}, "member-2": {}} if adaptive else None
-    more = {"shares": shares} if shares else {}
+    more: dict[str, Any] = {"shares": shares} if shares else {}
     old = make.application(make.manifest(kind=template, **more))
     document = make.manifest(kind=template, image="app:2" if canary else "app:1", partitions={"member-1": 2}, **more)
     if adaptive:

@@ -28,7 +28,7 @@ def divide(app: Application, **seen: Any) -> Division:
     return divide_replicas(subject, app, observed)
 
 
-def schedulable(result: Division, name: str = "a") -> tuple[str, int | None]:
+def schedulable(result: Division, name: str = "a") -> tuple[str, float | None]:
     return result.conditions[name].status, result.requeue_after
 
 
@@ -256,7 +256,7 @@ def reserving(total: int, bounds: dict[str, Any] = TWO, **more: Any) -> Applicat
 
 def test_reservation_keeps_its_books_by_what_it_sees() -> None:
     """Scenario 26, with no label on any pod (and so without 29): what was reserved stands in status."""
-    two = {"a": {}, "b": {}}
+    two: dict[str, Any] = {"a": {}, "b": {}}
     fresh = divide(reserving(1, two), a=Seen(1, waiting=[1]), b=Seen())
     assert (dict(fresh.reserved), fresh.requeue_after) == ({}, 9)
     running = divide(reserving(1, two), a=Seen(1, ready=[1]), b=Seen())
@@ -274,7 +274,7 @@ def test_reservation_keeps_its_books_by_what_it_sees() -> None:
 
 def test_a_subset_whose_pods_were_ready_for_long_enough_keeps_its_mark_only_to_grow_with_stand_ins() -> None:
     """The mark is what reserves the next pods until they have a node."""
-    two = {"a": {}, "b": {}}
+    two: dict[str, Any] = {"a": {}, "b": {}}
     proven = {"a": Seen(1, ready=[35], marked=60), "b": Seen()}
     good = StoredCondition("Schedulable", "True", None, NOW, "Schedulable", "")
     assert divide(reserving(1, two), **proven).conditions["a"] == good

@@ -207,8 +207,8 @@ def level(
     for step in steps:
         if sum(at(step).values()) > total:
             open_ = [name for name in sharing if floor[name] <= height * weights[name] < top[name]]
-            missing = total - sum(at(height).values())
-            width = sum(weights[name] for name in open_)
+            missing = total - sum(at(height).values(), Fraction(0))
+            width = sum((weights[name] for name in open_), Fraction(0))
             return at(height + missing / width) if width else at(height)
         height = step
     return at(height)
@@ -223,7 +223,7 @@ def test_no_division_of_theirs_is_better_and_some_of_ours_are(name: str, record_
         allocation = case.ours()
         ours = {subset.name: subset.replicas - subset.reserved for subset in allocation.subsets}
         mine, other = case.worth(ours), case.worth(case.theirs())
-        assert mine <= other, (vector["name"], ours, case.theirs(), mine, other)  # type: ignore[operator]
+        assert mine <= other, (vector["name"], ours, case.theirs(), mine, other)
         verdicts["equal" if ours == case.theirs() else "as good" if mine == other else "better"] += 1
     for verdict, count in verdicts.items():
         record_property(verdict, count)

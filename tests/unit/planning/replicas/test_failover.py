@@ -262,8 +262,8 @@ def test_a_member_that_was_replaced_by_an_empty_one_gets_its_replicas_by_failbac
 def test_a_controller_that_dies_at_any_write_of_a_failover_changes_nothing_about_its_end(kind: str) -> None:
     """I9: each pass writes once and dies before it stores its status; every other pass is whole."""
     world = fleet(EVEN, 12, kind=kind, maxUnavailable=1)
-    for event in (lambda: world.lose("c"), lambda: world.answers("c"), lambda: world.recovers("c")):
-        event()
+    for event in (world.lose, world.answers, world.recovers):
+        event("c")
         for turn in range(40):
             world.one_pass(writes=turn % 3)
             world.start_pods(1)

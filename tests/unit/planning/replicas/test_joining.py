@@ -57,9 +57,9 @@ def test_the_number_of_a_subset_that_joins_is_stored_before_it_is_acted_on(adapt
     assert first.desired == {"d": 1, "b": 2, "c": 2}
     assert first.persist_first
     assert divide(app, stored, {**asked, "d": 1}).desired != first.desired, "it could not be derived again"
-    division, stored = decided(app, stored, asked)
+    division, now = decided(app, stored, asked)
     assert division.desired == first.desired
-    assert divide(app, stored, {**asked, "d": 1}).desired == first.desired
+    assert divide(app, now, {**asked, "d": 1}).desired == first.desired
 
 
 def test_a_new_application_is_not_stored_first() -> None:

@@ -7,10 +7,12 @@ import msgspec
 import pytest
 
 from tests.support import planning as make
+from tests.support.narrowing import of
 from uniteddeployment.planning.application import Application, Subject
 from uniteddeployment.planning.observed import Observed, Ordinals, Reach, Workload, WorkloadSpec
 from uniteddeployment.planning.plan import plan
 from uniteddeployment.planning.replicas import ordinals
+from uniteddeployment.planning.steps import Apply
 
 
 def application(shares: dict[str, Any], block: int = 10, kind: str = "statefulSetTemplate", **spec: Any) -> Application:
@@ -119,7 +121,7 @@ def test_a_range_that_meets_the_next_one_bounds_the_subset_and_says_why() -> Non
     assert first.reason == "limited to 3: its ordinals are 0 to 2, where the ordinals of another subset begin"
     assert result.results[1].replicas == 5
     (step,) = result.members["default/member-2"]
-    assert step.body["spec"]["ordinals"] == {"start": 3}
+    assert of(Apply, step).body["spec"]["ordinals"] == {"start": 3}
     assert make.status_of(result)["subsetStatuses"][1]["ordinalsStart"] == 3
 
 

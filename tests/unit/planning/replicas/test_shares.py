@@ -1,6 +1,7 @@
 """Percentages in a division whose total grows (I5)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -31,7 +32,7 @@ def requests(draw: st.DrawFn) -> AllocationRequest:
     )
 
 
-def three(**percent: str) -> AllocationRequest:
+def three(**percent: Any) -> AllocationRequest:
     """The total at which two percentages grow together, taken from the subset that has none."""
     subsets = (SubsetRequest(name="a", **percent), SubsetRequest(name="b", **percent), SubsetRequest(name="rest"))
     return AllocationRequest(total=1, subsets=subsets, mode=Mode.SPREAD, disruption=FREE)

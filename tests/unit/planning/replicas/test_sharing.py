@@ -108,7 +108,7 @@ def test_a_shared_room_is_never_exceeded_while_there_is_room_elsewhere(
         return {name: max(0, of[i] - one["placed"]) for i, (name, one) in enumerate([("a", first), ("b", second)])}
 
     had = [first["current"], second["current"]]
-    assert room.taken(beyond(numbers)) <= max(places, room.taken(beyond(had)))
+    assert room.taken(beyond(numbers)) <= max(Fraction(places), room.taken(beyond(had)))
     if total >= sum(had):
         assert numbers[0] >= had[0]
         assert numbers[1] >= had[1]

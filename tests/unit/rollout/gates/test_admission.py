@@ -11,9 +11,7 @@ from tests.unit.rollout.gates.kit import PROMETHEUS
 from tests.unit.rollout.gates.servers import serving
 from uniteddeployment.controller import queries
 from uniteddeployment.controller.shell import registry
-from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.credentials import from_values
-from uniteddeployment.kube.requests import Request
 
 BAD = '{"status": "error", "errorType": "bad_data", "error": "parse error: unexpected end"}'
 
@@ -25,15 +23,15 @@ def template(url: str, query: str = "up") -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("status", "text"),
-    [(200, '{"status": "success"}'), (404, "not found"), (401, BAD), (400, "[" * 9999), (500, BAD), ("hang", "")],
+    [(200, '{"status": "success"}'), (404, "not found"), (401, BAD), (400, "[" * 9999), (500, BAD), (0, "")],
 )
 async def test_an_answer_that_does_not_say_that_the_query_is_wrong_refuses_nothing(
-    status: int | str, text: str, monkeypatch: pytest.MonkeyPatch
+    status: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queries, "SECONDS", 0.2)
 
-    async def answer(_: Request) -> Response:
-        if status == "hang":
+    async def answer(_: web.Request) -> web.Response:
+        if not status:
             await asyncio.sleep(60)
         return web.Response(status=status, text=text)
 
@@ -49,11 +47,12 @@ async def test_a_server_that_is_down_and_an_object_that_is_not_valid_refuse_noth
 async def test_the_webhook_refuses_a_template_whose_query_does_not_parse() -> None:
     asked = []
 
-    async def answer(request: Request) -> Response:
+    async def answer(request: web.Request) -> web.Response:
         asked.append((request.path, (await request.post())["query"]))
         return web.Response(status=400, text=BAD)
 
     handlers = registry(from_values("https://127.0.0.1:1", token="x"))
+    validate: Any
     (validate,) = {handler.fn for handler in handlers._webhooks.get_all_handlers() if handler.id == "validate"}
     async with serving(answer) as url:
         with pytest.raises(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.rollout.fleet import EPOCH, V2
 from tests.unit.rollout.gates.kit import PROMETHEUS, Gated, GatedFleet, gated
 from uniteddeployment_api.v1alpha1.gates import RolloutGateStatus
-from uniteddeployment_rollout.gates.probe import Measured, Probe
+from uniteddeployment_rollout.gates.probe import Measured, Outcome, Probe
 from uniteddeployment_rollout.gates.resolve import Gate
 from uniteddeployment_rollout.gates.rows import FINAL, record
 
@@ -105,7 +105,7 @@ def test_a_gate_that_never_answers_holds_the_run_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("answer", ["Failure", "Inconclusive", "Wait"])
-def test_a_dry_run_gate_records_and_never_stops(answer: str) -> None:
+def test_a_dry_run_gate_records_and_never_stops(answer: Outcome) -> None:
     fleet, controller = gated([answer], {"dryRun": True}, onFailure="Rollback")
     assert sum(fleet.updated().values()) == 8
     assert any("(dry run)" in event.message for event in controller.events)
@@ -121,7 +121,7 @@ def test_measurements_are_taken_count_times_at_the_interval_after_the_delay() ->
     fleet = GatedFleet({"a": 2})
     gate = {"name": "errors", "prometheus": PROMETHEUS, "count": 3, "interval": "20s", "initialDelay": "5s"}
 
-    def answer(_: Probe) -> str:
+    def answer(_: Probe) -> Outcome:
         times.append(seconds(controller))
         return "Success"
 
@@ -241,7 +241,7 @@ def test_restarts_that_stable_pods_had_long_ago_excuse_nothing() -> None:
     assert controller.status.phase == "Degraded"
 
 
-OUTCOMES = st.sampled_from(["Success", "Failure", "Inconclusive", "Error", "Wait"])
+OUTCOMES: st.SearchStrategy[Outcome] = st.sampled_from(["Success", "Failure", "Inconclusive", "Error", "Wait"])
 
 
 @settings(deadline=None)
@@ -252,7 +252,7 @@ OUTCOMES = st.sampled_from(["Success", "Failure", "Inconclusive", "Error", "Wait
     dry_run=st.booleans(),
 )
 def test_a_gate_passes_only_with_enough_measurements_and_within_its_limits(
-    outcomes: list[str], count: int, limits: tuple[int, int, int], dry_run: bool
+    outcomes: list[Outcome], count: int, limits: tuple[int, int, int], dry_run: bool
 ) -> None:
     gate = Gate("g", count=count, failure_limit=limits[0], inconclusive_limit=limits[1], error_limit=limits[2])
     row = RolloutGateStatus(name="g", dry_run=dry_run)
@@ -289,7 +289,7 @@ def test_of_fifty_clusters_with_two_gates_the_status_is_small() -> None:
 
 def test_a_gate_that_fails_in_one_cluster_takes_that_cluster_back_if_the_policy_says_so() -> None:
     fleet = GatedFleet({"a": 4, "b": 2, "c": 2})
-    answers = {"a": "Success", "b": "Failure", "c": "Success"}
+    answers: dict[str, Outcome] = {"a": "Success", "b": "Failure", "c": "Success"}
     controller = Gated(fleet, lambda probe: answers[probe.id.subset], steps=WAVE, onFailure="RollbackCluster")
     fleet.release(V2)
     controller.settle()

@@ -1,7 +1,6 @@
 """Measurements run beside each other, and what they return is kept until it is stored."""
 
 import asyncio
-from asyncio.queues import Queue
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
@@ -11,13 +10,12 @@ from prometheus_client import CollectorRegistry
 
 from tests.unit.rollout.gates.servers import SUBJECT, probe
 from uniteddeployment.kube.errors import Unreachable
-from uniteddeployment.planning.application import Subject
 from uniteddeployment_api.v1alpha1.gates import RolloutGateStatus
 from uniteddeployment_api.v1alpha1.rollout import UnitedRolloutStatus
 from uniteddeployment_rollout.gates import measurer as measurer_module
 from uniteddeployment_rollout.gates.measurer import AT_ONCE, Measurer
-from uniteddeployment_rollout.gates.measuring import CannotMeasure
-from uniteddeployment_rollout.gates.probe import Measured, Probe
+from uniteddeployment_rollout.gates.measuring import CannotMeasure, Subject
+from uniteddeployment_rollout.gates.probe import Measured, Probe, ProbeId
 from uniteddeployment_rollout.loop.metrics import RolloutMetrics
 
 KEY = ("default", "web")
@@ -31,11 +29,11 @@ class Provider:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.running = 0
-        self.started = []
-        self.discarded = []
+        self.started: list[ProbeId] = []
+        self.discarded: list[ProbeId] = []
 
-    async def measure(self, subject: Subject, asked: Probe) -> Measured:
-        self.started.append(asked.id)
+    async def measure(self, subject: Subject, probe: Probe) -> Measured:
+        self.started.append(probe.id)
         self.running += 1
         try:
             answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -43,12 +41,13 @@ class Provider:
                 raise answer
             if answer is None:
                 await asyncio.Event().wait()
-            return answer
+            found: Measured = answer
+            return found
         finally:
             self.running -= 1
 
-    async def discard(self, subject: Subject, asked: Probe) -> None:
-        self.discarded.append(asked.id)
+    async def discard(self, subject: Subject, probe: Probe) -> None:
+        self.discarded.append(probe.id)
 
 
 def numbered(number: int, subset: str = "a") -> Probe:
@@ -69,8 +68,8 @@ async def measuring() -> AsyncIterator[Callable[..., Any]]:
     """A function that makes a measurer; all are closed at the end."""
     made = []
 
-    def make(provider: Provider, metrics: RolloutMetrics | None = None) -> tuple[Measurer, Queue]:
-        changed = asyncio.Queue()
+    def make(provider: Provider, metrics: RolloutMetrics | None = None) -> tuple[Measurer, asyncio.Queue[Any]]:
+        changed: asyncio.Queue[Any] = asyncio.Queue()
         made.append(Measurer({"webhook": provider}, changed.put_nowait, metrics))
         return made[-1], changed
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.narrowing import present
 from tests.unit.rollout.gates.servers import SUBJECT, probe
 from uniteddeployment_api.gate_fields import InvalidPath, steps
 from uniteddeployment_api.v1alpha1.gates import ObjectMeasurement
@@ -52,5 +53,5 @@ def test_a_job_has_a_name_of_its_own_for_each_measurement_that_every_process_fin
     long = type(SUBJECT)("default", "web." + "x" * 200, "uid-2")
     assert job_name(long, first) != job_name(SUBJECT, first)
     assert len(job_name(long, first)) <= 63
-    spec = manifest(SUBJECT, first, first.gate.measurement.job)["spec"]
+    spec = manifest(SUBJECT, first, present(present(first.gate.measurement).job))["spec"]
     assert (spec["backoffLimit"], spec["activeDeadlineSeconds"]) == (2, 60)

@@ -3,16 +3,15 @@
 import asyncio
 import contextlib
 import gzip
+import socket
 from collections.abc import AsyncIterator, Callable
-from socket import AddressFamily
 from typing import Any
 
 import pytest
 from aiohttp import web
+from aiohttp.abc import ResolveResult
 
 from tests.unit.rollout.gates.servers import SUBJECT, Secrets, probe, serving, vector
-from uniteddeployment.embedded.http import Response
-from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.web import RequestFailed, Web
 from uniteddeployment_rollout.gates.prometheus import Prometheus, number
 
@@ -27,7 +26,7 @@ async def prometheus(answers: Any, client: Secrets | None = None) -> AsyncIterat
     """A server that answers each query with a number, or with a response; and the provider that asks it."""
     requests = []
 
-    async def handler(request: Request) -> Response:
+    async def handler(request: web.Request) -> web.Response:
         form = await request.post()
         requests.append((request.path, form["query"], request.headers.get("Authorization")))
         answer = answers(form["query"]) if callable(answers) else answers
@@ -38,7 +37,7 @@ async def prometheus(answers: Any, client: Secrets | None = None) -> AsyncIterat
     session = Web()
     async with serving(handler) as url:
         try:
-            yield Prometheus(client or Secrets(), session), url, requests
+            yield Prometheus(client or Secrets(), session), url, requests  # type: ignore[arg-type]  # it needs no more of a client
         finally:
             await session.close()
 
@@ -80,14 +79,14 @@ async def measured(
     ],
 )  # fmt: skip
 async def test_35_each_result_of_a_query_has_the_outcome_that_the_conditions_say(
-    answers: Callable[..., Any] | list[str], fields: dict[str, str], expected: tuple[str, str]
+    answers: Callable[..., Any] | list[str], fields: dict[str, Any], expected: tuple[str, str]
 ) -> None:
     assert await measured(answers, **fields) == expected
 
 
 async def test_36_what_is_as_bad_for_stable_pods_of_the_zone_is_not_blamed_on_the_new_version() -> None:
     assert await measured(by_version(["0.2"], ["0.19"])) == ("Inconclusive", "0.2/0.19")
-    baseline = {"query": "zone_b_canary", "baseline": "zone_b_stable"}
+    baseline: dict[str, Any] = {"query": "zone_b_canary", "baseline": "zone_b_stable"}
     assert await measured(["0.3"], **baseline) == ("Inconclusive", "0.3/0.3")
     assert await measured(["0.3"], query="not_by_version") == ("Failure", "0.3")
     assert await measured(["0.3"], variables={"stableRevision": ""}) == ("Failure", "0.3")
@@ -106,7 +105,7 @@ async def test_variables_and_arguments_are_filled_in_and_the_query_is_sent_as_a_
         assert requests == [("/sub/api/v1/query", expected, None)]
 
 
-def reply(status: int, text: str) -> Response:
+def reply(status: int, text: str) -> web.Response:
     return web.Response(status=status, text=text, content_type="application/json")
 
 
@@ -129,7 +128,7 @@ def reply(status: int, text: str) -> Response:
     ids=lambda value: None if isinstance(value, web.Response) else str(value)[:24],
 )  # fmt: skip
 async def test_35_an_answer_that_says_nothing_is_an_error_that_quotes_nothing_unexpected(
-    answer: Response | list[str] | str, message: str, permanent: bool
+    answer: web.Response | list[str] | str, message: str, permanent: bool
 ) -> None:
     async with prometheus(answer) as (provider, url, _):
         gate = {"address": url, "query": QUERY, "successCondition": "result < 1", "timeout": "1s"}
@@ -155,7 +154,7 @@ async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(a
     session = Web()
     gate = {"address": address, "query": QUERY, "successCondition": "result < 1"}
     with pytest.raises(RequestFailed) as caught:
-        await Prometheus(Secrets(), session).measure(SUBJECT, probe(prometheus=gate))
+        await Prometheus(Secrets(), session).measure(SUBJECT, probe(prometheus=gate))  # type: ignore[arg-type]  # it needs no more of a client
     await session.close()
     assert message in str(caught.value)
     assert "path" not in str(caught.value)
@@ -164,7 +163,9 @@ async def test_a_server_that_cannot_be_reached_is_an_error_with_its_name_alone(a
 def test_a_name_of_a_link_local_address_is_refused_when_it_is_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever writes rollouts must not read what cloud providers serve to nodes."""
 
-    async def resolve(self, host: str, port: int = 0, family: AddressFamily = 0) -> list[dict[str, int | str]]:
+    async def resolve(
+        self: object, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
         return [{"hostname": host, "host": "169.254.169.254", "port": port, "family": 2, "proto": 0, "flags": 0}]
 
     monkeypatch.setattr("aiohttp.ThreadedResolver.resolve", resolve)

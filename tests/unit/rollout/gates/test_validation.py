@@ -1,5 +1,6 @@
 """Gates in rollouts and GateTemplates: what is wrong is refused with the path of the field (I11)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import kopf
@@ -12,7 +13,7 @@ from uniteddeployment_api import names
 from uniteddeployment_api.validation.gates import parse_gate_template, validate_gate_template
 from uniteddeployment_api.validation.rollout import parse_united_rollout, validate_united_rollout
 
-JOB = {"spec": {"template": {"spec": {"containers": []}}}}
+JOB: dict[str, Any] = {"spec": {"template": {"spec": {"containers": []}}}}
 OBJECT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "condition": {"type": "Available"}}
 
 
@@ -25,7 +26,7 @@ def template(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": names.API_VERSION, "kind": "GateTemplate", "metadata": {"name": "errors"}, "spec": spec}
 
 
-def errors(*gates: Any, subsets: list[str] | None = None) -> dict[str, str]:
+def errors(*gates: Any, subsets: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, str]:
     found = validate_united_rollout(parse_united_rollout(rollout(*gates)), subsets)
     return {error.path.removeprefix("spec.steps[0].gates"): error.message for error in found}
 
@@ -99,8 +100,8 @@ def test_the_names_of_gates_are_unique_in_a_step() -> None:
 
 def test_results_of_too_many_subsets_are_refused_because_the_status_has_no_room_for_them() -> None:
     gates = [{**prometheus(scope="Subset"), "name": f"g{number}"} for number in range(8)]
-    assert errors(*gates, subsets=[f"s{number}" for number in range(40)]) == {}
-    (message,) = errors(*gates, subsets=[f"s{number}" for number in range(41)]).values()
+    assert errors(*gates, subsets={f"s{number}": {} for number in range(40)}) == {}
+    (message,) = errors(*gates, subsets={f"s{number}": {} for number in range(41)}).values()
     assert "have 328 results" in message
 
 

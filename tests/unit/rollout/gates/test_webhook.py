@@ -7,19 +7,17 @@ import pytest
 from aiohttp import web
 
 from tests.unit.rollout.gates.servers import SUBJECT, Secrets, probe, serving
-from uniteddeployment.embedded.http import Response
-from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.web import Web
 from uniteddeployment_rollout.gates.measuring import CannotMeasure
 from uniteddeployment_rollout.gates.probe import Measured
 from uniteddeployment_rollout.gates.webhook import Webhook
 
 
-async def asked(response: Response, path: str = "") -> tuple[Measured, list[tuple[str, dict[Any, Any]]]]:
+async def asked(response: web.Response, path: str = "") -> tuple[Measured, list[tuple[str, dict[Any, Any]]]]:
     """Measure once; return the result and the requests."""
     requests = []
 
-    async def handler(request: Request) -> Response:
+    async def handler(request: web.Request) -> web.Response:
         requests.append((request.path_qs, msgspec.json.decode(await request.read())))
         return response
 
@@ -27,7 +25,7 @@ async def asked(response: Response, path: str = "") -> tuple[Measured, list[tupl
     async with serving(handler) as url:
         gate = {"webhook": {"url": url + path}, "args": [{"name": "x", "value": "1"}]}
         try:
-            return await Webhook(Secrets(), session).measure(SUBJECT, probe(**gate)), requests
+            return await Webhook(Secrets(), session).measure(SUBJECT, probe(**gate)), requests  # type: ignore[arg-type]  # it needs no more of a client
         finally:
             await session.close()
 

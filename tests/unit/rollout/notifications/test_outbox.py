@@ -25,8 +25,8 @@ class Notifying(Controller):
     """A controller whose decisions pass through the outbox. ``deliver`` is the result of each attempt."""
 
     def __init__(self, fleet: Fleet, **spec: Any) -> None:
-        self.outcomes = {}
-        self.sent = []
+        self.outcomes: dict[int, Outcome] = {}
+        self.sent: list[Any] = []
         super().__init__(fleet, **({"steps": STEPS, "notifications": [CHAT]} | spec))
 
     def decide(self) -> Decision:

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Never
@@ -15,9 +15,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from tests.unit.rollout.notifications.test_outbox import CHAT, Notifying, made
-from uniteddeployment.embedded.http import Response
 from uniteddeployment.kube.errors import Forbidden, NotFound, Unreachable
-from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.resource import Resource
 from uniteddeployment.kube.web import Web
 from uniteddeployment_api import notification_texts
@@ -36,13 +34,13 @@ class Receiver:
     """An HTTP server that keeps what it gets, and answers what a test wants."""
 
     def __init__(self) -> None:
-        self.requests = []
+        self.requests: list[tuple[str, Mapping[str, str], bytes]] = []
         self.status = 200
         self.gate = asyncio.Event()
         self.gate.set()
         self.url = ""
 
-    async def handle(self, request: Request) -> Response:
+    async def handle(self, request: web.Request) -> web.Response:
         self.requests.append((request.path, request.headers, await request.read()))
         await self.gate.wait()
         location = {"Location": f"{self.url}/elsewhere"} if 300 <= self.status < 400 else {}
@@ -96,6 +94,15 @@ def waiting(**notification: Any) -> tuple[Notifying, StoredRollout]:
     return controller, StoredRollout(metadata, spec, dumped(controller.status))
 
 
+class Broken:
+    async def get(self, *_: Any, **__: Any) -> Never:
+        raise RuntimeError(SECRET)
+
+
+def sending(http: Web, client: Secrets | Broken, recorded: Callable[[tuple[str, str]], None]) -> Sender:
+    return Sender(http, client, recorded)  # type: ignore[arg-type]  # it needs no more of a client
+
+
 async def outcome(sender: Sender, controller: Notifying, rollout: StoredRollout) -> Outcome:
     sender.send(rollout, controller.rollout, controller.status, controller.now)
     await asyncio.gather(*sender._running.values())
@@ -107,8 +114,8 @@ async def test_a_notification_is_a_request_with_the_filled_template(http: Web) -
     async with receiving() as receiver:
         template = '{"text": "${namespace}/${name}: ${event}", "step": ${step}, "said": "${message}"}'
         controller, rollout = waiting(url=f"{receiver.url}/hook", template=template)
-        done = []
-        sender = Sender(http, Secrets(), done.append)
+        done: list[tuple[str, str]] = []
+        sender = sending(http, Secrets(), done.append)
         assert await outcome(sender, controller, rollout) == Outcome()
         ((path, headers, body),) = receiver.requests
         assert (path, headers["Content-Type"], headers["Idempotency-Key"]) == ("/hook", "application/json", "u1-1")
@@ -126,16 +133,16 @@ async def test_an_outcome_that_is_not_recorded_is_not_sent_again_by_the_same_pro
     """At least once: after a crash before the result is stored, and never while it is known."""
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
-        sender = Sender(http, Secrets(), lambda _: None)
+        sender = sending(http, Secrets(), lambda _: None)
         await outcome(sender, controller, rollout)
         sender.send(rollout, controller.rollout, controller.status, controller.now)
         assert (len(receiver.requests), sender._running) == (1, {})
-        await outcome(Sender(http, Secrets(), lambda _: None), controller, rollout)
+        await outcome(sending(http, Secrets(), lambda _: None), controller, rollout)
         assert len(receiver.requests) == 2
         controller.outcomes = sender.outcomes(KEY, "u1")
         controller.settle()
         sender.recorded(KEY, "u1", {1: Outcome()})
-        restarted = Sender(http, Secrets(), lambda _: None)
+        restarted = sending(http, Secrets(), lambda _: None)
         for process in (sender, restarted):
             process.send(rollout, controller.rollout, controller.status, controller.now)
             assert process._running == {}
@@ -145,12 +152,12 @@ async def test_a_stop_waits_until_the_result_of_what_is_under_way_is_recorded(ht
     async with receiving() as receiver:
         receiver.gate.clear()
         controller, rollout = waiting(url=receiver.url)
-        sender = Sender(http, Secrets(), lambda _: None)
+        sender = sending(http, Secrets(), lambda _: None)
         sender.send(rollout, controller.rollout, controller.status, controller.now)
-        (sending,) = sender._running.values()
+        (running,) = sender._running.values()
         settling = asyncio.create_task(sender.settle())
         receiver.gate.set()
-        await sending
+        await running
         await asyncio.sleep(0)
         assert not settling.done(), "the result is known, and not recorded yet"
         sender.recorded(KEY, "u1", sender.outcomes(KEY, "u1"))
@@ -171,7 +178,7 @@ async def test_slow_receivers_of_one_namespace_delay_no_other(http: Web, monkeyp
         return Outcome()
 
     monkeypatch.setattr("uniteddeployment_rollout.notifications.sender.post", post)
-    sender = Sender(http, Secrets(), lambda _: None)
+    sender = sending(http, Secrets(), lambda _: None)
     controller, rollout = waiting(url="http://slow")
     for number in range(100):
         metadata = RolloutMetadata(f"web-{number}", "crowded", uid=str(number))
@@ -189,7 +196,7 @@ async def test_slow_receivers_of_one_namespace_delay_no_other(http: Web, monkeyp
 async def test_outcomes_of_a_deleted_rollout_are_forgotten(http: Web) -> None:
     async with receiving() as receiver:
         controller, rollout = waiting(url=receiver.url)
-        sender = Sender(http, Secrets(), lambda _: None)
+        sender = sending(http, Secrets(), lambda _: None)
         await outcome(sender, controller, rollout)
         assert sender.outcomes(KEY, "u2") == {}
         sender.recorded(KEY, "u2", {})
@@ -239,11 +246,11 @@ async def test_the_url_of_a_secret_is_used_and_never_shown(http: Web) -> None:
         source = {"url": None, "urlFrom": {"secretKeyRef": {"name": "chat"}}}
         controller, rollout = waiting(**source)
         url = f"{receiver.url}/services/{SECRET}\n".encode()
-        assert await outcome(Sender(http, Secrets(chat=url), lambda _: None), controller, rollout) == Outcome()
+        assert await outcome(sending(http, Secrets(chat=url), lambda _: None), controller, rollout) == Outcome()
         assert receiver.requests[0][0] == f"/services/{SECRET}"
         receiver.status = 500
         with capture_logs() as logs:
-            failed = await outcome(Sender(http, Secrets(chat=url), lambda _: None), controller, rollout)
+            failed = await outcome(sending(http, Secrets(chat=url), lambda _: None), controller, rollout)
         controller.outcomes = {1: Outcome(failed.problem, permanent=True)}
         controller.settle()
         texts = f"{failed} {logs} {dumped(controller.status)} {controller.events}"
@@ -267,7 +274,7 @@ async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(
     http: Web, secrets: dict[str, Any], problem: str
 ) -> None:
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat"}})
-    failed = await outcome(Sender(http, Secrets(**secrets), lambda _: None), controller, rollout)
+    failed = await outcome(sending(http, Secrets(**secrets), lambda _: None), controller, rollout)
     assert failed.problem.startswith(problem)
     assert not failed.permanent
     assert SECRET not in failed.problem
@@ -275,17 +282,13 @@ async def test_a_secret_that_cannot_be_used_is_a_problem_in_words(
 
 async def test_a_key_that_a_secret_does_not_have_is_named(http: Web) -> None:
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat", "key": "other"}})
-    failed = await outcome(Sender(http, Secrets(chat=b"http://x"), lambda _: None), controller, rollout)
+    failed = await outcome(sending(http, Secrets(chat=b"http://x"), lambda _: None), controller, rollout)
     assert failed.problem == "Secret chat has no key other"
 
 
 async def test_an_unexpected_error_ends_one_attempt_and_nothing_else(http: Web) -> None:
-    class Broken:
-        async def get(self, *_: Any, **__: Any) -> Never:
-            raise RuntimeError(SECRET)
-
     controller, rollout = waiting(url=None, urlFrom={"secretKeyRef": {"name": "chat"}})
-    assert await outcome(Sender(http, Broken(), lambda _: None), controller, rollout) == Outcome(
+    assert await outcome(sending(http, Broken(), lambda _: None), controller, rollout) == Outcome(
         "unexpected RuntimeError", permanent=True
     )
 
@@ -298,6 +301,6 @@ def test_the_samples_for_chats_are_valid_and_quote_texts_from_clusters(name: str
     (notification,) = rollout.spec.notifications
     assert notification.url_from is not None
     hostile = dict.fromkeys(notification_texts.TEXTS, '<!channel> "[x](http://y)')
-    values = {**hostile, **dict.fromkeys(notification_texts.NUMBERS, 1)}
+    values: dict[str, str | int] = {**hostile, **dict.fromkeys(notification_texts.NUMBERS, 1)}
     body = json.loads(notification_texts.filled(notification.template, values))
     assert body
