@@ -7,8 +7,10 @@ from typing import Any
 from tests.simulation.histories.breach import DARK_SECONDS, Breaches, Circumstances, calm
 from tests.simulation.histories.enforced import Enforced
 from tests.simulation.histories.ledger import Ledger
+from tests.simulation.histories.objects import Place
 from tests.simulation.histories.requested import Generation, assigned
 from tests.simulation.histories.workload_rules import WorkloadRules
+from uniteddeployment_api import names
 
 MOVE_SECONDS = 5.0
 """For this long after the last taint of a Cluster has gone, the status may show what it led to."""
@@ -120,17 +122,31 @@ class StatusRules:
             pods = ledger.pods_at(place)
             failing = newest.image.startswith("fail") or any(image.startswith("fail") for image in pods)
             excused = request.member in in_trouble or place in self._circumstances.tampered
+            excused = excused or self._waits_for_a_node(place)
             if failing or excused or not ledger.has_template(ledger.stable):
                 continue
             total = pods.total()
             wanted = total if newest.image == ledger.stable else request.updated_of(total)
             low, high = place_range(ledger, newest, name)
             most = max(high, assigned(ledger.status).get(name, 0))
-            if ledger.ready_at(place).total() < total:
-                # A StatefulSet that creates its pods in order creates none beyond one that has no node.
-                total = max(total, sum(found.replicas for found in ledger.at(place)))
             if not low <= total <= most or pods[newest.image] < wanted:
                 self._breaches.report("I10", f"{place} still runs {dict(pods)}; in trouble are {sorted(in_trouble)}")
+
+    def _waits_for_a_node(self, place: Place) -> bool:
+        """Whether a pod has no node.
+
+        A StatefulSet that creates its pods in order then creates none beyond it, and an update goes on only as far as
+        enough other pods are ready.
+        """
+        member, subset = place
+        return any(
+            pod["metadata"].get("labels", {}).get(names.LABEL_SUBSET) == subset
+            and any(
+                condition["type"] == "PodScheduled" and condition["status"] == "False"
+                for condition in pod.get("status", {}).get("conditions", ())
+            )
+            for pod in self._ledger.world.pods(member)
+        )
 
 
 def replicas(status: Mapping[str, Any]) -> dict[str, int]:
