@@ -30,6 +30,7 @@ SIMULATIONS = tuple(
     for name in (
         "main_job", "trouble", "partitions", "removing", "reachability", "restarts", "recreating", "taking_over",
         "member_health", "failover", "cluster_status", "leaving", "permission", "room", "tokens",
+        "cluster_profiles",
     )
 )  # fmt: skip
 """Those that notice most: stories of applications, and stories of the fleet."""

@@ -112,6 +112,7 @@ def test_a_mark_lasts_for_its_time_after_the_pods_have_moved() -> None:
     result = divide(adaptive(4, TWO), a=Seen(2, ready=[500, 500], marked=60), b=Seen(2, ready=[20, 20]))
     assert schedulable(result) == ("False", 240)
     assert not result.persist_first
+    assert "minimum" not in result.reasons["a"], "it has no more than it can run"
     condition = StoredCondition("Schedulable", "False", None, ago(60), "Unschedulable", "as before")
     assert result.conditions["a"] == condition
 
