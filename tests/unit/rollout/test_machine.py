@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.unit.rollout.machine import Rollouts
+from tests.unit.rollout.machine import PLANS, Rollouts
 from uniteddeployment_rollout import budget, commands, failures, pace, runs
 from uniteddeployment_rollout.target import Target
 
@@ -32,6 +32,20 @@ SUITE = settings(
 
 def test_51_the_invariants_hold_in_random_histories() -> None:
     run_state_machine_as_test(Rollouts, settings=SUITE)
+
+
+def test_51_a_plan_that_asks_for_less_changes_nothing_where_nobody_can_see() -> None:
+    """The lost cluster may have updated what an earlier plan allowed, so its limit is that of the earlier plan."""
+    history = Rollouts()
+    history.begin(
+        sizes=(3, 5, 2), plan=PLANS[4], most=2, unreachable="Hold", failure="Hold", distribution="Even", released=3
+    )
+    history.lose(name="c", passes=30)
+    history.lose(name="b", passes=9)
+    lost = {name: history.fleet.partitions[name] for name in "bc"}
+    history.edit(failure="Hold", plan=PLANS[3], passes=30)
+    assert {name: history.fleet.partitions[name] for name in "bc"} == lost
+    history.teardown()
 
 
 @dataclass(frozen=True)
