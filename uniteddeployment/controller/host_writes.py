@@ -72,10 +72,10 @@ class HostWriter:
         """Write the finalizers at the cached version only. Others change the list, too, and the write replaces it."""
         stored = self._host.get((subject.namespace, subject.name))
         version = stored.metadata.resource_version if stored else ""
-        patch: dict[str, Any] = {"metadata": {"finalizers": finalizers or None, "resourceVersion": version}}
+        metadata = {"uid": subject.uid, "resourceVersion": version, "finalizers": finalizers or None}
         try:
             answer = await self._client.merge_patch(
-                UNITED_DEPLOYMENTS, subject.name, patch, Stored, namespace=subject.namespace
+                UNITED_DEPLOYMENTS, subject.name, {"metadata": metadata}, Stored, namespace=subject.namespace
             )
         except errors.NotFound:
             if names.FINALIZER in finalizers:
