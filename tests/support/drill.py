@@ -256,7 +256,7 @@ def ends_as_planned(drill: Drill, *names: str, kept: AbstractSet[str] = frozense
     assert not any(drill.numbers("possiblyRunning").values())
     assert kept <= drill.truth.uids(*names), "no pod of a healthy member was lost"
     assert not drill.truth.twice
-    assert drill.truth.lowest >= lowest
+    assert drill.truth.lowest >= lowest, list(drill.truth.seen)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The pods of an application as they really are, whatever its controller can see of them."""
 
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,8 @@ class Truth:
     """The fewest that were ready at a time since this was last set."""
     twice: set[str] = field(default_factory=set)
     """Ordinals that two pods had at the same time."""
+    seen: deque[str] = field(default_factory=lambda: deque(maxlen=100))
+    """The last changes, with their times and the number of ready pods, to tell what went wrong."""
 
     @property
     def ready(self) -> int:
@@ -32,6 +35,8 @@ class Truth:
             ordinals = Counter(name.rpartition("-")[2] for _, name in self.living)
             self.twice |= {ordinal for ordinal, count in ordinals.items() if count > 1}
         self.lowest = min(self.lowest, self.ready)
+        what = "going" if key not in self.living else "ready" if is_ready(pod) else "not ready"
+        self.seen.append(f"{time.monotonic():.3f} {'/'.join(key)} {what}: {self.ready} ready")
 
     def forget(self, cluster: str) -> None:
         """A cluster has ended, and its pods with it."""
