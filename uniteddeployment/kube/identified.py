@@ -9,7 +9,7 @@ from uniteddeployment.kube.requests import Request
 from uniteddeployment.kube.transport import Answer, Stream, Transport
 
 _MOST_ATTEMPTS = 8
-"""Other writes may take a connection that was just identified, but not for ever."""
+"""Other writes may take a connection that was just identified, but not forever."""
 
 
 class IdentifiedTransport:

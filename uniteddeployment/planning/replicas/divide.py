@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from uniteddeployment.planning.application import Application, Subject
-from uniteddeployment.planning.observed import MemberView, Observed, Reach
+from uniteddeployment.planning.observed import NO_PODS, MemberView, Observed, Reach
 from uniteddeployment.planning.replicas import Allocation, SubsetAllocation, adaptive
 from uniteddeployment.planning.replicas.adaptive import Standing
 from uniteddeployment.planning.replicas.brake import RELEASED, Brake, Level
@@ -149,8 +149,12 @@ def _round_size(basis: _Basis, returning: Mapping[str, int]) -> int | None:
         given, current = basis.given[name], basis.current[name]
         if view is not None and view.reach is Reach.READY and given > current:
             return 0
-        if name in returning and serving(basis.app, view, name, given).ready < current:
+        if name not in returning:
+            continue
+        if serving(basis.app, view, name, given).ready < current:
             return 0
+        if view is not None and sum(view.pods.get(name, NO_PODS).living.values()) > current:
+            return 0  # its surplus is about to go, and would be taken for the replicas that return
     total = sum(basis.current.values())
     budget = rounded_down(basis.app.model.spec.topology.max_unavailable, total)
     return None if policy == "Immediate" else max(1, budget)
